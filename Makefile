@@ -1,0 +1,78 @@
+# Two commands matter: `make run` and `make test`. Both install what they need first.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= /usr/bin/python3
+UV_VERSION := 0.13.8
+QUICKSTART := scenarios/quickstart.yaml
+
+# An installation is known by the content of all that goes into it, so a changed lock installs
+# again and an unchanged one costs nothing. Development adds to what a run needs.
+KEY := $(shell cat pyproject.toml requirements*.lock tools/setup-debian | sha256sum | cut -c1-16)
+RUN_READY := $(VENV)/.ready-run-$(KEY)
+DEV_READY := $(VENV)/.ready-dev-$(KEY)
+
+.PHONY: help setup run test lint format lock guest bench clean
+
+help:  ## show this list
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: $(DEV_READY)  ## install Debian packages and .venv, for running and for developing
+	@:
+
+run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
+	@$(BIN)/orchestrator run $(QUICKSTART)
+
+test: lint  ## check everything: lint, types, unit, guest and browser tests
+	@$(BIN)/orchestrator guest build --quiet
+	$(BIN)/pytest
+
+lint: $(DEV_READY)  ## check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(DEV_READY)  ## put the code in its form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+guest: $(RUN_READY)  ## build the guest kernel unless it is cached
+	@$(BIN)/orchestrator guest build
+
+bench: $(RUN_READY)  ## measure what a run costs, side by side
+	@for file in bench/bench_*.py; do $(BIN)/python $$file; done
+
+lock:  ## pin the newest versions that pyproject.toml allows, with hashes
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet uv==$(UV_VERSION)
+	compile() { build/lock/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate pyproject.toml --group build "$$@"; }; \
+	compile --output-file requirements.lock; \
+	compile --group dev --constraints requirements.lock --output-file requirements-dev.lock
+
+clean:  ## remove what was built or installed here; stored results stay
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(RUN_READY):
+	tools/setup-debian run
+	$(call install,requirements.lock)
+	@touch $@
+
+$(DEV_READY):
+	tools/setup-debian test
+	$(call install,requirements-dev.lock)
+	@touch $@ $(RUN_READY)
+
+# $(call install,LOCK): the environment as locked, and this working tree in it.
+define install
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+rm -f $(VENV)/.ready-*
+$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1)
+$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+endef
