@@ -1,0 +1,85 @@
+"""The errors this project raises on purpose, and the exit status of each.
+
+::
+
+    OrchestratorError
+    ├── UsageError (2)            a wrong argument or option value
+    │   └── ScenarioError (2)     one or more faults in a scenario, each with file:line:column
+    ├── StoreError (1)            the results store cannot be read or written
+    ├── RunError (1)              a run could not be completed; it is stored as failed
+    │   └── GuestError (1)        the guest ended early or hung; carries its last console lines
+    ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
+    └── MachineError (4)          this machine lacks something; carries the mend
+
+Only the command line turns these into text and an exit status.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class OrchestratorError(Exception):
+    """Base of every deliberate error; ``exit_status`` is what the command line ends with."""
+
+    exit_status = 1
+
+
+class UsageError(OrchestratorError):
+    """An argument is wrong; the message says what is valid."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault in a scenario: where (1-based line and column), what, and what is valid."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+
+
+class ScenarioError(UsageError):
+    """A scenario is not valid; ``faults`` lists everything found, in the order of the file."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        self.faults = sorted(faults, key=lambda f: (f.file, f.line, f.column))
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+
+
+class StoreError(OrchestratorError):
+    """The results store cannot be read or written."""
+
+
+class RunError(OrchestratorError):
+    """A run could not be completed."""
+
+
+class GuestError(RunError):
+    """The guest ended early or made no progress; ``console`` holds its last lines."""
+
+    def __init__(self, message: str, console: list[str] | None = None) -> None:
+        self.console = console or []
+        tail = "".join(f"\n  console: {line}" for line in self.console)
+        super().__init__(message + tail)
+
+
+class Unfaithful(OrchestratorError):
+    """A run's emulation was not what the scenario asked for."""
+
+    exit_status = 3
+
+
+class MachineError(OrchestratorError):
+    """This machine lacks something; ``mend`` is the one command or action that cures it."""
+
+    exit_status = 4
+
+    def __init__(self, message: str, mend: str) -> None:
+        self.mend = mend
+        super().__init__(f"{message}\n  mend: {mend}")

@@ -1,0 +1,206 @@
+"""What a back end hands out of one run: samples as arrays, checks, and what was read back.
+
+This is the contract between the back ends (which fill it) and the results store (which keeps
+it). All times are since the start of traffic; all counters are cumulative since the test bed
+was built and only ever compared with each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Verdict = Literal["faithful", "doubtful", "unfaithful"]
+
+SSTHRESH_INFINITE = 0x7FFFFFFF
+"""TCP_INFINITE_SSTHRESH of include/net/tcp.h: no loss yet. Stored as NULL."""
+
+# struct tcp_info of include/uapi/linux/tcp.h (6.12), in its order; a name's suffix is its unit.
+# The eight bytes before rto_us are single fields and bit fields.
+TCP_INFO_FIELDS: tuple[tuple[str, str], ...] = (
+    ("state", "u1"),
+    ("ca_state", "u1"),
+    ("retransmits", "u1"),
+    ("probes", "u1"),
+    ("backoff", "u1"),
+    ("options", "u1"),
+    ("wscale", "u1"),  # snd_wscale in the low four bits, rcv_wscale in the high four
+    ("flags", "u1"),  # delivery_rate_app_limited in bit 0, fastopen_client_fail in bits 1-2
+    ("rto_us", "u4"),
+    ("ato_us", "u4"),
+    ("snd_mss_bytes", "u4"),
+    ("rcv_mss_bytes", "u4"),
+    ("unacked_segments", "u4"),
+    ("sacked_segments", "u4"),
+    ("lost_segments", "u4"),
+    ("retrans_segments", "u4"),
+    ("fackets_segments", "u4"),
+    ("last_data_sent_ms", "u4"),
+    ("last_ack_sent_ms", "u4"),
+    ("last_data_recv_ms", "u4"),
+    ("last_ack_recv_ms", "u4"),
+    ("pmtu_bytes", "u4"),
+    ("rcv_ssthresh_bytes", "u4"),
+    ("rtt_us", "u4"),
+    ("rttvar_us", "u4"),
+    ("snd_ssthresh_segments", "u4"),
+    ("snd_cwnd_segments", "u4"),
+    ("advmss_bytes", "u4"),
+    ("reordering_segments", "u4"),
+    ("rcv_rtt_us", "u4"),
+    ("rcv_space_bytes", "u4"),
+    ("total_retrans_segments", "u4"),
+    ("pacing_rate_bytes_per_s", "u8"),
+    ("max_pacing_rate_bytes_per_s", "u8"),
+    ("bytes_acked", "u8"),
+    ("bytes_received", "u8"),
+    ("segs_out", "u4"),
+    ("segs_in", "u4"),
+    ("notsent_bytes", "u4"),
+    ("min_rtt_us", "u4"),
+    ("data_segs_in", "u4"),
+    ("data_segs_out", "u4"),
+    ("delivery_rate_bytes_per_s", "u8"),
+    ("busy_time_us", "u8"),
+    ("rwnd_limited_us", "u8"),
+    ("sndbuf_limited_us", "u8"),
+    ("delivered_segments", "u4"),
+    ("delivered_ce_segments", "u4"),
+    ("bytes_sent", "u8"),
+    ("bytes_retrans", "u8"),
+    ("dsack_dups", "u4"),
+    ("reord_seen", "u4"),
+    ("rcv_ooopack", "u4"),
+    ("snd_wnd_bytes", "u4"),
+    ("rcv_wnd_bytes", "u4"),
+    ("rehash", "u4"),
+    ("total_rto", "u2"),
+    ("total_rto_recoveries", "u2"),
+    ("total_rto_time_ms", "u4"),
+)
+
+# INET_DIAG_SKMEMINFO (include/uapi/linux/sock_diag.h), bytes unless named otherwise.
+SKMEM_FIELDS: tuple[tuple[str, str], ...] = tuple(
+    (name, "u4")
+    for name in (
+        "skmem_rmem_alloc_bytes",
+        "skmem_rcvbuf_bytes",
+        "skmem_wmem_alloc_bytes",
+        "skmem_sndbuf_bytes",
+        "skmem_fwd_alloc_bytes",
+        "skmem_wmem_queued_bytes",
+        "skmem_optmem_bytes",
+        "skmem_backlog_bytes",
+        "skmem_drops",
+    )
+)
+
+CONGESTION_SLOTS = 8
+"""Integers of an algorithm's own info attribute that are kept with each sample."""
+
+SENDER, RECEIVER = 0, 1
+
+TCP_DTYPE = np.dtype(
+    [("time_ns", "i8"), ("flow", "i4"), ("endpoint", "u1"), ("rqueue_bytes", "u4"),
+     ("wqueue_bytes", "u4")]
+    + list(TCP_INFO_FIELDS)
+    + list(SKMEM_FIELDS)
+    + [(f"congestion_{slot}", "i8") for slot in range(CONGESTION_SLOTS)]
+)  # fmt: skip
+"""A sample of one end of one flow. ``flow`` indexes ``Recording.flows``; ``endpoint`` is SENDER or
+RECEIVER; rqueue/wqueue are the diag message's (receive queue not yet read; send queue)."""
+
+QUEUE_DTYPE = np.dtype(
+    [("time_ns", "i8"), ("queue", "i4"), ("bytes", "i8"), ("packets", "i8"), ("drops", "i8"),
+     ("overlimits", "i8"), ("requeues", "i8"), ("backlog_bytes", "i8"), ("backlog_packets", "i8")]
+)  # fmt: skip
+"""A sample of one qdisc. ``queue`` indexes ``Recording.queues``; bytes and packets left it."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property of the emulation, as asked and as measured.
+
+    ``tolerance`` is absolute, in ``unit``. ``ok`` is None when the run gave too little to
+    measure it by; ``detail`` then says why.
+    """
+
+    name: str
+    unit: str
+    expected: float | str | None
+    measured: float | str | None
+    tolerance: float | None
+    ok: bool | None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """One expanded flow. ``start_s`` includes the drawn jitter; ``stop_s`` None means to the end.
+
+    ``congestion_control`` is what the kernel reported for the socket, None when it never
+    connected. ``path`` names the channels that the data cross, such as ``bottleneck:forward``.
+    ``congestion_fields`` names (name, unit) what the ``congestion_N`` columns hold.
+    """
+
+    name: str
+    group: str
+    source: str
+    sink: str
+    engine: str
+    congestion_asked: str
+    congestion_control: str | None
+    start_s: float
+    stop_s: float | None
+    base_rtt_s: float
+    base_rtt_measured_s: float | None
+    path: tuple[str, ...]
+    congestion_fields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class QueueRecord:
+    """One qdisc of one channel. ``role`` is ``queue`` (rate and queue) or ``delay`` (delay, loss).
+
+    ``rate_bps``, limits, ``delay_s`` and ``loss`` are the values read back from the kernel.
+    ``bottleneck`` marks the queues whose utilisation, drops and delay are studied.
+    """
+
+    name: str
+    link: str
+    direction: Literal["forward", "reverse"]
+    role: Literal["queue", "delay"]
+    kind: str
+    bottleneck: bool
+    rate_bps: int | None = None
+    limit_packets: int | None = None
+    limit_bytes: int | None = None
+    delay_s: float | None = None
+    loss: float | None = None
+
+
+@dataclass
+class Recording:
+    """Everything one run handed out.
+
+    ``tcp`` is an array of TCP_DTYPE and ``queue_samples`` one of QUEUE_DTYPE, both in the order
+    of time. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls, qdisc and
+    offload state as read back, tool versions. ``console`` and ``log`` are the guest's console
+    and everything the test bed said, as text.
+    """
+
+    kernel: str
+    simulated_s: float
+    digest: str
+    verdict: Verdict
+    flows: list[FlowRecord]
+    queues: list[QueueRecord]
+    checks: list[Check]
+    tcp: npt.NDArray[np.void]
+    queue_samples: npt.NDArray[np.void]
+    provenance: dict[str, Any] = field(default_factory=dict)
+    console: str = ""
+    log: str = ""
