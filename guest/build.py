@@ -1,0 +1,246 @@
+"""Builds the guest kernel and finds a built one by a hash of everything that went into it.
+
+The recipe is that of Documentation/virt/uml/user_mode_linux_howto_v2.rst: ARCH=um defconfig,
+plus ``kernel.config``, plus the patches beside it. A built kernel is a folder of the cache::
+
+    guest/<key>/linux            the kernel, an ordinary program
+    guest/<key>/modules/*.ko     its modules, in one folder
+    guest/<key>/config           .config as it was built
+    guest/<key>/System.map
+    guest/<key>/tree/            headers, Makefiles and Module.symvers: what
+                                 ``make -C tree M=DIR ARCH=um modules`` needs, no more
+    guest/<key>/manifest.json    release, hashes, what went in, how long it took
+    guest/logs/<key>.log         everything the build said
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import platform
+import shutil
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from guest import cache, recipe, source
+from guest.recipe import Progress
+from orchestrator.errors import MachineError
+
+RECIPE_VERSION = 1
+"""Raised whenever the recipe gives another kernel from the same inputs."""
+
+FRAGMENT = Path(__file__).parent / "kernel.config"
+PATCHES = Path(__file__).parent / "patches"
+
+TOOL_PACKAGES = {
+    "gcc": "gcc",
+    "make": "make",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "patch": "patch",
+    "tar": "tar",
+    "xz": "xz-utils",
+}
+LIBC_HEADER = Path("/usr/include/stdio.h")
+FREE_BYTES_NEEDED = 3 * 1000**3
+"""An unpacked and built tree takes 1.9 GB; most of it goes again at the end."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that decides what a build gives; None where this machine cannot tell."""
+
+    source: str | None
+    compiler: str | None
+    fragment: str
+    patches: str
+    recipe: int = RECIPE_VERSION
+
+    @property
+    def key(self) -> str:
+        """The name of the build in the cache: 16 hexadecimal digits."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def admit(self, manifest: dict[str, Any]) -> bool:
+        """Whether a kernel with this manifest came from the same inputs, so far as known."""
+        built_from = manifest.get("inputs", {})
+        return all(
+            value is None or built_from.get(name) == value for name, value in asdict(self).items()
+        )
+
+
+@dataclass(frozen=True)
+class GuestKernel:
+    """A built guest kernel. ``manifest`` is its manifest.json; paths are absolute."""
+
+    key: str
+    linux: Path
+    modules_dir: Path
+    release: str
+    manifest: dict[str, Any]
+
+    @property
+    def tree(self) -> Path:
+        """The prepared tree that modules of our own build against."""
+        return self.linux.parent / "tree"
+
+
+def patches() -> list[Path]:
+    """Return the patches in the order they are applied."""
+    return sorted(PATCHES.glob("*.patch"))
+
+
+def missing_tools() -> dict[str, str]:
+    """Return what the build needs and this machine lacks: name to Debian package."""
+    missing = {
+        tool: package for tool, package in TOOL_PACKAGES.items() if shutil.which(tool) is None
+    }
+    if not LIBC_HEADER.exists():
+        missing[str(LIBC_HEADER)] = "libc6-dev"
+    return missing
+
+
+def current_inputs() -> Inputs:
+    """Return what a build here and now would be made of; comments do not count."""
+    try:
+        identity = source.locate().identity()
+    except MachineError:
+        identity = None
+    options = "\n".join(recipe.wanted_options(FRAGMENT.read_text()))
+    changes = "".join(patch.read_text().partition("\n--- ")[2] for patch in patches())
+    return Inputs(
+        source=identity,
+        compiler=_compiler_version(),
+        fragment=hashlib.sha256(options.encode()).hexdigest(),
+        patches=hashlib.sha256(changes.encode()).hexdigest(),
+    )
+
+
+def find() -> GuestKernel | None:
+    """Return the cached kernel of the current inputs, or None.
+
+    Where the source or the compiler is gone, the newest kernel that was made from everything
+    that can still be told is taken.
+
+    Raises:
+        MachineError: there is one, but others than this user and root could have changed it.
+    """
+    return _find(current_inputs())
+
+
+def ensure(progress: Progress = recipe.silent) -> GuestKernel:
+    """Return the kernel of the current inputs, building it (some minutes) when it is not cached.
+
+    Raises:
+        MachineError: a tool, the source, space or rights are missing, a patch does not apply, or
+            the build failed; the message names the mend.
+    """
+    inputs = current_inputs()
+    found = _find(inputs)
+    if found is not None:
+        return found
+    require_machine()
+    root = cache.make_root()
+    waiting = functools.partial(progress, "waiting for another build of the guest kernel", None)
+    with cache.builder_lock(root, waiting):
+        return _find(inputs) or _build(inputs, root, progress)
+
+
+def require_machine() -> None:
+    """Raise MachineError unless this machine could build the kernel."""
+    if platform.machine() != "x86_64" or platform.system() != "Linux":
+        raise MachineError(
+            f"the guest kernel needs x86-64 Linux, and this is {platform.machine()}",
+            "run in a virtual machine of that kind",
+        )
+    source.locate()
+    missing = missing_tools()
+    if missing:
+        raise MachineError(
+            f"building the guest kernel needs {', '.join(missing)}",
+            f"apt-get install {' '.join(missing.values())}",
+        )
+
+
+def _compiler_version() -> str | None:
+    """Return the first line of ``gcc --version``, or None where there is no gcc."""
+    try:
+        answer = subprocess.run(
+            ["gcc", "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=recipe.environment(),
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return answer.stdout.partition("\n")[0]
+
+
+def _find(inputs: Inputs) -> GuestKernel | None:
+    candidates: list[tuple[float, Path, Path]] = []
+    for root in cache.search_roots():
+        exact = root / "guest" / inputs.key / "manifest.json"
+        if exact.exists():
+            return _read(exact, root)
+        if inputs.source is None or inputs.compiler is None:
+            for manifest in (root / "guest").glob("*/manifest.json"):
+                candidates.append((manifest.stat().st_mtime, manifest, root))
+    for _, manifest, root in sorted(candidates, reverse=True):
+        kernel = _read(manifest, root)
+        if inputs.admit(kernel.manifest):
+            return kernel
+    return None
+
+
+def _read(manifest: Path, root: Path) -> GuestKernel:
+    """Return the kernel of that manifest, once it is known to be nobody else's work."""
+    folder = manifest.parent
+    for path in (manifest, folder / "linux", folder / "modules"):
+        cache.require_trusted(path, root)
+    content = json.loads(manifest.read_text())
+    return GuestKernel(
+        key=folder.name,
+        linux=folder / "linux",
+        modules_dir=folder / "modules",
+        release=content["release"],
+        manifest=content,
+    )
+
+
+def _build(inputs: Inputs, root: Path, progress: Progress) -> GuestKernel:
+    """Build into a temporary folder and move the result to its place; needs the builder's lock."""
+    free = shutil.disk_usage(root).free
+    if free < FREE_BYTES_NEEDED:
+        raise MachineError(
+            f"{root} has {free / 1e9:.1f} GB free; a build needs {FREE_BYTES_NEEDED / 1e9:.0f} GB",
+            f"make room, or let {cache.CACHE_VARIABLE} name a folder that has it",
+        )
+    workshop = root / "guest" / "building"
+    shutil.rmtree(workshop, ignore_errors=True)  # left by a builder that was killed
+    log = root / "guest" / "logs" / f"{inputs.key}.log"
+    log.parent.mkdir(mode=0o755, exist_ok=True)
+    workshop.mkdir(mode=0o755)
+    try:
+        build = recipe.Build(workshop, log, progress)
+        result = build.make(source.locate(), patches(), FRAGMENT)
+        manifest = {
+            **build.describe(result),
+            "compiler": inputs.compiler,
+            "inputs": asdict(inputs),
+        }
+        cache.replace_text(result / "manifest.json", json.dumps(manifest, indent=1) + "\n")
+        cache.publish(result, root / "guest" / inputs.key)
+    except OSError as error:
+        raise MachineError(
+            f"building the guest kernel in {workshop} failed: {error}",
+            f"see {log}, or let {cache.CACHE_VARIABLE} name another folder",
+        ) from error
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+    return _read(root / "guest" / inputs.key / "manifest.json", root)

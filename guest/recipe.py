@@ -1,0 +1,240 @@
+"""The steps from a kernel source to a built guest kernel, each said in the log."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from guest.cache import sha256
+from guest.source import SOURCE_VARIABLE, Source
+from orchestrator.errors import MachineError
+
+COMPILE_LINES = 1770
+"""Lines that the compilation prints with 6.12 and our configuration; for the progress only."""
+
+FAILURE_LINES = 15
+"""Lines of the log that an error repeats."""
+
+TREE_PARTS = ("Makefile", "Kbuild", ".config", "Module.symvers", "scripts", "include", "arch/um",
+              "arch/x86")  # fmt: skip
+"""What an out-of-tree module build reads: 80 MB of 1.9 GB."""
+
+
+class Progress(Protocol):
+    """Told of each step, and how far it is (0 to 1) where that can be known."""
+
+    def __call__(self, step: str, fraction: float | None) -> None:
+        """Take note."""
+
+
+def silent(step: str, fraction: float | None) -> None:
+    """Take no note of progress."""
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of every step: nothing of the user's that could change the result."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "LC_ALL": "C",
+        "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
+        "KBUILD_BUILD_USER": "orchestrator",
+        "KBUILD_BUILD_HOST": "guest",
+        "KBUILD_BUILD_VERSION": "1",
+    }
+
+
+def wanted_options(fragment: str) -> list[str]:
+    """Return the lines of a configuration fragment that set or unset an option."""
+    return [
+        line
+        for line in fragment.splitlines()
+        if line.startswith("CONFIG_")
+        or (line.startswith("# CONFIG_") and line.endswith(" is not set"))
+    ]
+
+
+def lost_options(fragment: str, config: str) -> list[str]:
+    """Return the lines of a configuration fragment that the final configuration does not hold.
+
+    ``# CONFIG_X is not set`` also holds when CONFIG_X is not mentioned.
+    """
+    final = set(config.splitlines())
+    options_set = {line.partition("=")[0] for line in final if line.startswith("CONFIG_")}
+    return [
+        line
+        for line in wanted_options(fragment)
+        if (line not in final if line.startswith("CONFIG_") else line.split()[1] in options_set)
+    ]
+
+
+class Build:
+    """One build in the folder ``workshop``, which must be empty."""
+
+    def __init__(self, workshop: Path, log: Path, progress: Progress) -> None:
+        self.tree = workshop / "tree"
+        self.result = workshop / "result"
+        self.log = log
+        self.progress = progress
+        self.origin = ""
+        self.began_s = time.monotonic()
+
+    def make(self, source: Source, patches: Sequence[Path], fragment: Path) -> Path:
+        """Build and return the folder that holds the kernel and all that goes with it.
+
+        Raises:
+            MachineError: a patch does not apply, an option is not to be had, or a step failed.
+        """
+        self.origin = str(source.path)
+        with self.log.open("w") as log:
+            self._unpack(source, log)
+            for patch in patches:
+                self._patch(patch, source, log)
+            self._configure(fragment, log)
+            self._compile(log)
+            self.progress("installing the guest kernel", None)
+            self._install()
+        return self.result
+
+    def describe(self, result: Path) -> dict[str, Any]:
+        """Return the manifest of a finished build, ready for JSON."""
+        return {
+            "release": (result / "tree/include/config/kernel.release").read_text().strip(),
+            "linux_sha256": sha256(result / "linux"),
+            "modules_sha256": {
+                module.stem: sha256(module) for module in sorted((result / "modules").iterdir())
+            },
+            "source": self.origin,
+            "build_s": round(time.monotonic() - self.began_s, 1),
+        }
+
+    def _unpack(self, source: Source, log: TextIO) -> None:
+        if source.is_tree:
+            self.progress(f"copying {source.path}", None)
+            shutil.copytree(
+                source.path, self.tree, symlinks=True, ignore=shutil.ignore_patterns(".git")
+            )
+            self._make(["mrproper"], log)  # a tree may have been built for something else
+            return
+        self.progress(f"unpacking {source.path}", None)
+        self.tree.mkdir()
+        unpack = ["tar", "--extract", "--strip-components=1", "--no-same-owner"]
+        self._run([*unpack, f"--file={source.path}", f"--directory={self.tree}"], log)
+        if not (self.tree / "Kbuild").is_file():
+            raise MachineError(
+                f"{source.path} does not unpack to a kernel tree",
+                f"let {SOURCE_VARIABLE} name a kernel tree or its tarball",
+            )
+
+    def _patch(self, patch: Path, source: Source, log: TextIO) -> None:
+        self.progress(f"applying {patch.name}", None)
+        try:
+            self._run(["patch", "-p1", "--batch", "--forward", f"--input={patch}"], log)
+        except StepFailedError as error:
+            raise MachineError(
+                f"{patch.name} does not apply to {source.path}\n{error.tail}",
+                f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or make {patch} fit this one",
+            ) from error
+
+    def _configure(self, fragment: Path, log: TextIO) -> None:
+        self.progress("configuring the guest kernel", None)
+        self._make(["defconfig"], log)
+        self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(fragment)], log)
+        self._make(["olddefconfig"], log)
+        lost = lost_options(fragment.read_text(), (self.tree / ".config").read_text())
+        if lost:
+            raise MachineError(
+                f"this kernel source does not give what {fragment.name} asks: {', '.join(lost)}",
+                f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change {fragment}",
+            )
+
+    def _compile(self, log: TextIO) -> None:
+        lines = 0
+
+        def count(_line: str) -> None:
+            nonlocal lines
+            lines += 1
+            self.progress("compiling the guest kernel", min(lines / COMPILE_LINES, 0.99))
+
+        jobs = len(os.sched_getaffinity(0))
+        self._make([f"-j{jobs}", "linux", "modules"], log, count)
+
+    def _install(self) -> None:
+        """Gather what is kept. Files are moved: what the rest is not needed for goes with it."""
+        modules = self.result / "modules"
+        modules.mkdir(mode=0o755, parents=True)
+        for module in sorted(self.tree.rglob("*.ko")):
+            module.rename(modules / module.name)
+        shutil.copy2(self.tree / ".config", self.result / "config")
+        for name in ("linux", "System.map"):
+            shutil.copy2(self.tree / name, self.result / name)
+        for name in TREE_PARTS:
+            kept = self.result / "tree" / name
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            (self.tree / name).rename(kept)
+        for part in ("include", "arch"):
+            for pattern in ("*.o", "*.a", ".*.cmd"):
+                for leftover in (self.result / "tree" / part).rglob(pattern):
+                    leftover.unlink()
+
+    def _make(
+        self, targets: Sequence[str], log: TextIO, each_line: Callable[[str], None] | None = None
+    ) -> None:
+        try:
+            self._run(["make", "ARCH=um", *targets], log, each_line)
+        except StepFailedError as error:
+            raise MachineError(
+                f"make ARCH=um {' '.join(targets)} failed\n{error.tail}",
+                f"see {self.log} for the whole log",
+            ) from error
+
+    def _run(
+        self, argv: Sequence[str], log: TextIO, each_line: Callable[[str], None] | None = None
+    ) -> None:
+        """Run one step to its end; whatever interrupts it also ends all it started.
+
+        Raises:
+            StepFailedError: it ended with another status than 0.
+        """
+        print("+", *argv, file=log, flush=True)
+        last: list[str] = []
+        with subprocess.Popen(
+            argv,
+            cwd=self.tree,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # so that an interrupt comes here first
+        ) as process:
+            try:
+                assert process.stdout is not None
+                for line in process.stdout:
+                    log.write(line)
+                    last = [*last[1 - FAILURE_LINES :], line]
+                    if each_line is not None:
+                        each_line(line)
+                status = process.wait()
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
+                raise
+        if status:
+            log.flush()
+            raise StepFailedError("".join(f"  {line}" for line in last).rstrip())
+
+
+class StepFailedError(Exception):
+    """A step ended with another status than 0; ``tail`` is the end of what it said, indented."""
+
+    def __init__(self, tail: str) -> None:
+        self.tail = tail
+        super().__init__(tail)

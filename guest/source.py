@@ -1,0 +1,78 @@
+"""Where the guest kernel's source comes from, and what tells two sources apart."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from guest import cache
+from orchestrator.errors import MachineError
+
+SOURCE_VARIABLE = "ORCHESTRATOR_KERNEL_SOURCE"
+DEBIAN_SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
+DEBIAN_PACKAGE = "linux-source-6.12"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel source: a tarball with one top folder, or an unpacked tree."""
+
+    path: Path
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether this is an unpacked tree."""
+        return self.path.is_dir()
+
+    def identity(self) -> str:
+        """Return what changes whenever the source does.
+
+        A tarball's is the SHA-256 of its content, remembered by path, size and time of change.
+        A tree's is the SHA-256 over every file's name, size and time of change, in the order of
+        names and without ``.git``: its content is not read, so touching a file changes it.
+        """
+        if not self.is_tree:
+            return "sha256:" + cache.remembered_sha256(self.path)
+        digest = hashlib.sha256()
+        for name, status in sorted(_files(self.path, self.path)):
+            digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+        return "tree:" + digest.hexdigest()
+
+
+def locate() -> Source:
+    """Return the source named by ORCHESTRATOR_KERNEL_SOURCE, else Debian's.
+
+    Raises:
+        MachineError: there is none.
+    """
+    named = os.environ.get(SOURCE_VARIABLE)
+    if named:
+        path = Path(named).expanduser().absolute()
+        if (path / "Kbuild").is_file() or path.is_file():
+            return Source(path)
+        raise MachineError(
+            f"{SOURCE_VARIABLE} names {path}, which is neither a kernel tree nor a tarball",
+            f"name one, or unset it to use Debian's {DEBIAN_PACKAGE}",
+        )
+    if DEBIAN_SOURCE.is_file():
+        return Source(DEBIAN_SOURCE)
+    raise MachineError(
+        f"no kernel source: {DEBIAN_SOURCE} is not there",
+        f"apt-get install {DEBIAN_PACKAGE}, or let {SOURCE_VARIABLE} name a 6.12 tree or tarball",
+    )
+
+
+def _files(folder: Path, root: Path) -> list[tuple[str, os.stat_result]]:
+    """Return (name relative to ``root``, status) of every file below ``folder``."""
+    found: list[tuple[str, os.stat_result]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != ".git":
+                    found += _files(Path(entry.path), root)
+            else:
+                name = str(Path(entry.path).relative_to(root))
+                found.append((name, entry.stat(follow_symlinks=False)))
+    return found

@@ -1,0 +1,355 @@
+"""The guest kernel's build, with a kernel source of a few lines and a make that pretends."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guest import build, cache, recipe, source
+from orchestrator.errors import MachineError
+
+FAKE_MAKE = r"""#!/bin/bash
+set -e
+echo "make $*" >>"$0.calls"
+case "$*" in
+  *defconfig*) [ -e .config ] || printf 'CONFIG_BASE=y\n# CONFIG_OLD is not set\n' >.config ;;
+  *mrproper*) rm -f .config ;;
+  *linux*)
+    seq -f '  CC  file%g.o' 40
+    if [ -e broken.c ]; then echo 'broken.c:1: error: no'; exit 2; fi
+    mkdir -p include/config net
+    echo 6.12.7 >include/config/kernel.release
+    echo 1 | tee linux System.map Module.symvers net/tcp_one.ko arch/um/x.o >/dev/null
+    chmod +x linux ;;
+esac
+"""
+FAKE_GCC = "#!/bin/sh\necho 'gcc (Fake) 12.2.0'\necho more\n"
+MERGE = '#!/bin/sh\ncat "$3" >>"$2"\n'
+PATCH = """Why.
+
+--- a/Makefile
++++ b/Makefile
+@@ -1 +1 @@
+-HZ = 100
++HZ = 250
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A kernel tree of a few files."""
+    tree = tmp_path / "linux-6.12"
+    for folder in ("scripts/kconfig", "include", "arch/um", "arch/x86", "drivers"):
+        (tree / folder).mkdir(parents=True)
+    (tree / "Makefile").write_text("HZ = 100\n")
+    (tree / "Kbuild").touch()
+    merge = tree / "scripts/kconfig/merge_config.sh"
+    merge.write_text(MERGE)
+    merge.chmod(0o755)
+    return tree
+
+
+@pytest.fixture
+def machine(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with that source and pretended tools; returns the cache."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, text in {
+        "make": FAKE_MAKE,
+        "gcc": FAKE_GCC,
+        **dict.fromkeys(("flex", "bison", "bc"), ""),
+    }.items():
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    patches = tmp_path / "patches"
+    patches.mkdir()
+    (patches / "0001-hz.patch").write_text(PATCH)
+    (tmp_path / "kernel.config").write_text("# why\nCONFIG_ASKED=y\n# CONFIG_OLD is not set\n")
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
+    monkeypatch.setattr(build, "PATCHES", patches)
+    monkeypatch.setattr(build, "FRAGMENT", tmp_path / "kernel.config")
+    monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 0)
+    return tmp_path / "cache"
+
+
+def pack(tree: Path) -> Path:
+    tarball = tree.parent / "linux.tar.xz"
+    with tarfile.open(tarball, "w:xz") as archive:
+        archive.add(tree, "linux-6.12")
+    return tarball
+
+
+def make_calls(machine: Path) -> list[str]:
+    calls = machine.parent / "bin/make.calls"
+    return calls.read_text().splitlines() if calls.exists() else []
+
+
+def test_a_kernel_is_built_once_and_then_found(machine: Path) -> None:
+    assert build.find() is None
+    steps: list[tuple[str, float | None]] = []
+    kernel = build.ensure(lambda step, fraction: steps.append((step, fraction)))
+    assert kernel.linux == machine / "guest" / kernel.key / "linux"
+    assert kernel.release == "6.12.7"
+    assert os.access(kernel.linux, os.X_OK)
+    assert [path.name for path in kernel.modules_dir.iterdir()] == ["tcp_one.ko"]
+    assert ("applying 0001-hz.patch", None) in steps
+    fractions = [fraction for _, fraction in steps if fraction is not None]
+    assert fractions == sorted(fractions)
+    assert fractions
+
+    count = len(make_calls(machine))
+    assert build.ensure() == kernel == build.find()
+    assert len(make_calls(machine)) == count
+
+
+def test_what_is_kept_of_a_build(machine: Path) -> None:
+    kernel = build.ensure()
+    folder = kernel.linux.parent
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "System.map", "config", "linux", "manifest.json", "modules", "tree",
+    ]  # fmt: skip
+    assert kernel.tree == folder / "tree"
+    assert (kernel.tree / "Makefile").read_text() == "HZ = 250\n"
+    assert not list(kernel.tree.rglob("*.o"))
+    assert not (kernel.tree / "drivers").exists()
+    assert kernel.manifest["linux_sha256"] == cache.sha256(kernel.linux)
+    assert kernel.manifest["modules_sha256"] == {
+        "tcp_one": cache.sha256(kernel.modules_dir / "tcp_one.ko")
+    }
+    assert kernel.manifest["compiler"] == "gcc (Fake) 12.2.0"
+    assert "make ARCH=um olddefconfig" in (machine / f"guest/logs/{kernel.key}.log").read_text()
+    assert not (machine / "guest/building").exists()
+
+
+def test_a_build_is_readable_by_all_and_writable_by_its_owner_only(machine: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        folder = build.ensure().linux.parent
+    finally:
+        os.umask(before)
+    for path in (folder, *folder.rglob("*")):
+        assert path.stat().st_mode & 0o077 in (0o044, 0o055)
+
+
+def test_the_key_is_of_everything_that_goes_in(machine: Path, tmp_path: Path) -> None:
+    inputs = build.current_inputs()
+    assert len(inputs.key) == 16
+    changed = [
+        replace(inputs, source="x"),
+        replace(inputs, compiler="x"),
+        replace(inputs, fragment="x"),
+        replace(inputs, patches="x"),
+        replace(inputs, recipe=inputs.recipe + 1),
+    ]
+    assert len({inputs.key, *(each.key for each in changed)}) == 6
+
+    fragment = tmp_path / "kernel.config"
+    fragment.write_text("# a better reason\n" + fragment.read_text())
+    assert build.current_inputs() == inputs
+    fragment.write_text(fragment.read_text() + "CONFIG_MORE=y\n")
+    assert build.current_inputs() != inputs
+
+
+def test_a_tarball_is_known_by_its_content_and_read_once(
+    machine: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = source.locate().identity()
+    with monkeypatch.context() as patched:
+        patched.setattr(cache, "sha256", lambda path: pytest.fail(f"{path} was read again"))
+        assert source.locate().identity() == first
+    (tree / "Kbuild").write_text("new")
+    assert source.Source(pack(tree)).identity() != first
+
+
+def test_a_tree_is_known_by_its_files_and_is_left_alone(
+    machine: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(tree))
+    (tree / ".git").mkdir()
+    (tree / ".config").write_text("CONFIG_OF_THE_USER=y\n")
+    first = source.locate().identity()
+    kernel = build.ensure()
+    assert source.locate().identity() == first
+    assert (tree / "Makefile").read_text() == "HZ = 100\n"
+    assert "OF_THE_USER" not in (kernel.linux.parent / "config").read_text()
+    (tree / ".git/index").touch()
+    assert source.locate().identity() == first
+    os.utime(tree / "Makefile", ns=(0, 0))
+    assert source.locate().identity() != first
+
+
+def test_a_patch_that_does_not_apply_is_named(machine: Path, tree: Path) -> None:
+    (tree / "Makefile").write_text("HZ = 1000\n")
+    tarball = pack(tree)
+    with pytest.raises(MachineError, match=r"0001-hz\.patch does not apply to") as caught:
+        build.ensure()
+    assert str(tarball) in str(caught.value)
+    assert "ORCHESTRATOR_KERNEL_SOURCE" in caught.value.mend
+    assert build.find() is None
+    assert not (machine / "guest/building").exists()
+
+
+def test_an_option_that_is_not_to_be_had_is_named(machine: Path, tree: Path) -> None:
+    (tree / "scripts/kconfig/merge_config.sh").write_text("#!/bin/sh\necho CONFIG_OLD=m >>$2\n")
+    pack(tree)
+    with pytest.raises(MachineError, match="CONFIG_ASKED=y, # CONFIG_OLD is not set"):
+        build.ensure()
+
+
+def test_a_failing_compilation_shows_the_end_of_its_log(machine: Path, tree: Path) -> None:
+    (tree / "broken.c").touch()
+    pack(tree)
+    with pytest.raises(MachineError, match=r"broken\.c:1: error: no") as caught:
+        build.ensure()
+    assert "file40.o" in str(caught.value)
+    assert "file20.o" not in str(caught.value)
+    log = Path(caught.value.mend.split()[1])
+    assert "file20.o" in log.read_text()
+
+
+def test_an_interrupted_build_leaves_only_its_log(machine: Path) -> None:
+    def interrupt(step: str, fraction: float | None) -> None:
+        if fraction is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build.ensure(interrupt)
+    assert sorted(path.name for path in (machine / "guest").iterdir()) == ["lock", "logs"]
+
+
+def test_what_a_killed_builder_left_is_swept_away(machine: Path) -> None:
+    (machine / "guest/building/tree/old").mkdir(parents=True)
+    build.ensure()
+    assert not (machine / "guest/building").exists()
+
+
+def test_a_second_builder_waits_and_takes_what_the_first_built(machine: Path) -> None:
+    waiting = threading.Event()
+
+    def watch(step: str, fraction: float | None) -> None:
+        if step.startswith("waiting"):
+            waiting.set()
+
+    root = cache.make_root()
+    with ThreadPoolExecutor(1) as pool:
+        with cache.builder_lock(root, waiting.set):
+            assert not waiting.is_set()
+            second = pool.submit(build.ensure, watch)
+            assert waiting.wait(10)
+            first = build._build(build.current_inputs(), root, recipe.silent)
+            count = len(make_calls(machine))
+        assert second.result(10) == first
+    assert len(make_calls(machine)) == count
+
+
+def test_a_missing_tool_names_its_package(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    have = {"gcc", "make", "tar", "patch", "bison"}
+    monkeypatch.setattr("guest.build.shutil.which", lambda tool: tool if tool in have else None)
+    with pytest.raises(MachineError, match="needs flex, bc, xz") as caught:
+        build.ensure()
+    assert caught.value.mend == "apt-get install flex bc xz-utils"
+    assert not make_calls(machine)
+
+
+def test_another_processor_is_refused(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guest.build.platform.machine", lambda: "aarch64")
+    with pytest.raises(MachineError, match="x86-64"):
+        build.ensure()
+
+
+def test_a_missing_source_names_its_package(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ORCHESTRATOR_KERNEL_SOURCE")
+    monkeypatch.setattr(source, "DEBIAN_SOURCE", tmp_path / "none")
+    with pytest.raises(MachineError) as caught:
+        build.ensure()
+    assert "apt-get install linux-source-6.12" in caught.value.mend
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(tmp_path))
+    with pytest.raises(MachineError, match="neither a kernel tree nor a tarball"):
+        build.ensure()
+
+
+def test_too_little_room_is_told_before_the_start(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 10**18)
+    with pytest.raises(MachineError, match="GB free; a build needs"):
+        build.ensure()
+    assert not make_calls(machine)
+
+
+def test_without_source_the_newest_kernel_made_of_the_rest_is_taken(
+    machine: Path, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = build.ensure()
+    (tree / "Kbuild").write_text("a newer source")
+    pack(tree)
+    newer = build.ensure()
+    assert newer.key != older.key
+    stamp = time.time() - 100
+    os.utime(older.linux.parent / "manifest.json", (stamp, stamp))
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(tmp_path / "gone"))
+    assert build.find() == newer
+    fragment = tmp_path / "kernel.config"
+    fragment.write_text(fragment.read_text() + "CONFIG_MORE=y\n")
+    assert build.find() is None
+
+
+def test_a_kernel_that_others_could_have_changed_is_refused(machine: Path) -> None:
+    kernel = build.ensure()
+    kernel.linux.parent.chmod(0o777)
+    with pytest.raises(MachineError, match="can be written by others") as caught:
+        build.find()
+    assert caught.value.mend == f"chmod go-w {kernel.linux.parent}"
+
+
+def test_caches_are_searched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ORCHESTRATOR_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("guest.cache.os.geteuid", lambda: 1000)
+    assert cache.search_roots() == (tmp_path / "orchestrator", cache.SHARED_ROOT)
+    monkeypatch.setattr("guest.cache.os.geteuid", lambda: 0)
+    assert cache.search_roots() == (cache.SHARED_ROOT,)
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "mine"))
+    assert cache.search_roots() == (tmp_path / "mine",)
+
+
+def test_a_damaged_memory_of_hashes_is_replaced(machine: Path) -> None:
+    first = source.locate().identity()
+    (machine / "sources.json").write_text("{")
+    assert source.locate().identity() == first
+    assert json.loads((machine / "sources.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("config", "lost"),
+    [
+        ("CONFIG_A=y\nCONFIG_B=m\n", []),
+        ("CONFIG_A=m\nCONFIG_B=m\n# CONFIG_C is not set\n", ["CONFIG_A=y"]),
+        ("CONFIG_A=y\nCONFIG_C=y\n", ["CONFIG_B=m", "# CONFIG_C is not set"]),
+        ("CONFIG_A=y\nCONFIG_B=m\nCONFIG_C_LONGER=y\n", []),
+    ],
+)
+def test_lost_options(config: str, lost: list[str]) -> None:
+    fragment = "# A comment about CONFIG_A\nCONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\n"
+    assert recipe.lost_options(fragment, config) == lost
+
+
+def test_every_patch_says_why_and_is_applied_in_order() -> None:
+    patches = build.patches()
+    assert [patch.name[:5] for patch in patches] == ["0001-", "0002-"]
+    for patch in patches:
+        header, _, change = patch.read_text().partition("\n--- a/")
+        assert len(header.split()) > 20
+        assert change
