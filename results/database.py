@@ -1,0 +1,234 @@
+"""Opens the SQLite file of the store, and brings it to this program's schema.
+
+A migration is one file ``migrations/NNNN_what.sql``; it runs in one transaction together with its
+record in the table ``migrations`` and the new ``PRAGMA user_version``.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.errors import StoreError
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+APPLICATION_ID = 0x54435072
+"""``PRAGMA application_id`` of our files, by which a stranger's database is told."""
+
+BUSY_TIMEOUT_S = 60.0
+"""Storing a large run holds the write lock for seconds; a second writer waits this long."""
+
+_MAGIC = b"SQLite format 3\0"
+
+
+def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
+    """Open or create the database for writing, migrated to the newest schema.
+
+    Raises:
+        StoreError: the folder or file cannot be written, or the file is not a store of ours or
+            newer than this program; such a file is left untouched.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    _refuse_strangers(path)
+    try:
+        connection = _connect(path, "rwc")
+    except sqlite3.Error as error:
+        raise unwritable(path, error) from error
+    try:
+        _check_kind(connection, path, newest(migrations))
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: always whole, see wal.html
+        connection.execute("PRAGMA cache_size = -65536")  # KiB; a large run spills less often
+        connection.execute("PRAGMA journal_size_limit = 16777216")  # bytes the WAL may keep
+        _use_wal(connection, path)
+        migrate(connection, migrations)
+    except sqlite3.Error as error:
+        connection.close()
+        raise unwritable(path, error) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
+    """Open an existing database for reading; nothing is created but what WAL needs.
+
+    Raises:
+        StoreError: there is none, it is not a store of ours, or of another schema version.
+    """
+    if not path.exists():
+        raise StoreError(
+            f"{path}: there is no results database; `orchestrator run` makes one, "
+            "or name another with --db"
+        )
+    _refuse_strangers(path)
+    needed = newest(migrations)
+    connection = None
+    try:
+        connection = _connect(path, "ro")
+        try:
+            version = _check_kind(connection, path, needed)
+        except sqlite3.OperationalError:
+            # WAL needs a -shm file beside the database; on a medium nobody can write to, and with
+            # nothing left in a -wal file, the database can be read as it lies.
+            if _has_wal(path):
+                raise
+            connection.close()
+            connection = _connect(path, "ro", "&immutable=1")
+            version = _check_kind(connection, path, needed)
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        raise StoreError(f"{path}: cannot read the results database: {error}") from error
+    except StoreError:
+        if connection is not None:
+            connection.close()
+        raise
+    if version < needed:
+        connection.close()
+        raise StoreError(
+            f"{path}: the database has schema {version} and this program reads {needed}; "
+            "the next `orchestrator run` with this --db brings it up to date"
+        )
+    return connection
+
+
+def newest(migrations: Path = MIGRATIONS) -> int:
+    """Return the schema version that the migrations lead to."""
+    return max(_migration_files(migrations))
+
+
+def migrate(connection: sqlite3.Connection, migrations: Path = MIGRATIONS) -> None:
+    """Apply every migration the database has not seen, each in a transaction of its own."""
+    files = _migration_files(migrations)
+    for version in sorted(files):
+        with transaction(connection):
+            # Read inside the transaction: another process may have migrated just now.
+            if _pragma(connection, "user_version") >= version:
+                continue
+            for statement in _statements(files[version].read_text(encoding="utf-8")):
+                connection.execute(statement)
+            connection.execute(
+                "INSERT INTO migrations (version, name, applied_utc) VALUES (?, ?, ?)",
+                (version, files[version].stem, utc_now()),
+            )
+            connection.execute(f"PRAGMA user_version = {version}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Run the block in one transaction that holds the write lock from its start."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def utc_now() -> str:
+    """Return this moment as ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _connect(path: Path, mode: str, more: str = "") -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}{more}",
+        uri=True,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+    )
+
+
+def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreError(
+            f"{path}: this file system cannot hold a live database (no WAL, mode {mode}); "
+            "name one on the machine's own disk with --db"
+        )
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Raise StoreError for what is there but is no SQLite file; an empty file counts as none."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{path}: cannot read the results database: {error}") from error
+    if start and start != _MAGIC:
+        raise StoreError(f"{path}: not a SQLite database; it was left as it is")
+
+
+def _check_kind(connection: sqlite3.Connection, path: Path, known: int) -> int:
+    """Return the schema version of a new database or one of ours; raise StoreError else."""
+    version = _pragma(connection, "user_version")
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if tables and _pragma(connection, "application_id") != APPLICATION_ID:
+        raise StoreError(
+            f"{path}: a SQLite database, but not a results store; it was left as it is"
+        )
+    if version > known:
+        raise StoreError(
+            f"{path}: the database has schema {version}, newer than this program's {known}; "
+            "update the program, or name another with --db"
+        )
+    return version
+
+
+def _has_wal(path: Path) -> bool:
+    wal = path.with_name(path.name + "-wal")
+    return wal.exists() and wal.stat().st_size > 0
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
+    return int(value)
+
+
+def _migration_files(folder: Path) -> dict[int, Path]:
+    files: dict[int, Path] = {}
+    for path in sorted(folder.glob("*.sql")):
+        found = re.fullmatch(r"(\d{4})_[a-z0-9_]+\.sql", path.name)
+        if not found or int(found[1]) != len(files) + 1:
+            raise StoreError(
+                f"{path}: migrations are numbered 0001_what.sql, 0002_... without gaps"
+            )
+        files[len(files) + 1] = path
+    return files
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Yield the statements of a script; sqlite3's executescript would commit before it starts."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        raise StoreError(f"a migration ends within a statement: {statement.strip()!r}")
+
+
+def unwritable(path: Path, error: Exception) -> StoreError:
+    """Return the error to raise when SQLite or the system would not write, with its mend."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if isinstance(code, int) and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        mend = "another program holds it: end that one, or name another file with --db"
+    elif isinstance(error, OSError | sqlite3.OperationalError):
+        mend = f"make {path.absolute().parent} writable with room to spare, or use another --db"
+    else:
+        mend = "put back a copy of it, or name another file with --db"
+    return StoreError(f"{path}: cannot write the results database: {error}; {mend}")

@@ -1,0 +1,144 @@
+"""The JSON documents of ``run``, ``show`` and ``runs``: a stable contract.
+
+Keys are always there, null where nothing is known; numbers are finite; units are SI and named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from orchestrator.recording import Check, FlowRecord
+from results import metrics
+from results.metrics import METRICS
+from results.model import WHOLE, RunRow, Values, WindowMetrics
+from results.stored import StoredRun
+
+SCHEMA = 1
+"""Version of the documents; new keys do not change it."""
+
+
+def document(runs: Sequence[StoredRun]) -> dict[str, Any]:
+    """Return the document of some runs; experiment and scenario are null where they differ."""
+    return {
+        "schema": SCHEMA,
+        "experiment": _common(run.row.experiment for run in runs),
+        "scenario": _common(run.row.scenario for run in runs),
+        "runs": [run_document(run) for run in runs],
+    }
+
+
+def run_document(run: StoredRun) -> dict[str, Any]:
+    """Return one run with its flows, links, windows and checks."""
+    by_window = run.metrics()
+    return {
+        **_row(run.row),
+        "fidelity": {
+            "verdict": run.row.verdict,
+            "checks": [check_document(check) for check in run.checks],
+        },
+        "metrics": by_window[WHOLE].run,
+        "windows": {
+            window.name: {
+                "metrics": by_window[window.name].run,
+                "flows": _flows(run, by_window[window.name]),
+            }
+            for window in run.windows
+        },
+        "links": _links(run, by_window[WHOLE]),
+        "flows": _flows(run, by_window[WHOLE]),
+    }
+
+
+def listed(row: RunRow, values: Mapping[str, Values]) -> dict[str, Any]:
+    """Return one run of the list, from its row and its own metrics by window name."""
+
+    def complete(window: str) -> Values:
+        known = values.get(window, {})
+        return {name: known.get(name) for name, scope in METRICS if scope == "run"}
+
+    return {
+        **_row(row),
+        "experiment": row.experiment,
+        "scenario": row.scenario,
+        "started_utc": row.started_utc,
+        "fidelity": {"verdict": row.verdict},
+        "metrics": complete(WHOLE),
+        "windows": {window.name: {"metrics": complete(window.name)} for window in row.windows},
+    }
+
+
+def check_document(check: Check) -> dict[str, Any]:
+    """Return a fidelity check with every key of the contract."""
+    fields: dict[str, Any] = plain(vars(check))
+    return fields
+
+
+def plain(value: Any) -> Any:
+    """Return JSON-ready data with null for every number that is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _row(row: RunRow) -> dict[str, Any]:
+    fields: dict[str, Any] = plain(
+        {
+            "id": row.id,
+            "variant": row.variant,
+            "repetition": row.repetition,
+            "seed": row.seed,
+            "status": row.status,
+            "error": row.error,
+            "backend": row.backend,
+            "kernel": row.kernel,
+            "wall_s": row.wall_s,
+            "simulated_s": row.simulated_s,
+            "digest": row.digest,
+        }
+    )
+    return fields
+
+
+def _flows(run: StoredRun, window: WindowMetrics) -> list[dict[str, Any]]:
+    return [{**_flow(flow), **values} for flow, values in zip(run.flows, window.flows, strict=True)]
+
+
+def _flow(flow: FlowRecord) -> dict[str, Any]:
+    return {
+        "name": flow.name,
+        "group": flow.group,
+        "source": flow.source,
+        "sink": flow.sink,
+        "engine": flow.engine,
+        "congestion_asked": flow.congestion_asked,
+        "congestion_control": flow.congestion_control,
+        "start_s": flow.start_s,
+        "stop_s": flow.stop_s,
+        "base_rtt_s": flow.base_rtt_s,
+        "base_rtt_measured_s": flow.base_rtt_measured_s,
+    }
+
+
+def _links(run: StoredRun, window: WindowMetrics) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": queue.link,
+            "direction": queue.direction,
+            "bottleneck": queue.bottleneck,
+            "rate_bps": queue.rate_bps,
+            **window.links[metrics.channel(queue)],
+        }
+        for queue in run.queues
+        if queue.role == "queue"
+    ]
+
+
+def _common(values: Iterable[str]) -> str | None:
+    different = set(values)
+    return different.pop() if len(different) == 1 else None

@@ -1,0 +1,16 @@
+"""Hands runs out as files; a format is one file in this folder.
+
+Every module here is imported once and registers what it writes with :func:`base.export_format`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from results.export.base import FORMATS, Format, export
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["FORMATS", "Format", "export"]

@@ -1,0 +1,89 @@
+"""How a format is declared, and how files come to be: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import UsageError
+from results.stored import StoredRun
+
+Writer = Callable[[StoredRun, Sequence[Path]], None]
+"""Writes a run into new files, one for each of the format's parts."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its name, the parts it writes beside FILE ('' is FILE itself), its description."""
+
+    name: str
+    parts: tuple[str, ...]
+    description: str
+    write: Writer
+
+
+FORMATS: dict[str, Format] = {}
+"""Every format by name."""
+
+
+def export_format(name: str, parts: Sequence[str] = ("",)) -> Callable[[Writer], Writer]:
+    """Register the decorated function as a format; its docstring describes it to users."""
+
+    def register(write: Writer) -> Writer:
+        if name in FORMATS:
+            raise TypeError(f"format {name} is registered twice")
+        FORMATS[name] = Format(name, tuple(parts), write.__doc__ or "", write)
+        return write
+
+    return register
+
+
+def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[Path]:
+    """Write a run to ``path`` and the format's other parts beside it; return the files written.
+
+    Raises:
+        UsageError: there is no such format, a file exists already (unless ``force``), or the
+            files cannot be written there.
+        StoreError: the run cannot be read.
+    """
+    if name not in FORMATS:
+        raise UsageError(f"no format {name}; there are {', '.join(sorted(FORMATS))}")
+    chosen = FORMATS[name]
+    targets = [
+        path.with_name(f"{path.stem}.{part}{path.suffix}") if part else path
+        for part in chosen.parts
+    ]
+    existing = [str(target) for target in targets if target.exists()]
+    if existing and not force:
+        raise UsageError(f"{', '.join(existing)}: exists already and is not overwritten")
+    drafts = [target.with_name(f".{target.name}.{os.getpid()}.part") for target in targets]
+    with ExitStack() as stack:
+        for draft in drafts:
+            stack.callback(draft.unlink, missing_ok=True)
+        try:
+            chosen.write(run, drafts)
+            for draft, target in zip(drafts, targets, strict=True):
+                draft.replace(target)
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error}") from error
+    return targets
+
+
+def unit(column: str) -> str:
+    """Return the unit of a sample's column, 1 for flags and plain counts."""
+    for suffix, name in (
+        ("_bytes_per_s", "byte/s"), ("_bytes", "byte"), ("_segments", "segment"),
+        ("_packets", "packet"), ("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s"),
+    ):  # fmt: skip
+        if column.endswith(suffix):
+            return name
+    for prefix, name in (
+        ("bytes", "byte"), ("packets", "packet"), ("drops", "packet"), ("segs_", "segment"),
+        ("data_segs_", "segment"),
+    ):  # fmt: skip
+        if column.startswith(prefix):
+            return name
+    return "1"

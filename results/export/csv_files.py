@@ -1,0 +1,84 @@
+"""Comma-separated values: for spreadsheets, pandas, R and gnuplot."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.recording import CONGESTION_SLOTS, QUEUE_DTYPE, RECEIVER, SENDER, TCP_DTYPE
+from results import documents
+from results.export.base import export_format
+from results.metrics import METRICS
+from results.samples import listed
+from results.stored import StoredRun
+
+_SLOTS = tuple(f"congestion_{slot}" for slot in range(CONGESTION_SLOTS))
+_ENDPOINTS = {SENDER: "sender", RECEIVER: "receiver"}
+
+
+@export_format("csv", ("", "queues", "flows"))
+def write(run: StoredRun, paths: Sequence[Path]) -> None:
+    """FILE.csv: TCP samples; FILE.queues.csv: queue samples; FILE.flows.csv: flows and metrics.
+
+    The end of a column's name is its unit (``rtt_us``, ``snd_cwnd_segments``). What an algorithm
+    tells of itself is named after it, as in ``congestion_min_rtt_us``. Nothing is written where
+    nothing is known, and for an infinite ssthresh or pacing rate.
+    """
+    tcp, queues, flows = paths
+    _write(tcp, _tcp(run))
+    _write(queues, _queues(run))
+    _write(flows, _flows(run))
+
+
+def _write(path: Path, rows: Iterable[Sequence[Any]]) -> None:
+    with path.open("x", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def _tcp(run: StoredRun) -> Iterable[Sequence[Any]]:
+    keys = ("time_ns", "flow", "endpoint", *_SLOTS)
+    columns = ["time_ns", *(name for name in TCP_DTYPE.names or () if name not in keys)]
+    named = [[_congestion(field) for field in flow.congestion_fields] for flow in run.flows]
+    own = list(dict.fromkeys(name for names in named for name in names))
+    yield ["flow", "endpoint", *columns, *own]
+    for index, (flow, names) in enumerate(zip(run.flows, named, strict=True)):
+        slot_of = dict(zip(names, _SLOTS, strict=False))
+        for endpoint, end in _ENDPOINTS.items():
+            samples = run.tcp(index, endpoint, [*columns, *slot_of.values()])
+            cells = [listed(name, samples[name]) for name in columns]
+            nothing: list[int | None] = [None] * len(cells[0])
+            for name in own:  # only a sender tells of its algorithm
+                known = name in slot_of and endpoint == SENDER
+                cells.append(listed(name, samples[slot_of[name]]) if known else nothing)
+            for row in zip(*cells, strict=True):
+                yield [flow.name, end, *row]
+
+
+def _queues(run: StoredRun) -> Iterable[Sequence[Any]]:
+    columns = [name for name in QUEUE_DTYPE.names or () if name != "queue"]
+    yield ["queue", "link", "direction", "role", *columns]
+    for index, queue in enumerate(run.queues):
+        samples = run.queue_samples(index, columns)
+        head = (queue.name, queue.link, queue.direction, queue.role)
+        for values in zip(*(samples[name].tolist() for name in columns), strict=True):
+            yield [*head, *values]
+
+
+def _flows(run: StoredRun) -> Iterable[Sequence[Any]]:
+    whole = documents.run_document(run)
+    parts = {"": whole["flows"], **{name: part["flows"] for name, part in whole["windows"].items()}}
+    described = [key for flow in whole["flows"][:1] for key in flow if (key, "flow") not in METRICS]
+    names = described + [name for name, scope in METRICS if scope == "flow"]
+    yield ["window", *names]
+    for window, flows in parts.items():
+        for flow in flows:
+            yield [window, *(flow[name] for name in names)]
+
+
+def _congestion(field: tuple[str, str]) -> str:
+    """Return the column of an algorithm's own field, from its name and unit."""
+    words = ["congestion", *field]
+    return "_".join(re.sub(r"\W+", "_", word) for word in words if word not in ("", "1"))

@@ -1,0 +1,80 @@
+"""One JSON file with everything stored of a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.recording import QUEUE_DTYPE, RECEIVER, SENDER, TCP_DTYPE
+from results import documents
+from results.export.base import export_format, unit
+from results.samples import Array, listed
+from results.stored import StoredRun
+
+
+@export_format("json")
+def write(run: StoredRun, paths: Sequence[Path]) -> None:
+    """FILE.json: the document of ``show``, scenario, provenance, and all samples as columns.
+
+    Each column has its unit and values; null is an infinite ssthresh or pacing rate.
+    """
+    head = run.head
+    document = documents.plain(
+        {
+            **documents.document([run]),
+            "scenario_text": head.scenario_text,
+            "resolved": head.resolved,
+            "network": head.links,
+            "git_commit": head.git_commit,
+            "provenance": run.provenance,
+        }
+    )
+    with paths[0].open("x", encoding="utf-8") as file:
+        # The samples of a large run do not fit into memory as Python's numbers: series by series.
+        file.write(_dumps(document)[:-1])
+        file.write(', "samples": {"tcp": [')
+        file.writelines(_joined(_tcp(run)))
+        file.write('], "queues": [')
+        file.writelines(_joined(_queues(run)))
+        file.write("]}}\n")
+
+
+def _tcp(run: StoredRun) -> Iterator[dict[str, Any]]:
+    names = [name for name in TCP_DTYPE.names or () if name not in ("flow", "endpoint")]
+    for index, flow in enumerate(run.flows):
+        # What the algorithm's own columns hold is known for this flow alone.
+        fields = flow.congestion_fields
+        units = {f"congestion_{slot}": own for slot, (_, own) in enumerate(fields)}
+        for endpoint, end in ((SENDER, "sender"), (RECEIVER, "receiver")):
+            samples = run.tcp(index, endpoint, names)
+            yield {
+                "flow": flow.name,
+                "endpoint": end,
+                "congestion_fields": fields,
+                "columns": _columns(samples, units),
+            }
+
+
+def _queues(run: StoredRun) -> Iterator[dict[str, Any]]:
+    names = [name for name in QUEUE_DTYPE.names or () if name != "queue"]
+    for index, queue in enumerate(run.queues):
+        samples = run.queue_samples(index, names)
+        yield {**vars(queue), "columns": _columns(samples, {})}
+
+
+def _columns(samples: Mapping[str, Array], units: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name: {"unit": units.get(name) or unit(name), "values": listed(name, values)}
+        for name, values in samples.items()
+    }
+
+
+def _joined(parts: Iterator[dict[str, Any]]) -> Iterator[str]:
+    for index, part in enumerate(parts):
+        yield (",\n" if index else "\n") + _dumps(part)
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)

@@ -1,0 +1,26 @@
+"""Metrics, computed from stored samples alone; a metric is one file in this folder.
+
+Every module here is imported once and registers what it defines with :func:`base.metric`.
+Nothing else knows the metrics by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from results.metrics.base import METRICS, Metric, RunData, Span, channel, compute, empty, expected
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "RunData",
+    "Span",
+    "channel",
+    "compute",
+    "empty",
+    "expected",
+]

@@ -1,0 +1,211 @@
+"""How a metric is declared, and what it is computed from.
+
+A metric is a function of the run's data, the indices of its subjects (flows or queues) and a
+span of time. At the scope of a flow or link it is called with one index; at the scope of the run
+with all flows, or with the forward bottleneck queues. It returns None where the samples do not
+give the value; anything not finite becomes None too. Wall time is not to be had here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.recording import FlowRecord, QueueRecord
+from results.model import WHOLE, Number, Values, WindowLike, WindowMetrics
+from results.samples import Array, Columns
+
+Scope = Literal["run", "flow", "link"]
+
+TOLERANCE_NS = 10_000
+"""A sample this much after an edge still counts as taken at the edge."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time a metric is computed over, in seconds since the start of traffic."""
+
+    from_s: float
+    to_s: float
+
+    @property
+    def length_s(self) -> float:
+        """Length in seconds."""
+        return self.to_s - self.from_s
+
+
+class RunData(Protocol):
+    """What metrics see of a run, be it stored or about to be."""
+
+    @property
+    def duration_s(self) -> float:
+        """Simulated time with traffic."""
+
+    @property
+    def warmup_s(self) -> float:
+        """Time left out of the metrics of the whole run."""
+
+    @property
+    def windows(self) -> Sequence[WindowLike]:
+        """Named parts of the time with metrics of their own."""
+
+    @property
+    def flows(self) -> Sequence[FlowRecord]:
+        """The flows by index."""
+
+    @property
+    def queues(self) -> Sequence[QueueRecord]:
+        """The qdiscs by index."""
+
+    def tcp_columns(self, flow: int, endpoint: int) -> Columns:
+        """Return the samples of one end of a flow."""
+
+    def queue_columns(self, queue: int) -> Columns:
+        """Return the samples of a qdisc."""
+
+
+Function = Callable[[RunData, Sequence[int], Span], Number | None]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric at one scope; ``definition`` is its docstring, with the source."""
+
+    name: str
+    scope: Scope
+    unit: str
+    subject: Literal["flow", "link"]
+    function: Function
+    definition: str
+
+
+METRICS: dict[tuple[str, Scope], Metric] = {}
+"""Every metric by (name, scope), in the order of registration."""
+
+
+def metric(
+    name: str, *, unit: str, subject: Literal["flow", "link"], scopes: Sequence[Scope]
+) -> Callable[[Function], Function]:
+    """Register the decorated function as a metric at those scopes; its docstring defines it."""
+
+    def register(function: Function) -> Function:
+        definition = function.__doc__
+        if not definition:
+            raise TypeError(f"metric {name} has no docstring to define it")
+        for scope in scopes:
+            if (name, scope) in METRICS:
+                raise TypeError(f"metric {name} is registered twice for {scope}")
+            METRICS[name, scope] = Metric(name, scope, unit, subject, function, definition)
+        return function
+
+    return register
+
+
+def channel(queue: QueueRecord) -> str:
+    """Return the name of the queue's channel, such as ``bottleneck:forward``."""
+    return f"{queue.link}:{queue.direction}"
+
+
+def spans(data: RunData) -> dict[str, Span]:
+    """Return the spans that metrics are computed over by window name, the whole run first."""
+    return {
+        WHOLE: Span(data.warmup_s, data.duration_s),
+        **{window.name: Span(window.from_s, window.to_s) for window in data.windows},
+    }
+
+
+def empty(data: RunData) -> dict[str, WindowMetrics]:
+    """Return every metric of the run as not known, by window name."""
+    return {window: _compute_span(data, None) for window in spans(data)}
+
+
+def compute(data: RunData) -> dict[str, WindowMetrics]:
+    """Return every metric of the run by window name, the whole run under WHOLE."""
+    return {window: _compute_span(data, span) for window, span in spans(data).items()}
+
+
+def expected(data: RunData) -> set[tuple[str, str]]:
+    """Return the (name, scope) of the metrics that the run should have values or NULLs for."""
+    has = {"run": True, "flow": bool(data.flows), "link": bool(_links(data))}
+    return {key for key in METRICS if has[key[1]]}
+
+
+def _compute_span(data: RunData, span: Span | None) -> WindowMetrics:
+    subjects = {"flow": list(range(len(data.flows))), "link": list(_links(data).values())}
+    bottlenecks = [
+        index
+        for index in subjects["link"]
+        if data.queues[index].bottleneck and data.queues[index].direction == "forward"
+    ]
+    together = {"flow": subjects["flow"], "link": bottlenecks}
+
+    def values(scope: Scope, chosen: dict[str, list[int]]) -> Values:
+        return {
+            one.name: _finite(one.function(data, chosen[one.subject], span))
+            if span is not None and span.length_s > 0 and chosen[one.subject]
+            else None
+            for one in METRICS.values()
+            if one.scope == scope
+        }
+
+    return WindowMetrics(
+        run=values("run", together),
+        flows=[values("flow", {"flow": [index]}) for index in subjects["flow"]],
+        links={name: values("link", {"link": [index]}) for name, index in _links(data).items()},
+    )
+
+
+def _links(data: RunData) -> dict[str, int]:
+    """Return the index of each channel's queue by the channel's name."""
+    return {
+        channel(queue): index for index, queue in enumerate(data.queues) if queue.role == "queue"
+    }
+
+
+def _finite(value: Number | None) -> Number | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def edge_ns(time_s: float) -> int:
+    """Return the last nanosecond that still counts as that edge."""
+    return round(time_s * 1e9) + TOLERANCE_NS
+
+
+def last_before(times_ns: Array, time_s: float) -> int | None:
+    """Return the index of the last sample at or before an edge, None when there is none."""
+    index = int(np.searchsorted(times_ns, edge_ns(time_s), side="right")) - 1
+    return index if index >= 0 else None
+
+
+def within(times_ns: Array, span: Span) -> npt.NDArray[np.bool_]:
+    """Mark the samples taken in the span, both edges included."""
+    first = round(span.from_s * 1e9) - TOLERANCE_NS
+    return (times_ns >= first) & (times_ns <= edge_ns(span.to_s))
+
+
+def growth(times_ns: Array, counter: Array, span: Span) -> int:
+    """Return how much a flow's counter grew over the span.
+
+    The counter is zero before its first sample, and keeps its last value once the flow ended.
+    """
+    first, last = (last_before(times_ns, time_s) for time_s in (span.from_s, span.to_s))
+    return (int(counter[last]) if last is not None else 0) - (
+        int(counter[first]) if first is not None else 0
+    )
+
+
+def queue_growth(data: RunData, queue: int, counter: str, span: Span) -> int | None:
+    """Return how much a qdisc's counter grew; None without a sample before the span.
+
+    Unlike a flow's, its counters need not start at zero: they run from before the traffic.
+    """
+    columns = data.queue_columns(queue)
+    first, last = (last_before(columns["time_ns"], edge) for edge in (span.from_s, span.to_s))
+    if first is None or last is None:
+        return None
+    return int(columns[counter][last]) - int(columns[counter][first])

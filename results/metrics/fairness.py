@@ -1,0 +1,38 @@
+"""Fairness between flows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.recording import SENDER
+from results.metrics.base import RunData, Span, last_before, metric
+from results.metrics.goodput import goodput
+
+# include/net/tcp_states.h: the states of a sender whose every byte was acknowledged.
+_DONE = (5, 6, 7)  # FIN_WAIT2, TIME_WAIT, CLOSE
+
+
+@metric("jain_index", unit="1", subject="flow", scopes=("run",))
+def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Jain's fairness index of the flows' goodputs: (sum x)^2 / (n sum x^2), from 1/n to 1.
+
+    R. Jain, D. Chiu, W. Hawe, DEC-TR-301 (1984); RFC 5166 section 2.3. Counted are the flows that
+    should be on within the span: their schedule meets it, and they had not sent all their bytes
+    before. None when there are none, when nothing arrived, or when one of them has no goodput.
+    """
+    rates = [goodput(data, [index], span) for index in flows if _is_on(data, index, span)]
+    known = [rate for rate in rates if rate is not None]
+    squares = sum(rate * rate for rate in known)
+    if len(known) < len(rates) or not squares:
+        return None
+    return sum(known) ** 2 / (len(known) * squares)
+
+
+def _is_on(data: RunData, index: int, span: Span) -> bool:
+    flow = data.flows[index]
+    if flow.start_s >= span.to_s or (flow.stop_s is not None and flow.stop_s <= span.from_s):
+        return False
+    columns = data.tcp_columns(index, SENDER)
+    first, last = (last_before(columns["time_ns"], edge) for edge in (span.from_s, span.to_s))
+    # A flow has a sample at every edge while it exists, so none within the span means it is over.
+    return first is None or (first != last and int(columns["state"][first]) not in _DONE)

@@ -1,0 +1,44 @@
+"""Goodput."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orchestrator.recording import RECEIVER
+from results.metrics.base import RunData, Span, growth, metric
+from results.samples import Array, Columns
+
+# include/net/tcp_states.h: the states of an end that has received the other's FIN.
+_FIN_RECEIVED = (6, 8, 9, 11)  # TIME_WAIT, CLOSE_WAIT, LAST_ACK, CLOSING
+
+
+@metric("goodput_bps", unit="bit/s", subject="flow", scopes=("run", "flow"))
+def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Application bytes that receivers read, x 8 / time; of a run the sum over its flows.
+
+    RFC 2647 section 3.17 and RFC 5166 section 2.1 (goodput leaves out what is sent again).
+    A flow of which no receiver was ever sampled has no value and adds nothing.
+    """
+    arrived = [_bytes_read(data, flow, span) for flow in flows]
+    known = [size for size in arrived if size is not None]
+    return sum(known) * 8 / span.length_s if known else None
+
+
+def _bytes_read(data: RunData, flow: int, span: Span) -> int | None:
+    columns = data.tcp_columns(flow, RECEIVER)
+    times = columns["time_ns"]
+    return growth(times, _application_bytes(columns), span) if len(times) else None
+
+
+def _application_bytes(columns: Columns) -> Array:
+    """Return the bytes the application had read at each sample.
+
+    tcpi_bytes_received follows rcv_nxt and so counts the FIN as a byte once it has come; so does
+    the receive queue until the application has read to the end.
+    """
+    queued = columns["rqueue_bytes"]
+    fin_read = np.isin(columns["state"], _FIN_RECEIVED) & (queued == 0)
+    read: Array = columns["bytes_received"] - queued - fin_read.astype(np.int64)
+    return read

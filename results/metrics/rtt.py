@@ -1,0 +1,83 @@
+"""Round-trip times as the sending kernel smooths them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.recording import SENDER
+from results.metrics.base import TOLERANCE_NS, RunData, Span, metric, within
+
+# include/net/tcp_states.h: the states in which a sender may wait for an acknowledgement of data.
+_SENDING = (1, 4, 8, 9, 11)  # ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK, CLOSING
+
+
+@metric("rtt_min_s", unit="s", subject="flow", scopes=("run", "flow"))
+def rtt_min(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Smallest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs."""
+    rtts = _rtts(data, flows, span)
+    return float(rtts.min()) if len(rtts) else None
+
+
+@metric("rtt_mean_s", unit="s", subject="flow", scopes=("run", "flow"))
+def rtt_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Mean of the samples of tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs.
+
+    Of a run the mean of the samples of all flows.
+    """
+    rtts = _rtts(data, flows, span)
+    return float(rtts.mean()) if len(rtts) else None
+
+
+@metric("rtt_p50_s", unit="s", subject="flow", scopes=("run", "flow"))
+def rtt_p50(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Median of the samples of tcpi_rtt while the flow runs, a percentile as in RFC 2330 11.3."""
+    rtts = _rtts(data, flows, span)
+    return percentile(rtts, 0.50)
+
+
+@metric("rtt_p95_s", unit="s", subject="flow", scopes=("run", "flow"))
+def rtt_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """95th percentile (RFC 2330 11.3) of the samples of tcpi_rtt while the flow runs."""
+    return percentile(_rtts(data, flows, span), 0.95)
+
+
+@metric("rtt_max_s", unit="s", subject="flow", scopes=("run", "flow"))
+def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Largest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs."""
+    rtts = _rtts(data, flows, span)
+    return float(rtts.max()) if len(rtts) else None
+
+
+@metric("queueing_delay_mean_s", unit="s", subject="flow", scopes=("flow",))
+def queueing_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Mean RTT less the base RTT of the scenario: waiting and serialisation, both ways.
+
+    RFC 5166 section 2.2 (delay); base RTT is the sum of the one-way delays there and back.
+    """
+    mean = rtt_mean(data, flows, span)
+    return mean - data.flows[flows[0]].base_rtt_s if mean is not None else None
+
+
+def percentile(values: npt.NDArray[np.float64], fraction: float) -> float | None:
+    """Return the smallest value that at least that fraction of values do not exceed (RFC 2330)."""
+    if not len(values):
+        return None
+    return float(np.quantile(values, fraction, method="inverted_cdf"))
+
+
+def _rtts(data: RunData, flows: Sequence[int], span: Span) -> npt.NDArray[np.float64]:
+    """Return the RTT samples of the flows in seconds; zero means none was measured yet."""
+    found = [np.empty(0)]
+    for flow in flows:
+        columns = data.tcp_columns(flow, SENDER)
+        times, rtts = columns["time_ns"], columns["rtt_us"]
+        record = data.flows[flow]
+        runs = times >= round(record.start_s * 1e9) - TOLERANCE_NS
+        if record.stop_s is not None:
+            runs &= times <= round(record.stop_s * 1e9) + TOLERANCE_NS
+        runs &= np.isin(columns["state"], _SENDING)
+        found.append(rtts[within(times, span) & runs & (rtts > 0)] / 1e6)
+    return np.concatenate(found)

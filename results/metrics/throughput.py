@@ -1,0 +1,39 @@
+"""Throughput."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orchestrator.recording import SENDER
+from results.metrics.base import RunData, Span, growth, metric
+
+# Ethernet (no preamble, no FCS: what a qdisc counts), IPv4 and TCP without options.
+_HEADER_BYTES = 14 + 20 + 20
+_TIMESTAMP_BYTES = 12
+_TIMESTAMPS = 1  # TCPI_OPT_TIMESTAMPS of include/uapi/linux/tcp.h
+
+
+@metric("throughput_bps", unit="bit/s", subject="flow", scopes=("run", "flow"))
+def throughput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Link-layer bytes of data segments that senders sent, retransmissions included, x 8 / time.
+
+    RFC 5166 section 2.1: throughput counts what the network carries. Bytes are bytes_sent
+    (RFC 4898 tcpEStatsPerfHCDataOctetsOut) and a header of 54 bytes, 66 with timestamps, for each
+    of data_segs_out. Pure ACKs and options for SACK are left out. Of a run the sum over its flows.
+    """
+    sent = [_wire_bytes(data, flow, span) for flow in flows]
+    known = [size for size in sent if size is not None]
+    return sum(known) * 8 / span.length_s if known else None
+
+
+def _wire_bytes(data: RunData, flow: int, span: Span) -> int | None:
+    columns = data.tcp_columns(flow, SENDER)
+    times = columns["time_ns"]
+    if not len(times):
+        return None
+    # Options are settled by the handshake, so once seen they hold for every segment with data.
+    stamped = bool(np.any(columns["options"] & _TIMESTAMPS))
+    header = _HEADER_BYTES + (_TIMESTAMP_BYTES if stamped else 0)
+    return growth(times, columns["bytes_sent"] + columns["data_segs_out"] * header, span)

@@ -1,0 +1,34 @@
+"""Utilisation of links, and which bottleneck a run's own values speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from results.metrics.base import RunData, Span, metric, queue_growth
+
+
+@metric("utilisation", unit="1", subject="link", scopes=("run", "link"))
+def utilisation(data: RunData, links: Sequence[int], span: Span) -> float | None:
+    """Link-layer bytes that left the queue x 8 / (rate x time).
+
+    RFC 5166 section 2.1 (link utilisation). Of a run the largest over its forward bottlenecks.
+    """
+    return max((value for _, value in _utilisations(data, links, span)), default=None)
+
+
+def _utilisations(data: RunData, links: Sequence[int], span: Span) -> list[tuple[int, float]]:
+    """Return (link, utilisation) for each link whose utilisation is known."""
+    found = []
+    for link in links:
+        size, rate_bps = queue_growth(data, link, "bytes", span), data.queues[link].rate_bps
+        if size is not None and rate_bps:
+            found.append((link, size * 8 / (rate_bps * span.length_s)))
+    return found
+
+
+def busiest(data: RunData, links: Sequence[int], span: Span) -> int | None:
+    """Return the link of the largest utilisation; of one link, that link; None when unknown."""
+    if len(links) == 1:
+        return links[0]
+    found = _utilisations(data, links, span)
+    return max(found, key=lambda pair: pair[1])[0] if found else None

@@ -1,0 +1,190 @@
+"""Puts sample arrays into their tables and reads columns back.
+
+A stored sample is one row with a column for each field. What the kernel says with a huge number
+is stored as NULL: an infinite ssthresh, and a pacing rate without limit.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.errors import StoreError, UsageError
+from orchestrator.recording import QUEUE_DTYPE, SSTHRESH_INFINITE, TCP_DTYPE
+
+Array = npt.NDArray[Any]
+"""One column: int64, or for the columns in NULLS float64 with NaN."""
+
+NULLS = {
+    "snd_ssthresh_segments": SSTHRESH_INFINITE,
+    "pacing_rate_bytes_per_s": -1,  # ~0 in 64 bits, seen as signed
+    "max_pacing_rate_bytes_per_s": -1,
+}
+"""Columns that may be NULL, and the (signed) value that NULL stands for."""
+
+TCP_KEYS = ("flow", "endpoint")
+QUEUE_KEYS = ("queue",)
+
+
+class Columns(Mapping[str, Array]):
+    """The columns of one series, in the order of time, each fetched when first asked for."""
+
+    def __init__(self, names: Sequence[str], fetch: Callable[[str], Array]) -> None:
+        self._names = tuple(names)
+        self._fetch = fetch
+        self._cache: dict[str, Array] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._cache:
+            if name not in self._names:
+                raise KeyError(name)
+            self._cache[name] = self._fetch(name)
+        return self._cache[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class Series:
+    """Samples of an array told apart by key columns, each series in the order of time.
+
+    Of samples of one series at the same nanosecond the last is kept: it is the state then.
+    """
+
+    def __init__(self, array: npt.NDArray[np.void], keys: tuple[str, ...]) -> None:
+        signed = [(name, "i8" if kind == "<u8" else kind) for name, kind, *_ in array.dtype.descr]
+        self._array = array.view(np.dtype(signed))
+        self.names = tuple(array.dtype.names or ())
+        self._rows: dict[tuple[int, ...], npt.NDArray[np.intp]] = {}
+        if not len(array):
+            return
+        columns = [array[key].astype(np.int64) for key in keys]
+        time = array["time_ns"].astype(np.int64)
+        order = np.lexsort((time, *reversed(columns)))
+        ordered = [column[order] for column in columns]
+        changes = np.any([column[1:] != column[:-1] for column in ordered], axis=0)
+        last = np.append(changes | (time[order][1:] != time[order][:-1]), True)
+        edges: list[int] = [0, *(np.flatnonzero(changes) + 1).tolist(), len(order)]
+        for start, end in pairwise(edges):
+            key = tuple(int(column[start]) for column in ordered)
+            self._rows[key] = order[start:end][last[start:end]]
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        """Yield the keys that have samples, sorted."""
+        return iter(self._rows)
+
+    def rows(self, key: tuple[int, ...]) -> npt.NDArray[np.void]:
+        """Return the samples of a series; unsigned 64-bit fields appear as signed."""
+        return self._array[self._rows[key]]
+
+    def columns(self, key: tuple[int, ...]) -> Columns:
+        """Return the columns of a series, just as they read back from the store."""
+        rows = self._rows.get(key, np.empty(0, np.intp))
+
+        def fetch(name: str) -> Array:
+            values = self._array[name][rows].astype(np.int64)
+            if name in NULLS:
+                return np.where(values == NULLS[name], np.nan, values)
+            return values
+
+        return Columns(self.names, fetch)
+
+
+def listed(name: str, values: Array) -> list[int | None]:
+    """Return a column's values as Python's integers, None standing for infinite."""
+    numbers: list[Any] = values.tolist()
+    if name in NULLS:
+        return [None if math.isnan(value) else int(value) for value in numbers]
+    return numbers
+
+
+def tcp_series(array: npt.NDArray[np.void], flows: int) -> Series:
+    """Return the series of TCP samples; StoreError when they are not of TCP_DTYPE."""
+    return _series(array, TCP_DTYPE, TCP_KEYS, (flows, 2))
+
+
+def queue_series(array: npt.NDArray[np.void], queues: int) -> Series:
+    """Return the series of queue samples; StoreError when they are not of QUEUE_DTYPE."""
+    return _series(array, QUEUE_DTYPE, QUEUE_KEYS, (queues,))
+
+
+def _series(
+    array: npt.NDArray[np.void],
+    dtype: np.dtype[np.void],
+    keys: tuple[str, ...],
+    limits: tuple[int, ...],
+) -> Series:
+    if array.dtype != dtype:
+        raise StoreError(f"samples are of {array.dtype}, not of {dtype}")
+    for key, limit in zip(keys, limits, strict=True):
+        if len(array) and (int(array[key].min()) < 0 or int(array[key].max()) >= limit):
+            raise StoreError(f"a sample's {key} is not within 0..{limit - 1}")
+    return Series(array, keys)
+
+
+def insert(connection: sqlite3.Connection, table: str, run: int, series: Series) -> None:
+    """Store every sample of the series under the run.
+
+    Most fields of a series never change; those are written into the statement as numbers, which
+    takes half the time of binding 80 values a row.
+    """
+    for key in series:
+        rows = series.rows(key)
+        varying = [
+            name
+            for name in series.names
+            if name == "time_ns" or bool(np.any(rows[name] != rows[name][0]))
+        ]
+        values = [
+            _value(name, "?" if name in varying else str(int(rows[name][0])))
+            for name in series.names
+        ]
+        connection.executemany(
+            f"INSERT INTO {table} (run, {', '.join(series.names)}) "
+            f"VALUES ({run:d}, {', '.join(values)})",
+            zip(*(rows[name].tolist() for name in varying), strict=True),
+        )
+
+
+def _value(name: str, value: str) -> str:
+    return f"nullif({value}, {NULLS[name]})" if name in NULLS else value
+
+
+def select(
+    connection: sqlite3.Connection,
+    table: str,
+    key: Mapping[str, int],
+    columns: Sequence[str],
+    within_ns: tuple[int, int] | None = None,
+) -> dict[str, Array]:
+    """Return columns of the samples with that key, in the order of time, both ends included.
+
+    Raises:
+        UsageError: a column is none of the table's.
+    """
+    known = TCP_DTYPE.names if table == "tcp_samples" else QUEUE_DTYPE.names
+    unknown = [name for name in columns if name not in (known or ())]
+    if unknown:
+        raise UsageError(f"no column {', '.join(unknown)}; there are {', '.join(known or ())}")
+    where = " AND ".join(f"{name} = ?" for name in key)
+    parameters = list(key.values())
+    if within_ns is not None:
+        where += " AND time_ns BETWEEN ? AND ?"
+        parameters += within_ns
+    rows = connection.execute(
+        f"SELECT {', '.join(columns)} FROM {table} WHERE {where} ORDER BY time_ns", parameters
+    ).fetchall()
+    values = zip(*rows, strict=True) if rows else iter([()] * len(columns))
+    return {
+        name: np.array(column, np.float64 if name in NULLS else np.int64)
+        for name, column in zip(columns, values, strict=True)
+    }

@@ -1,0 +1,221 @@
+"""The results store: one SQLite file that keeps runs whole and never overwrites them.
+
+::
+
+    with Store(path) as store:
+        run_id = store.begin(head)
+        store.finish(run_id, recording, wall_s)    # or store.fail(run_id, "why")
+
+    with Store.open_read_only(path) as store:
+        document = store.document([store.resolve("last")])
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from orchestrator.errors import StoreError, UsageError
+from orchestrator.recording import Recording
+from results import database, documents, metrics, owner, writing
+from results.database import utc_now
+from results.model import RunHead, RunRow, Values, Window
+from results.samples import queue_series, tcp_series
+from results.stored import StoredRun, reading
+
+GONE = "the process that ran it ended without finishing it"
+"""The error of a run that is found interrupted."""
+
+_OWNER = "owner_pid, owner_start_ticks, owner_boot_id, owner_pid_namespace"
+_ROW = ", ".join(field.name for field in fields(RunRow))
+
+
+class Store:
+    """An open results store; opening makes or migrates the file, ``with`` closes it.
+
+    An instance belongs to the thread that opened it; any number of instances and processes may
+    share the file. Every method raises StoreError when the file cannot be read or written, and
+    UsageError for a run that is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._connection = database.open_writable(self.path)
+        with self._writing():
+            self._mark_interrupted()
+
+    @classmethod
+    def open_read_only(cls, path: Path) -> Self:
+        """Open an existing store for reading; StoreError when there is none."""
+        store = cls.__new__(cls)
+        store.path = Path(path)
+        store._connection = database.open_read_only(store.path)
+        return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def begin(self, head: RunHead) -> str:
+        """Record a run as running, owned by the calling process, and return its id."""
+        names = [window.name for window in head.windows]
+        if "" in names or len(set(names)) < len(names):
+            raise StoreError(f"windows must have names of their own, not {names}")
+        with self._writing():
+            run_id = self._new_id()
+            writing.insert_head(self._connection, run_id, head, owner.this_process())
+        return run_id
+
+    def finish(self, run_id: str, recording: Recording, wall_s: float) -> None:
+        """Store everything of a running run, with its metrics, in one transaction.
+
+        Raises:
+            StoreError: the run is not running, or the recording contradicts itself; nothing of
+                it is stored then.
+        """
+        run = self.load(run_id)
+        tcp = tcp_series(recording.tcp, len(recording.flows))
+        queues = queue_series(recording.queue_samples, len(recording.queues))
+        computed = metrics.compute(writing.Recorded(run.row, recording, tcp, queues))
+        with self._writing():
+            key = self._running(run.id)
+            writing.insert_recording(self._connection, key, recording, tcp, queues)
+            writing.insert_metrics(self._connection, key, computed)
+            self._connection.execute(
+                "UPDATE runs SET status = 'ok', finished_utc = ?, wall_s = ?, kernel = ?, "
+                "simulated_s = ?, digest = ?, verdict = ? WHERE run = ?",
+                (utc_now(), wall_s, recording.kernel, recording.simulated_s, recording.digest,
+                 recording.verdict, key),
+            )  # fmt: skip
+
+    def fail(
+        self,
+        run_id: str,
+        error: str,
+        status: Literal["failed", "interrupted"] = "failed",
+        console: str = "",
+        log: str = "",
+    ) -> None:
+        """Mark a running run as failed or interrupted; StoreError when it is not running."""
+        with self._writing():
+            key = self._running(self.resolve(run_id))
+            writing.insert_artefacts(self._connection, key, {"console": console, "log": log})
+            self._connection.execute(
+                "UPDATE runs SET status = ?, error = ?, finished_utc = ? WHERE run = ?",
+                (status, error, utc_now(), key),
+            )
+
+    def list_runs(self, experiment: str | None = None) -> list[RunRow]:
+        """Return all runs, or those of an experiment, oldest first."""
+        return [row for _, row in self._rows("?1 IS NULL OR experiment = ?1", experiment)]
+
+    def resolve(self, text: str) -> str:
+        """Return the id of the run that an id, a unique start of one, or ``last`` names."""
+        with reading(self.path):
+            if text == "last":
+                found = self._connection.execute(
+                    "SELECT id FROM runs ORDER BY run DESC LIMIT 1"
+                ).fetchall()
+            else:
+                found = self._connection.execute(
+                    "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 AND ?1 <> '' "
+                    "ORDER BY id = ?1 DESC, run DESC LIMIT 10",
+                    (text,),
+                ).fetchall()
+        ids = [run_id for (run_id,) in found]
+        if len(ids) == 1 or text in ids:
+            return str(ids[0])
+        if ids:
+            raise UsageError(f"several runs start with {text}: {', '.join(ids)}")
+        raise UsageError(f"there is no run {text} in {self.path}; `orchestrator runs` lists them")
+
+    def load(self, run_id: str) -> StoredRun:
+        """Return the run that an id, a unique start of one, or ``last`` names."""
+        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        return StoredRun(self._connection, self.path, key, row)
+
+    def document(self, run_ids: Sequence[str]) -> dict[str, Any]:
+        """Return the JSON document of ``run`` and ``show``, the runs in the order given."""
+        return documents.document([self.load(run_id) for run_id in run_ids])
+
+    def listing(self, experiment: str | None = None) -> dict[str, Any]:
+        """Return the JSON document of ``runs``: everything but flows, links and checks."""
+        rows = self._rows("?1 IS NULL OR experiment = ?1", experiment)
+        with reading(self.path):
+            stored = self._connection.execute(
+                'SELECT run, "window", name, value FROM metrics WHERE flow IS NULL AND link IS NULL'
+            ).fetchall()
+        values: dict[int, dict[str, Values]] = {}
+        for key, window, name, value in stored:
+            values.setdefault(key, {}).setdefault(window, {})[name] = value
+        return {"runs": [documents.listed(row, values.get(key, {})) for key, row in rows]}
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with database.transaction(self._connection):
+                yield
+        except sqlite3.Error as error:
+            raise database.unwritable(self.path, error) from error
+
+    def _rows(self, where: str, *parameters: object) -> list[tuple[int, RunRow]]:
+        with reading(self.path):
+            rows = self._connection.execute(
+                f"SELECT run, {_OWNER}, {_ROW} FROM runs WHERE {where} ORDER BY run", parameters
+            ).fetchall()
+        names = [field.name for field in fields(RunRow)]
+        return [
+            (row[0], _run_row(dict(zip(names, row[5:], strict=True)), owner.Owner(*row[1:5])))
+            for row in rows
+        ]
+
+    def _running(self, run_id: str) -> int:
+        """Return the key of a running run; StoreError when it has ended."""
+        row: tuple[int, str] = self._connection.execute(
+            "SELECT run, status FROM runs WHERE id = ?", (run_id,)
+        ).fetchone()
+        if row[1] != "running":
+            raise StoreError(f"run {run_id} is {row[1]}; a stored run is never overwritten")
+        return row[0]
+
+    def _new_id(self) -> str:
+        while True:
+            run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+            taken = self._connection.execute("SELECT 1 FROM runs WHERE id = ?", (run_id,))
+            if not taken.fetchone():
+                return run_id
+
+    def _mark_interrupted(self) -> None:
+        for key, *columns in self._connection.execute(
+            f"SELECT run, {_OWNER} FROM runs WHERE status = 'running'"
+        ).fetchall():
+            if owner.Owner(*columns).is_dead():
+                self._connection.execute(
+                    "UPDATE runs SET status = 'interrupted', error = ? WHERE run = ?", (GONE, key)
+                )
+
+
+def _run_row(columns: dict[str, Any], owned_by: owner.Owner) -> RunRow:
+    if columns["status"] == "running" and owned_by.is_dead():
+        columns |= {"status": "interrupted", "error": GONE}
+    return RunRow(
+        **columns
+        | {
+            "variant": json.loads(columns["variant"]),
+            "windows": tuple(Window(*window) for window in json.loads(columns["windows"])),
+            "unconfined": bool(columns["unconfined"]),
+        }
+    )

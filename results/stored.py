@@ -1,0 +1,213 @@
+"""A stored run: what was read of it, on demand, and its samples as arrays."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import StoreError, UsageError
+from orchestrator.recording import (
+    QUEUE_DTYPE,
+    SENDER,
+    TCP_DTYPE,
+    Check,
+    FlowRecord,
+    QueueRecord,
+)
+from results import metrics, samples
+from results.model import RunHead, RunRow, Status, Window, WindowMetrics
+from results.samples import Array, Columns
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into StoreError naming the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: cannot read the results database: {error}") from error
+
+
+class StoredRun:
+    """One run of an open store; usable while the store is.
+
+    Flows and queues are named by index or name. Raises StoreError when the file cannot be read
+    and UsageError for a flow, queue or column that the run does not have.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, key: int, row: RunRow) -> None:
+        self._connection = connection
+        self._path = path
+        self._key = key
+        self.row = row
+        self.id = row.id
+        self.status: Status = row.status
+        self.duration_s = row.duration_s
+        self.warmup_s = row.warmup_s
+        self.windows: Sequence[Window] = row.windows
+        self._columns: dict[tuple[int, ...], Columns] = {}
+        self._metrics: dict[str, WindowMetrics] | None = None
+
+    @cached_property
+    def head(self) -> RunHead:
+        """What was known before the run began."""
+        row = self.row
+        ((text, resolved, links),) = self._rows(
+            "SELECT scenario_text, resolved, links FROM runs WHERE run = ?"
+        )
+        return RunHead(
+            experiment=row.experiment,
+            scenario_name=row.scenario,
+            description=row.description,
+            variant=row.variant,
+            repetition=row.repetition,
+            seed=row.seed,
+            backend=row.backend,
+            duration_s=row.duration_s,
+            warmup_s=row.warmup_s,
+            windows=row.windows,
+            scenario_text=text,
+            scenario_sha256=row.scenario_sha256,
+            resolved=json.loads(resolved),
+            links=json.loads(links),
+            git_commit=row.git_commit,
+            unconfined=row.unconfined,
+        )
+
+    @cached_property
+    def flows(self) -> list[FlowRecord]:
+        """The flows, in the order of their indices; empty unless the run ended ok."""
+        rows = self._records("flows", "flow")
+        for row in rows:
+            row["path"] = tuple(json.loads(row["path"]))
+            slots = json.loads(row["congestion_fields"])
+            row["congestion_fields"] = tuple((name, unit) for name, unit in slots)
+        return [FlowRecord(**row) for row in rows]
+
+    @cached_property
+    def queues(self) -> list[QueueRecord]:
+        """The qdiscs, in the order of their indices; empty unless the run ended ok."""
+        rows = self._records("queues", "queue")
+        return [QueueRecord(**{**row, "bottleneck": bool(row["bottleneck"])}) for row in rows]
+
+    @cached_property
+    def checks(self) -> list[Check]:
+        """The fidelity checks, in the order in which they were made."""
+        rows = self._records("checks", "position")
+        for row in rows:
+            row["ok"] = None if row["ok"] is None else bool(row["ok"])
+        return [Check(**row) for row in rows]
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """What the run was made with, by name."""
+        rows = self._rows("SELECT key, value FROM provenance WHERE run = ? ORDER BY key")
+        return {key: json.loads(value) for key, value in rows}
+
+    def artefact(self, name: str) -> str:
+        """Return the text kept as ``console`` or ``log``; empty when nothing was kept."""
+        rows = self._rows("SELECT text FROM artefacts WHERE run = ? AND name = ?", name)
+        return zlib.decompress(rows[0][0]).decode() if rows else ""
+
+    def metrics(self) -> dict[str, WindowMetrics]:
+        """Return the metrics by window name (WHOLE first), the stored ones when complete.
+
+        Metrics that this program knows and the one that stored the run did not are computed
+        from the samples, with all others.
+        """
+        if self._metrics is None:
+            stored = metrics.empty(self)
+            seen: set[tuple[str, str]] = set()
+            for window, flow, link, name, value in self._rows(
+                'SELECT "window", flow, link, name, value FROM metrics WHERE run = ?'
+            ):
+                scope = "flow" if flow is not None else "link" if link is not None else "run"
+                seen.add((name, scope))
+                if (name, scope) in metrics.METRICS and window in stored:
+                    stored[window].of(flow, link)[name] = value
+            missing = metrics.expected(self) - seen
+            self._metrics = metrics.compute(self) if missing else stored
+        return self._metrics
+
+    def tcp(
+        self,
+        flow: int | str,
+        endpoint: int = SENDER,
+        columns: Sequence[str] | None = None,
+        within_ns: tuple[int, int] | None = None,
+    ) -> dict[str, Array]:
+        """Return samples of one end of a flow as columns of equal length, in the order of time.
+
+        Columns are int64 in the unit of their name; those in ``samples.NULLS`` float64, NaN
+        standing for infinite. ``within_ns`` keeps first <= time_ns <= last.
+        """
+        names = list(columns if columns is not None else TCP_DTYPE.names or ())
+        key = {"run": self._key, "flow": self.flow_index(flow), "endpoint": endpoint}
+        with reading(self._path):
+            return samples.select(self._connection, "tcp_samples", key, names, within_ns)
+
+    def queue_samples(
+        self,
+        queue: int | str,
+        columns: Sequence[str] | None = None,
+        within_ns: tuple[int, int] | None = None,
+    ) -> dict[str, Array]:
+        """Return samples of one qdisc as columns of equal length, in the order of time."""
+        names = list(columns if columns is not None else QUEUE_DTYPE.names or ())
+        key = {"run": self._key, "queue": self.queue_index(queue)}
+        with reading(self._path):
+            return samples.select(self._connection, "queue_samples", key, names, within_ns)
+
+    def tcp_columns(self, flow: int, endpoint: int) -> Columns:
+        """Return the columns of one end of a flow, each read once, when first asked for."""
+        return self._columns.setdefault(
+            (flow, endpoint),
+            Columns(TCP_DTYPE.names or (), lambda name: self.tcp(flow, endpoint, [name])[name]),
+        )
+
+    def queue_columns(self, queue: int) -> Columns:
+        """Return the columns of one qdisc, each read once, when first asked for."""
+        return self._columns.setdefault(
+            (queue,),
+            Columns(QUEUE_DTYPE.names or (), lambda name: self.queue_samples(queue, [name])[name]),
+        )
+
+    def flow_index(self, flow: int | str) -> int:
+        """Return the index of the flow of that name or index."""
+        return _index(flow, [record.name for record in self.flows], "flow")
+
+    def queue_index(self, queue: int | str) -> int:
+        """Return the index of the queue of that name or index."""
+        return _index(queue, [record.name for record in self.queues], "queue")
+
+    def _records(self, table: str, index: str) -> list[dict[str, Any]]:
+        """Return the run's rows of a table as the fields of their records, ordered by index."""
+        with reading(self._path):
+            cursor = self._connection.execute(
+                f"SELECT * FROM {table} WHERE run = ? ORDER BY {index}", (self._key,)
+            )
+            names = [column[0] for column in cursor.description]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        return [
+            {name: value for name, value in row.items() if name not in ("run", index)}
+            for row in rows
+        ]
+
+    def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        with reading(self._path):
+            return self._connection.execute(sql, (self._key, *parameters)).fetchall()
+
+
+def _index(wanted: int | str, names: list[str], what: str) -> int:
+    if isinstance(wanted, int):
+        if 0 <= wanted < len(names):
+            return wanted
+    elif wanted in names:
+        return names.index(wanted)
+    raise UsageError(f"the run has no {what} {wanted}; there are {', '.join(names) or 'none'}")

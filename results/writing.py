@@ -1,0 +1,156 @@
+"""Writes the parts of a run; every function works inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from orchestrator.recording import FlowRecord, QueueRecord, Recording
+from results import samples
+from results.database import utc_now
+from results.model import RunHead, RunRow, Window, WindowMetrics
+from results.owner import Owner
+from results.samples import Columns, Series
+
+
+class Recorded:
+    """A recording that is about to be stored, as metrics see it."""
+
+    def __init__(self, row: RunRow, recording: Recording, tcp: Series, queues: Series) -> None:
+        self.duration_s = row.duration_s
+        self.warmup_s = row.warmup_s
+        self.windows: Sequence[Window] = row.windows
+        self.flows: Sequence[FlowRecord] = recording.flows
+        self.queues: Sequence[QueueRecord] = recording.queues
+        self._tcp, self._queues = tcp, queues
+        self._cache: dict[tuple[int, ...], Columns] = {}
+
+    def tcp_columns(self, flow: int, endpoint: int) -> Columns:
+        """Return the samples of one end of a flow."""
+        key = (flow, endpoint)
+        return self._cache.setdefault(key, self._tcp.columns(key))
+
+    def queue_columns(self, queue: int) -> Columns:
+        """Return the samples of a qdisc."""
+        return self._cache.setdefault((queue,), self._queues.columns((queue,)))
+
+
+def insert_head(connection: sqlite3.Connection, run_id: str, head: RunHead, owner: Owner) -> None:
+    """Add the row of a run that begins."""
+    _insert(
+        connection,
+        "runs",
+        [
+            {
+                "id": run_id,
+                "experiment": head.experiment,
+                "scenario": head.scenario_name,
+                "description": head.description,
+                "variant": _json(dict(head.variant)),
+                "repetition": head.repetition,
+                "seed": head.seed,
+                "backend": head.backend,
+                "duration_s": head.duration_s,
+                "warmup_s": head.warmup_s,
+                "windows": _json([(w.name, w.from_s, w.to_s) for w in head.windows]),
+                "scenario_text": head.scenario_text,
+                "scenario_sha256": head.scenario_sha256,
+                "resolved": _json(dict(head.resolved)),
+                "links": _json([dict(link) for link in head.links]),
+                "git_commit": head.git_commit,
+                "unconfined": head.unconfined,
+                "started_utc": utc_now(),
+                "owner_pid": owner.pid,
+                "owner_start_ticks": owner.start_ticks,
+                "owner_boot_id": owner.boot_id,
+                "owner_pid_namespace": owner.pid_namespace,
+                "status": "running",
+            }
+        ],
+    )
+
+
+def insert_recording(
+    connection: sqlite3.Connection, run: int, recording: Recording, tcp: Series, queues: Series
+) -> None:
+    """Add everything a recording holds but what goes into the run's own row."""
+    _insert(connection, "flows", _flows(run, recording.flows))
+    _insert(connection, "queues", [
+        {"run": run, "queue": index, **vars(queue)} for index, queue in enumerate(recording.queues)
+    ])  # fmt: skip
+    _insert(connection, "checks", [
+        {"run": run, "position": index, **vars(check)}
+        for index, check in enumerate(recording.checks)
+    ])  # fmt: skip
+    _insert(connection, "provenance", [
+        {"run": run, "key": key, "value": _json(value)}
+        for key, value in recording.provenance.items()
+    ])  # fmt: skip
+    insert_artefacts(connection, run, {"console": recording.console, "log": recording.log})
+    samples.insert(connection, "tcp_samples", run, tcp)
+    samples.insert(connection, "queue_samples", run, queues)
+
+
+def insert_artefacts(connection: sqlite3.Connection, run: int, texts: Mapping[str, str]) -> None:
+    """Keep texts by name; empty ones are left out."""
+    _insert(connection, "artefacts", [
+        {"run": run, "name": name, "text": zlib.compress(text.encode("utf-8", "replace"))}
+        for name, text in texts.items() if text
+    ])  # fmt: skip
+
+
+def insert_metrics(
+    connection: sqlite3.Connection, run: int, computed: Mapping[str, WindowMetrics]
+) -> None:
+    """Add metrics, those without a value too."""
+
+    def rows() -> Iterator[tuple[int, str, int | None, str | None, str, float | None]]:
+        for window, values in computed.items():
+            for name, value in values.run.items():
+                yield run, window, None, None, name, value
+            for index, of_flow in enumerate(values.flows):
+                for name, value in of_flow.items():
+                    yield run, window, index, None, name, value
+            for link, of_link in values.links.items():
+                for name, value in of_link.items():
+                    yield run, window, None, link, name, value
+
+    connection.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", rows())
+
+
+def _flows(run: int, flows: Sequence[FlowRecord]) -> list[dict[str, Any]]:
+    return [
+        {
+            "run": run,
+            "flow": index,
+            **vars(flow),
+            "path": _json(list(flow.path)),
+            "congestion_fields": _json(list(flow.congestion_fields)),
+        }
+        for index, flow in enumerate(flows)
+    ]
+
+
+def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
+        return
+    names = ", ".join(f'"{name}"' for name in rows[0])
+    values = ", ".join(f":{name}" for name in rows[0])
+    connection.executemany(
+        f"INSERT INTO {table} ({names}) VALUES ({values})",
+        [{name: _plain(value) for name, value in row.items()} for row in rows],
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return what SQLite can keep: numbers of numpy as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=_plain)
