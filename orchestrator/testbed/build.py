@@ -1,0 +1,212 @@
+"""Builds the network of a bed specification with a few netlink messages, and reads it back."""
+
+import os
+
+from mininet.net import Mininet
+
+from . import netlink, ovs, qdisc, rtnl, system
+from .ethtool import Ethtool
+from .nodes import HOST_INDEX, BedSwitch, NamespaceHost, WireLink
+
+PREFIX_LENGTH = 8
+
+
+class BuildError(Exception):
+    """The kernel did not take a setting, or has another value than the one that was set."""
+
+
+class Bed:
+    """The built network: Mininet's objects, the namespace of the wires and its netlink socket."""
+
+    def __init__(self, spec):
+        self.spec = spec
+        self.home_fd = system.current_network_namespace()
+        self.wires_fd = system.new_network_namespace()
+        self.wires = netlink.Netlink()
+        system.enter(self.home_fd)
+        Mininet.inited = True  # its init() runs sysctl commands that this file needs none of
+        self.net = Mininet(build=False, controller=None, host=NamespaceHost, switch=BedSwitch)
+        self.links = {}
+
+    def host(self, name):
+        """Return the host of that name."""
+        return self.net.nameToNode[name]
+
+    def address(self, name):
+        """Return the IPv4 address of that host."""
+        return self.host(name).params["ip"]
+
+    def enter(self, name):
+        """Return a context manager: the calling thread inside that host's namespace."""
+        return system.inside(self.host(name).namespace_fd, self.home_fd)
+
+    def build(self):
+        """Build everything: objects, devices, addresses, queues, switches, forwarding.
+
+        Raises:
+            BuildError: a value read back differs from the one set.
+            NetlinkError: the kernel refused something.
+        """
+        for host in self.spec["hosts"]:
+            self.net.addHost(host["name"], ip=host["address"], mac=host["mac"])
+        for number, switch in enumerate(self.spec["switches"], start=1):
+            self.net.addSwitch(switch["device"], dpid=f"{number:x}")
+            self.net.nameToNode[switch["name"]] = self.net.nameToNode[switch["device"]]
+        for number, link in enumerate(self.spec["links"]):
+            self.links[link["name"]] = self.net.addLink(
+                self.net.nameToNode[link["a"]],
+                self.net.nameToNode[link["b"]],
+                cls=WireLink,
+                number=number,
+                spec=link,
+            )
+        self._make_devices()
+        self._configure_wires()
+        self._configure_hosts()
+        self._configure_switches()
+
+    def _make_devices(self):
+        """Create the veth pairs and queue devices, each in its namespace, in one go."""
+        route = netlink.Netlink()
+        for link in self.links.values():
+            for end, interface in (("a", link.intf1), ("b", link.intf2)):
+                node = interface.node
+                host = isinstance(node, NamespaceHost)
+                rtnl.add_veth(
+                    route,
+                    self._wire_end(link, end),
+                    rtnl.End(
+                        interface.name,
+                        HOST_INDEX if host else 0,
+                        node.namespace_fd if host else None,
+                        node.params["mac"] if host else None,
+                    ),
+                )
+            for end, direction in (("f", "forward"), ("r", "reverse")):
+                if link.spec[direction]["rate_bps"] is not None:
+                    rtnl.add_ifb(route, self._wire_end(link, end))
+        route.flush()
+        route.close()
+
+    def _wire_end(self, link, end):
+        name, index = link.device(end)
+        return rtnl.End(name, index, self.wires_fd)
+
+    def _configure_wires(self):
+        for link in self.links.values():
+            for end in "ab":
+                name, index = link.device(end)
+                qdisc.add_classifier_hook(self.wires, index, name)
+            configure_channel(self.wires, link, link.spec["forward"], "a", "f", "b")
+            configure_channel(self.wires, link, link.spec["reverse"], "b", "r", "a")
+        for link in self.links.values():
+            for end in "abfr":
+                name, index = link.device(end)
+                if end in "ab" or link.spec[{"f": "forward", "r": "reverse"}[end]]["rate_bps"]:
+                    rtnl.set_up(self.wires, index, name)
+        self.wires.flush()
+        with system.inside(self.wires_fd, self.home_fd):
+            tool = Ethtool()
+            for link in self.links.values():
+                for end in "ab":
+                    tool.set_offloads(link.device(end)[0])
+            tool.close()
+
+    def _configure_hosts(self):
+        known = {host["name"]: host for host in self.spec["hosts"]}
+        for host in self.spec["hosts"]:
+            with self.enter(host["name"]):
+                route = netlink.Netlink()
+                rtnl.set_up(route, 1, "lo")
+                rtnl.set_up(route, HOST_INDEX, host["name"])
+                rtnl.add_address(route, HOST_INDEX, host["address"], PREFIX_LENGTH, host["name"])
+                for peer in host["peers"]:
+                    address, mac = known[peer]["address"], known[peer]["mac"]
+                    rtnl.add_neighbour(route, HOST_INDEX, address, mac, host["name"])
+                route.flush()
+                route.close()
+                tool = Ethtool()
+                tool.set_offloads(self.host(host["name"]).defaultIntf().name)
+                tool.close()
+                for name, value in self.spec["sysctls"].items():
+                    write_sysctl(name, value)
+
+    def _configure_switches(self):
+        if not self.spec["switches"]:
+            return
+        tool = Ethtool()
+        route = netlink.Netlink()
+        present = rtnl.interfaces(route)
+        for switch in self.net.switches:
+            for interface in switch.intfList():
+                tool.set_offloads(interface.name)
+                rtnl.set_up(route, present[interface.name][0], interface.name)
+        route.flush()
+        route.close()
+        tool.close()
+        ovs.start_bridges(self.net.switches, self._flow_tables())
+
+    def _flow_tables(self):
+        """Return {bridge: [OpenFlow rule]}: every destination leaves by its link's port."""
+        macs = {host["name"]: host["mac"] for host in self.spec["hosts"]}
+        tables = {}
+        for name, destinations in self.spec["forwarding"].items():
+            switch = self.net.nameToNode[name]
+            rules = tables.setdefault(switch.name, [])
+            for destination, link_name in destinations.items():
+                link = self.links[link_name]
+                interface = link.intf1 if link.intf1.node is switch else link.intf2
+                port = switch.ports[interface]
+                rules.append(f"dl_dst={macs[destination]},actions=output:{port}")
+        return tables
+
+
+def configure_channel(route, link, channel, source, queue, sink):
+    """Queue what one direction of a link is made of, from wire end ``source`` to ``sink``."""
+    source_name, source_index = link.device(source)
+    sink_name, sink_index = link.device(sink)
+    qdisc.add_redirect(route, source_index, qdisc.INGRESS, sink_index, source_name)
+    if channel["rate_bps"] is not None:
+        name, index = link.device(queue)
+        qdisc.add_rate(route, index, channel["rate_bps"], name)
+        qdisc.add_queue(route, index, channel["queue"], name)
+        qdisc.add_redirect(route, sink_index, qdisc.EGRESS, index, sink_name)
+    if channel["delay_ns"] or channel["loss"]:
+        set_delay(route, link, channel, sink)
+
+
+def set_delay(route, link, channel, sink, change=False):
+    """Queue the netem of one direction: delay and loss, with room for all that can be in flight."""
+    name, index = link.device(sink)
+    qdisc.add_delay(
+        route,
+        index,
+        channel["delay_ns"],
+        channel["loss"],
+        channel["seed"],
+        channel["delay_limit_packets"],
+        name,
+        change,
+    )
+
+
+def write_sysctl(name, value):
+    """Write one sysctl, of the calling thread's network namespace where it is per namespace."""
+    path = "/proc/sys/" + name.replace(".", "/")
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, str(value).encode())
+    finally:
+        os.close(descriptor)
+
+
+def read_sysctl(name):
+    """Return a sysctl's value as text with single blanks, or None where the kernel has none."""
+    try:
+        descriptor = os.open("/proc/sys/" + name.replace(".", "/"), os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        return " ".join(os.read(descriptor, 4096).decode().split())
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,83 @@
+"""The guest's first process: mounts, loads modules, runs the bed, and powers off.
+
+The kernel starts it as ``python3 -S -B -m testbed.init`` with an environment from the boot line
+that names host folders: BED_CODE (holds this package), BED_INPUT (spec.json), BED_MODULES and
+BED_OUTPUT, the only one that is written. The root stays read-only; all else is tmpfs.
+"""
+
+import json
+import os
+import sys
+import traceback
+
+CODE, INPUT, MODULES, OUTPUT = "/run/bed/code", "/run/bed/in", "/run/bed/modules", "/run/bed/out"
+HOST_FOLDERS = {"BED_CODE": CODE, "BED_INPUT": INPUT, "BED_MODULES": MODULES, "BED_OUTPUT": OUTPUT}
+
+
+def main():
+    """Run as process 1 and never return."""
+    from . import system
+
+    status = "failed"
+    try:
+        _mount_everything(system)
+        _redirect_output()
+        sys.path.append("/usr/lib/python3/dist-packages")
+        _load_modules(system)
+        _run_bed()
+        status = "done"
+    except BaseException:  # noqa: BLE001 - process 1 must power off whatever happened; the back end reports it
+        traceback.print_exc()
+    finally:
+        print(f"bed {status}", flush=True)
+        sys.stderr.flush()
+        system.power_off()
+
+
+def _mount_everything(system):
+    # Inside a user namespace root's files show as nobody's: a setuid program would lose root.
+    system.mount("none", "/", "none", system.MS_REMOUNT | system.MS_RDONLY | system.MS_NOSUID)
+    system.mount("proc", "/proc", "proc")
+    system.mount("tmpfs", "/run", "tmpfs")
+    for folder in ("/run/home", "/dev/pts"):
+        os.makedirs(folder)
+    system.mount("devpts", "/dev/pts", "devpts")
+    # By ways of their own, because a folder of the host may lie below /tmp, which is covered now.
+    for folder, place in HOST_FOLDERS.items():
+        os.makedirs(place)
+        system.mount("none", place, "hostfs", 0, os.environ[folder])
+    system.mount("tmpfs", "/tmp", "tmpfs")
+    sys.path.insert(0, CODE)
+    sys.modules[__package__].__path__ = [f"{CODE}/{__package__}"]
+    os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    os.environ["HOME"] = os.environ["TMPDIR"] = "/run/home"
+
+
+def _redirect_output():
+    """What the bed and its programs say goes to a file; the console keeps the kernel's words."""
+    descriptor = os.open(f"{OUTPUT}/bed.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    sys.stdout = os.fdopen(1, "w", buffering=1)
+    sys.stderr = os.fdopen(2, "w", buffering=1)
+
+
+def _load_modules(system):
+    for name in _spec()["modules"]:
+        system.load_module(f"{MODULES}/{name}.ko")
+
+
+def _spec():
+    with open(f"{INPUT}/spec.json") as text:
+        return json.load(text)
+
+
+def _run_bed():
+    from .records import Records
+    from .run import run
+
+    run({**_spec(), "folder": INPUT}, Records(OUTPUT))
+
+
+if __name__ == "__main__":
+    main()

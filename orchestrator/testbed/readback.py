@@ -1,0 +1,151 @@
+"""Reads back from the kernel everything that a run's result rests on."""
+
+import hashlib
+import os
+import subprocess
+
+from . import netlink, ovs, qdisc, rtnl, system
+from .build import BuildError, read_sysctl
+from .ethtool import Ethtool
+from .nodes import NamespaceHost
+
+SYSCTLS_THAT_MATTER = (
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_dsack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_early_retrans",
+    "net.ipv4.tcp_frto",
+    "net.ipv4.tcp_reordering",
+    "net.ipv4.tcp_max_reordering",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_tso_win_divisor",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_comp_sack_nr",
+    "net.ipv4.tcp_pacing_ss_ratio",
+    "net.ipv4.tcp_pacing_ca_ratio",
+)
+GLOBAL_SYSCTLS = ("net.ipv4.tcp_mem", "net.core.netdev_max_backlog", "net.core.default_qdisc")
+
+
+def channels(bed):
+    """Return {channel name: {"queue": settings, "delay": settings}} as the kernel has them."""
+    present = qdisc.read(bed.wires)
+    found = {}
+    for name, link in bed.links.items():
+        for direction, queue_end, sink_end in (("forward", "f", "b"), ("reverse", "r", "a")):
+            queue_index, sink_index = link.device(queue_end)[1], link.device(sink_end)[1]
+            rate = present.get((queue_index, qdisc.ROOT_HANDLE), {})
+            found[f"{name}:{direction}"] = {
+                "rate": rate,
+                "queue": present.get((queue_index, qdisc.CHILD_HANDLE), {}),
+                "delay": present.get((sink_index, qdisc.ROOT_HANDLE), {}),
+            }
+    return found
+
+
+def verify_channels(bed):
+    """Compare every channel's settings with the specification.
+
+    Raises:
+        BuildError: naming the channel, the setting, the asked and the found value.
+    """
+    found = channels(bed)
+    for name, link in bed.links.items():
+        for direction in ("forward", "reverse"):
+            channel = f"{name}:{direction}"
+            for setting, asked, has in _compared(link.spec[direction], found[channel]):
+                if asked != has:
+                    raise BuildError(f"{channel}: {setting} is {has}, asked was {asked}")
+    return found
+
+
+def _compared(asked, found):
+    """Yield (setting, asked, found) of one channel."""
+    if asked["rate_bps"] is not None:
+        yield "rate_bps", asked["rate_bps"] // 8 * 8, found["rate"].get("rate_bps")
+        for limit in ("limit_packets", "limit_bytes"):
+            if asked["queue"][limit] is not None:
+                yield limit, asked["queue"][limit], found["queue"].get(limit)
+    if asked["delay_ns"] or asked["loss"]:
+        yield "delay_ns", asked["delay_ns"], found["delay"].get("delay_ns")
+        yield "delay limit", asked["delay_limit_packets"], found["delay"].get("limit_packets")
+        yield "loss", round(asked["loss"] * 2**32), round(found["delay"].get("loss", -1) * 2**32)
+
+
+def interfaces(bed):
+    """Return {"node/interface": {"offloads", "rx_dropped", "tx_dropped"}} of all veth ends."""
+    found = {}
+    places = [("wires", bed.wires_fd), ("switches", bed.home_fd)]
+    places += [(host.name, host.namespace_fd) for host in bed.net.hosts]
+    for place, namespace_fd in places:
+        with system.inside(namespace_fd, bed.home_fd):
+            route, tool = netlink.Netlink(), Ethtool()
+            wanted = _bed_interfaces(bed, place)
+            for name, (_index, counters) in rtnl.interfaces(route).items():
+                if name in wanted:
+                    found[f"{place}/{name}"] = {
+                        "offloads": tool.offloads(name),
+                        "rx_dropped": counters[6],
+                        "tx_dropped": counters[7],
+                    }
+            route.close()
+            tool.close()
+    return found
+
+
+def _bed_interfaces(bed, place):
+    if place == "wires":
+        return {link.device(end)[0] for link in bed.links.values() for end in "ab"}
+    nodes = bed.net.switches if place == "switches" else [bed.net.nameToNode[place]]
+    names = {interface.name for node in nodes for interface in node.intfList()}
+    return names if place == "switches" or isinstance(nodes[0], NamespaceHost) else set()
+
+
+def softnet_drops():
+    """Return packets dropped at full per-CPU backlogs (/proc/net/softnet_stat, second column)."""
+    with open("/proc/net/softnet_stat") as table:
+        return sum(int(line.split()[1], 16) for line in table)
+
+
+def sysctls(bed):
+    """Return the sysctls that matter: the kernel's, and those of every host that differ."""
+    result = {"global": {name: read_sysctl(name) for name in GLOBAL_SYSCTLS}, "hosts": {}}
+    common = None
+    for host in bed.net.hosts:
+        with bed.enter(host.name):
+            values = {name: read_sysctl(name) for name in SYSCTLS_THAT_MATTER}
+        common = values if common is None else common
+        if values != common:
+            result["hosts"][host.name] = values
+    return {**result, "every_host": common}
+
+
+def versions(iperf):
+    """Return the versions of what takes part: kernel, Python, Mininet, Open vSwitch, iperf3."""
+    from mininet.net import VERSION
+
+    kernel = os.uname()
+    found = {"kernel": kernel.release, "kernel_build": kernel.version, "machine": kernel.machine}
+    with open("/proc/version") as text:
+        found["kernel_compiler"] = text.read().strip()
+    found["mininet"], found["openvswitch"] = VERSION, ovs.version()
+    if iperf:
+        said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
+        found["iperf3"] = said.stdout.splitlines()[0]
+    return found
+
+
+def sha256(path):
+    """Return the file's SHA-256 in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

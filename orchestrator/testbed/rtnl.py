@@ -1,0 +1,101 @@
+"""Interfaces, addresses and neighbours over rtnetlink.
+
+Source: include/uapi/linux/{rtnetlink,if_link,if_addr,neighbour,veth}.h. Functions queue their
+request on a ``Netlink``; nothing happens before its ``flush()``.
+"""
+
+import socket
+import struct
+
+from . import netlink as nl
+
+RTM_NEWLINK, RTM_GETLINK = 16, 18
+RTM_NEWADDR = 20
+RTM_NEWNEIGH = 28
+IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU = 1, 3, 4
+IFLA_STATS64 = 23
+IFLA_TXQLEN, IFLA_LINKINFO, IFLA_NET_NS_FD = 13, 18, 28
+IFLA_INFO_KIND, IFLA_INFO_DATA = 1, 2
+VETH_INFO_PEER = 1
+IFF_UP = 1
+NUD_PERMANENT = 0x80
+
+_IFINFO = struct.Struct("=BxHiII")
+
+
+def mac_bytes(mac):
+    """Return the six bytes of ``02:00:..`` notation."""
+    return bytes(int(part, 16) for part in mac.split(":"))
+
+
+class End:
+    """One end of a new device: name, wanted index (0: any), namespace, hardware address."""
+
+    def __init__(self, name, index=0, namespace_fd=None, mac=None):
+        self.name, self.index = name, index
+        self.namespace_fd, self.mac = namespace_fd, mac
+
+    def message(self):
+        """Return the ifinfomsg and attributes that create this end."""
+        body = _IFINFO.pack(0, 0, self.index, 0, 0)
+        body += nl.attribute(IFLA_IFNAME, self.name) + nl.u32(IFLA_TXQLEN, 1000)
+        if self.mac:
+            body += nl.attribute(IFLA_ADDRESS, mac_bytes(self.mac))
+        if self.namespace_fd is not None:
+            body += nl.u32(IFLA_NET_NS_FD, self.namespace_fd)
+        return body
+
+
+def add_veth(route, end, peer):
+    """Queue a veth pair of two ``End``s."""
+    data = nl.attribute(VETH_INFO_PEER, peer.message())
+    info = [nl.attribute(IFLA_INFO_KIND, "veth"), nl.attribute(IFLA_INFO_DATA, data)]
+    body = end.message() + nl.attribute(IFLA_LINKINFO, info)
+    flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
+    route.queue(RTM_NEWLINK, flags, body, f"veth {end.name} - {peer.name}")
+
+
+def add_ifb(route, end):
+    """Queue an intermediate functional block device (drivers/net/ifb.c)."""
+    body = end.message() + nl.attribute(IFLA_LINKINFO, [nl.attribute(IFLA_INFO_KIND, "ifb")])
+    route.queue(RTM_NEWLINK, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, f"ifb {end.name}")
+
+
+def set_up(route, index, what, mtu=None):
+    """Queue setting the interface of that index up."""
+    body = _IFINFO.pack(0, 0, index, IFF_UP, IFF_UP)
+    if mtu is not None:
+        body += nl.u32(IFLA_MTU, mtu)
+    route.queue(RTM_NEWLINK, 0, body, f"{what} up")
+
+
+def add_address(route, index, address, prefix, what):
+    """Queue an IPv4 address."""
+    packed = socket.inet_aton(address)
+    body = struct.pack("=BBBBi", socket.AF_INET, prefix, 0, 0, index)
+    body += nl.attribute(1, packed) + nl.attribute(2, packed)
+    route.queue(RTM_NEWADDR, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, f"{what} address {address}")
+
+
+def add_neighbour(route, index, address, mac, what):
+    """Queue a permanent neighbour entry: no ARP, whose timers are random, ever runs."""
+    body = struct.pack("=BxxxiHBB", socket.AF_INET, index, NUD_PERMANENT, 0, 0)
+    body += nl.attribute(1, socket.inet_aton(address)) + nl.attribute(2, mac_bytes(mac))
+    flags = nl.NLM_F_CREATE | nl.NLM_F_REPLACE
+    route.queue(RTM_NEWNEIGH, flags, body, f"{what} neighbour {address}")
+
+
+def interfaces(route):
+    """Return {name: (index, statistics)} of the socket's namespace.
+
+    Statistics are struct rtnl_link_stats64's first eight counters: rx_packets, tx_packets,
+    rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped, tx_dropped.
+    """
+    found = {}
+    for _kind, data, start, end in route.dump(RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0)):
+        index = _IFINFO.unpack_from(data, start)[2]
+        attributes = nl.parse_attributes(data, start + _IFINFO.size, end)
+        name = bytes(attributes[IFLA_IFNAME]).rstrip(b"\0").decode()
+        counters = struct.unpack_from("=8Q", attributes[IFLA_STATS64])
+        found[name] = (index, counters)
+    return found

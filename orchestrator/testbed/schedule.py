@@ -1,0 +1,34 @@
+"""When what is sampled: a pure function of periods, edges and duration."""
+
+import heapq
+
+SENDERS, RECEIVERS, QUEUES = 1, 2, 4
+DIGEST_NS = 100_000_000
+"""cwnd enters the digest at this period, whatever the scenario samples."""
+
+
+def ticks(duration_ns, tcp_ns, queue_ns, edges_ns):
+    """Yield (time_ns, what) in order, each time once; ``what`` joins SENDERS, RECEIVERS, QUEUES.
+
+    Receivers are sampled at the digest's period, and everything at the windows' edges, at
+    the start and at the end.
+    """
+    everything = SENDERS | RECEIVERS | QUEUES
+    merged = heapq.merge(
+        _every(DIGEST_NS, duration_ns, SENDERS | RECEIVERS),
+        _every(tcp_ns, duration_ns, SENDERS),
+        _every(queue_ns, duration_ns, QUEUES),
+        [(edge, everything) for edge in sorted({0, *edges_ns, duration_ns})],
+    )
+    pending_time, pending = next(merged)
+    for time_ns, what in merged:
+        if time_ns == pending_time:
+            pending |= what
+        else:
+            yield pending_time, pending
+            pending_time, pending = time_ns, what
+    yield pending_time, pending
+
+
+def _every(period_ns, duration_ns, what):
+    return ((time_ns, what) for time_ns in range(0, duration_ns + 1, period_ns))

@@ -1,0 +1,121 @@
+"""The C library's calls that Python 3.11 does not offer: mounts, namespaces, timers, power off."""
+
+import contextlib
+import ctypes
+import errno
+import os
+import struct
+import time
+
+CLONE_NEWNET = 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
+RNDCLEARPOOL = 0x5206
+_SYS_FINIT_MODULE = 313  # x86-64
+_POWER_OFF = 0x4321FEDC
+_CLOCK_MONOTONIC = 1
+_TFD_CLOEXEC = 0o2000000
+_TFD_TIMER_ABSTIME = 1
+_PR_SET_TIMERSLACK = 29
+_EXACT_SLACK_NS, _DEFAULT_SLACK_NS = 1, 50_000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result, what):
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+    return result
+
+
+def mount(source, target, kind, flags=0, options=None):
+    """mount(2); ``target`` must exist."""
+    arguments = [text.encode() for text in (source, target, kind)]
+    data = options.encode() if options else None
+    _checked(_libc.mount(*arguments, ctypes.c_ulong(flags), data), f"mount {kind} on {target}")
+
+
+def load_module(path):
+    """Load the kernel module in that file; one that is loaded already is left as it is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        result = _libc.syscall(ctypes.c_long(_SYS_FINIT_MODULE), descriptor, b"", 0)
+        if result < 0 and ctypes.get_errno() != errno.EEXIST:
+            _checked(result, f"load module {path}")
+    finally:
+        os.close(descriptor)
+
+
+def power_off():
+    """End the guest at once. Returns only when the caller may not do so."""
+    os.sync()
+    _checked(_libc.reboot(ctypes.c_uint(_POWER_OFF)), "power off")
+
+
+def monotonic_ns():
+    """Return the monotonic clock; in virtual time the reading itself costs 256 ns."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def realtime_ns():
+    """Return the wall clock that socket timestamps use; a reading costs as much."""
+    return time.clock_gettime_ns(time.CLOCK_REALTIME)
+
+
+def set_exact_timers(exact=True):
+    """Let timers of this thread, and of what it starts, fire to the nanosecond (default: 50 us).
+
+    In our guest kernel a thread with exact timers also reads the clock for free, so that it does
+    not move the time of what it watches. A program that polls the clock in a loop must not be
+    exact there: it would wait for ever.
+    """
+    slack_ns = _EXACT_SLACK_NS if exact else _DEFAULT_SLACK_NS
+    _checked(_libc.prctl(_PR_SET_TIMERSLACK, slack_ns, 0, 0, 0), "timer slack")
+
+
+def new_network_namespace():
+    """Move the calling thread into a new network namespace and return a descriptor of it."""
+    _checked(_libc.unshare(CLONE_NEWNET), "new network namespace")
+    return current_network_namespace()
+
+
+def current_network_namespace():
+    """Return a descriptor of the calling thread's network namespace."""
+    return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def enter(namespace_fd):
+    """Move the calling thread into that network namespace."""
+    _checked(_libc.setns(namespace_fd, CLONE_NEWNET), "enter network namespace")
+
+
+@contextlib.contextmanager
+def inside(namespace_fd, home_fd):
+    """Run the body in ``namespace_fd`` and return to ``home_fd``; of this thread only."""
+    enter(namespace_fd)
+    try:
+        yield
+    finally:
+        enter(home_fd)
+
+
+class Timer:
+    """Sleeps until absolute times of the monotonic clock without ever reading it.
+
+    In virtual time a reading of the clock may cost 256 ns (arch/um/kernel/time.c), which would let
+    a sampler disturb what it samples; a timer descriptor set to an absolute time costs nothing.
+    """
+
+    def __init__(self):
+        self.fd = _checked(_libc.timerfd_create(_CLOCK_MONOTONIC, _TFD_CLOEXEC), "timerfd")
+
+    def arm(self, time_ns):
+        """Let the descriptor become readable at ``time_ns`` (at once when that has passed)."""
+        seconds, nanoseconds = divmod(max(time_ns, 1), 10**9)
+        value = struct.pack("=4q", 0, 0, seconds, nanoseconds)
+        _checked(_libc.timerfd_settime(self.fd, _TFD_TIMER_ABSTIME, value, None), "timerfd")
+
+    def sleep_until(self, time_ns):
+        """Return at ``time_ns`` of the monotonic clock."""
+        self.arm(time_ns)
+        os.read(self.fd, 8)
