@@ -1,0 +1,28 @@
+"""Judges whether a run's emulation was what the scenario asked for: a file a check.
+
+Each module of this package has ``check(evidence) -> Iterable[Check]``; a new check is one new
+file. A check compares what was asked with what was measured in the running bed, never with
+what was configured.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.recording import Check, Verdict
+
+
+def judge(evidence: Evidence) -> tuple[Verdict, list[Check]]:
+    """Return the verdict and every check, in the order of the checks' modules.
+
+    Unfaithful: a check failed. Doubtful: none failed, but one could not be measured.
+    """
+    checks: list[Check] = []
+    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
+        if module.name.startswith("check_"):
+            checks += importlib.import_module(f"{__name__}.{module.name}").check(evidence)
+    if any(check.ok is False for check in checks):
+        return "unfaithful", checks
+    return ("doubtful" if any(check.ok is None for check in checks) else "faithful"), checks

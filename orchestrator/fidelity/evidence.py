@@ -1,0 +1,50 @@
+"""What a run left for its fidelity to be judged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.recording import FlowRecord, QueueRecord
+from topologies.model import Channel, Network
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Facts of the bed, in their order, and the samples; see testbed/run.py for the facts."""
+
+    network: Network
+    duration_s: float
+    facts: list[dict[str, Any]]
+    flows: list[FlowRecord]
+    queues: list[QueueRecord]
+    queue_samples: npt.NDArray[np.void]
+
+    def all(self, name: str, **wanted: object) -> list[dict[str, Any]]:
+        """Return the facts of that name whose values match ``wanted``."""
+        return [
+            fact
+            for fact in self.facts
+            if fact["fact"] == name and all(fact.get(key) == value for key, value in wanted.items())
+        ]
+
+    def one(self, name: str, **wanted: object) -> dict[str, Any]:
+        """Return the one fact of that name; LookupError when the bed did not state it."""
+        found = self.all(name, **wanted)
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} facts {name} {wanted}")
+        return found[0]
+
+    def channel(self, name: str) -> Channel:
+        """Return the channel as asked for, by its name such as ``bottleneck:forward``."""
+        link_name, _, direction = name.rpartition(":")
+        link = next(link for link in self.network.links if link.name == link_name)
+        return link.forward if direction == "forward" else link.reverse
+
+    def samples(self, queue: int) -> npt.NDArray[np.void]:
+        """Return the samples of one queue in the order of time."""
+        chosen: npt.NDArray[np.void] = self.queue_samples[self.queue_samples["queue"] == queue]
+        return chosen

@@ -1,0 +1,277 @@
+"""Runs a plan: a guest for each run, several at a time, each stored whole or marked failed.
+
+Ctrl-C, SIGTERM and SIGHUP end the guests, mark their runs ``interrupted`` and leave no file behind;
+when this process is killed outright, the janitor does the same for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from guest.build import GuestKernel
+from orchestrator.backends import guest, sandbox
+from orchestrator.backends.janitor import Janitor
+from orchestrator.errors import GuestError, OrchestratorError, RunError
+from orchestrator.plan import Plan
+from orchestrator.runspec import RunSpec
+from results.model import RunHead, summarise_links
+from results.store import Store
+
+_WAKE_S = 0.2
+_PROJECT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run a plan. ``jobs`` guests run at a time, each on a CPU of its own."""
+
+    db: Path
+    kernel: GuestKernel
+    backend: str = "guest"
+    unconfined: bool = False
+    jobs: int = 1
+    watchdog_s: float = guest.WATCHDOG_S
+    hook: Path | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where one run is.
+
+    ``phase`` is boot, setup, probes, traffic, storing, ok, failed or interrupted.
+    """
+
+    index: int
+    run_id: str
+    phase: str
+    simulated_s: float
+    wall_s: float
+
+
+class Observer(Protocol):
+    """Told about progress, from one thread at a time."""
+
+    def progress(self, progress: Progress) -> None:
+        """Take note of where a run is."""
+
+
+@dataclass
+class _Session:
+    """What the threads of one ``run_plan`` share."""
+
+    options: RunOptions
+    observer: Observer
+    folder: Path
+    janitor: Janitor
+    stopping: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    guests: set[int] = field(default_factory=set)
+    free_cpus: list[int] = field(default_factory=list)
+
+    def tell(self, progress: Progress) -> None:
+        with self.lock:
+            self.observer.progress(progress)
+
+    @contextlib.contextmanager
+    def cpu(self) -> Iterator[int]:
+        """Lend a CPU that no other guest of this session uses."""
+        with self.lock:
+            cpu = self.free_cpus.pop(0)
+        try:
+            yield cpu
+        finally:
+            with self.lock:
+                self.free_cpus.append(cpu)
+
+    def guard(self, group: int) -> None:
+        with self.lock:
+            self.guests.add(group)
+            self.janitor.guard(group)
+
+    def release(self, group: int) -> None:
+        with self.lock:
+            self.guests.discard(group)
+            self.janitor.release(group)
+
+    def stop(self) -> None:
+        """End every guest; their threads then mark their runs as interrupted."""
+        self.stopping.set()
+        with self.lock:
+            for group in self.guests:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
+
+
+def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
+    """Run every run of the plan and return their ids in the order of the plan.
+
+    A run that fails is marked so and the others go on.
+
+    Raises:
+        MachineError: this machine cannot run any of them; nothing was stored.
+        KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, after cleaning up.
+    """
+    if not options.unconfined:
+        sandbox.require_confinement()
+    with Store(options.db):
+        pass  # made or migrated now, so that a store that cannot be used is found before any run
+    folder = guest.workspace()
+    janitor = Janitor(folder, lambda: Store(options.db).close())
+    session = _Session(options, observer, folder, janitor, free_cpus=_cpus(options.jobs))
+    try:
+        with _signals_interrupt():
+            return _run_all(plan, session)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        janitor.dismiss()
+
+
+def _run_all(plan: Plan, session: _Session) -> list[str]:
+    head = _HeadMaker(plan.experiment, session.options)
+    with ThreadPoolExecutor(session.options.jobs) as pool:
+        futures = [
+            pool.submit(_run_one, index, spec, head, session)
+            for index, spec in enumerate(plan.runs)
+        ]
+        try:
+            pending: set[Future[str]] = set(futures)
+            while pending:
+                # Waking up now and then lets a signal's handler run.
+                done, pending = wait(pending, _WAKE_S, FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            session.stop()
+            raise
+    return [future.result() for future in futures]
+
+
+def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str:
+    """Run and store one run; return its id. In a thread of its own, with its own store."""
+    options = session.options
+    began = time.monotonic()
+    with Store(options.db) as store, session.cpu() as cpu:
+        run_id = store.begin(head.make(spec))
+
+        def report(phase: str, simulated_s: float) -> None:
+            wall_s = time.monotonic() - began
+            session.tell(Progress(index, run_id, phase, simulated_s, wall_s))
+
+        folder = session.folder / str(index)
+        folder.mkdir()
+        settings = guest.GuestOptions(
+            options.kernel, options.unconfined, cpu, options.watchdog_s, options.hook
+        )
+        try:
+            recording = guest.run(spec, settings, folder, report, session.guard, session.release)
+            report("storing", spec.duration_s)
+            store.finish(run_id, recording, time.monotonic() - began)
+        except BaseException as error:
+            _mark(store, run_id, error, folder, session)
+            report("interrupted" if session.stopping.is_set() else "failed", 0.0)
+            if session.stopping.is_set() or isinstance(error, RunError):
+                return run_id
+            raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        report("ok", spec.duration_s)
+        return run_id
+
+
+def _mark(store: Store, run_id: str, error: BaseException, folder: Path, session: _Session) -> None:
+    console, log = folder / "console", folder / "out" / "bed.log"
+    texts = [
+        path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        for path in (console, log)
+    ]
+    if session.stopping.is_set():
+        store.fail(run_id, "interrupted by the user", "interrupted", *texts)
+    elif isinstance(error, (GuestError, OrchestratorError)):
+        store.fail(run_id, str(error), "failed", *texts)
+    else:
+        store.fail(run_id, f"{type(error).__name__}: {error}", "failed", *texts)
+
+
+@dataclass
+class _HeadMaker:
+    """Makes what the store is told of a run before it begins."""
+
+    experiment: str
+    options: RunOptions
+    git_commit: str | None = None
+
+    def __post_init__(self) -> None:
+        self.git_commit = git_commit()
+
+    def make(self, spec: RunSpec) -> RunHead:
+        return RunHead(
+            experiment=self.experiment,
+            scenario_name=spec.scenario_name,
+            description=spec.description,
+            variant=spec.variant,
+            repetition=spec.repetition,
+            seed=spec.seed,
+            backend=self.options.backend,
+            duration_s=spec.duration_s,
+            warmup_s=spec.warmup_s,
+            windows=spec.windows,
+            scenario_text=spec.scenario_text,
+            scenario_sha256=spec.scenario_sha256,
+            resolved=spec.resolved,
+            links=summarise_links(spec.network.links),
+            git_commit=self.git_commit,
+            unconfined=self.options.unconfined,
+        )
+
+
+def git_commit() -> str | None:
+    """Return the project's commit, with ``+`` when files differ; None outside a checkout."""
+    words = ["git", "-C", str(_PROJECT), "describe", "--always", "--abbrev=40", "--dirty=+"]
+    try:
+        told = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return told.stdout.strip() or None
+
+
+def _cpus(jobs: int) -> list[int]:
+    """Return a CPU for each job, starting with the one the scheduler has put this process on."""
+    allowed = sorted(os.sched_getaffinity(0))
+    here = ctypes.CDLL(None).sched_getcpu()
+    first = allowed.index(here) if here in allowed else 0
+    rotated = allowed[first:] + allowed[:first]
+    return [rotated[job % len(rotated)] for job in range(jobs)]
+
+
+@contextlib.contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the body as Ctrl-C does; of the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    kinds = (signal.SIGTERM, signal.SIGHUP)
+    before = {kind: signal.signal(kind, interrupt) for kind in kinds}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
