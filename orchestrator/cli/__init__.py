@@ -1,0 +1,133 @@
+"""The command line: a file a command, found by looking into this folder.
+
+A module whose name does not begin with an underscore defines one click command named
+``command``; its module name is the command's. Modules import nothing heavy before they are
+called, so that ``--help`` stays instant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import pkgutil
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from orchestrator import __version__
+from orchestrator.errors import OrchestratorError, ScenarioError
+
+INTERRUPTED = 130
+ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Commands(click.Group):
+    """The commands of this folder, and the one place where errors become text and a status."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
+        del ctx
+        return sorted(
+            module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"
+        )
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name, or None."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = importlib.import_module(f"{__name__}.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return name, command and its arguments; a wrong name is told the right ones."""
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], names, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            ctx.fail(f"no command {args[0]!r}; {hint}there are: {', '.join(names)}")
+        return super().resolve_command(ctx, args)
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command line and end with its exit status."""
+        kwargs["standalone_mode"] = False
+        settings = kwargs.setdefault("obj", {"debug": False})
+        with _terminated_like_interrupted():
+            status = self._run(settings, *args, **kwargs)
+        sys.exit(status)
+
+    def _run(self, settings: dict[str, bool], *args: Any, **kwargs: Any) -> int:
+        try:
+            status = super().main(*args, **kwargs)
+        except click.exceptions.Exit as leaving:
+            return leaving.exit_code
+        except click.Abort:
+            click.echo("orchestrator: interrupted", err=True)
+            return INTERRUPTED
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code
+        except OrchestratorError as error:
+            if settings["debug"]:
+                traceback.print_exc()
+            # A fault of a scenario begins with its place, for editors that jump to it.
+            name = "" if isinstance(error, ScenarioError) else "orchestrator: "
+            click.echo(f"{name}{error}", err=True)
+            return error.exit_status
+        except Exception as error:  # noqa: BLE001 - the outermost one: a mistake of this program
+            if settings["debug"]:
+                traceback.print_exc()
+            name = type(error).__name__
+            click.echo(f"orchestrator: unexpected {name}: {error}", err=True)
+            if not settings["debug"]:
+                click.echo("  `orchestrator --debug ...` shows where it happened", err=True)
+            return 1
+        return status if isinstance(status, int) else 0
+
+
+@contextlib.contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Let a polite kill or a closed terminal unwind the program, so that nothing is left."""
+
+    def leave(number: int, _frame: FrameType | None) -> NoReturn:
+        sys.exit(128 + number)
+
+    before = {ending: signal.signal(ending, leave) for ending in ENDINGS}
+    try:
+        yield
+    finally:
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 done; 1 a run failed; 2 wrong usage or scenario; 3 a run was not "
+    "faithful; 4 this machine lacks something; 130 interrupted.",
+)
+@click.version_option(__version__, prog_name="orchestrator")
+@click.option("--debug", is_flag=True, help="Show a traceback with an error.")
+@click.pass_obj
+def commands(settings: dict[str, bool], debug: bool) -> None:
+    """Run TCP congestion-control experiments on real kernels, and judge how far to trust them.
+
+    \b
+    orchestrator run scenarios/quickstart.yaml     run a scenario
+    orchestrator runs                              what has been run
+    orchestrator web                               look at it
+    """
+    settings["debug"] = debug
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    commands.main(prog_name="orchestrator")

@@ -1,0 +1,86 @@
+"""Runs as a JUnit XML report, for continuous integration servers."""
+
+from __future__ import annotations
+
+import os
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli import _report
+from orchestrator.errors import UsageError
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, even escaped (section 2.2)."""
+
+
+def require_writable(path: Path) -> None:
+    """Raise UsageError unless a report could be written there; asked before anything runs."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(f"--junit {path}: there is no folder {folder}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(f"--junit {path}: cannot be written")
+
+
+def write(document: Mapping[str, Any], path: Path) -> None:
+    """Write one test case a run; it fails when the run failed or was unfaithful.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    runs = document["runs"]
+    suite = ET.Element(
+        "testsuite",
+        name=_clean(document["scenario"] or "orchestrator"),
+        tests=str(len(runs)),
+        errors="0",
+        failures=str(sum(_failure(run) is not None for run in runs)),
+        skipped="0",
+        time=_seconds(sum(run["wall_s"] or 0.0 for run in runs)),
+    )
+    for run in runs:
+        name = f"{_report.variant(run['variant'])} repetition {run['repetition']}".strip()
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            classname=suite.get("name", ""),
+            name=_clean(name),
+            time=_seconds(run["wall_s"] or 0.0),
+        )
+        failure = _failure(run)
+        if failure is not None:
+            kind, detail = failure
+            ET.SubElement(case, "failure", type=kind, message=_clean(detail.partition("\n")[0]))
+            case[0].text = _clean(f"run {run['id']}\n{detail}")
+    tree = ET.ElementTree(suite)
+    ET.indent(tree)
+    try:
+        tree.write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        raise UsageError(f"--junit {path}: cannot be written: {error.strerror}") from error
+
+
+def _failure(run: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return kind and text of what is wrong with a run, or None."""
+    if run["status"] != "ok":
+        return str(run["status"]), str(run["error"] or run["status"])
+    if run["fidelity"]["verdict"] != "unfaithful":
+        return None
+    failed = [
+        f"{check['name']}: expected {check['expected']}, measured {check['measured']} "
+        f"{check['unit']} (tolerance {check['tolerance']})"
+        for check in run["fidelity"]["checks"]
+        if check["ok"] is False
+    ]
+    return "unfaithful", "\n".join([_report.outcome(run), *failed])
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("?", text)
+
+
+def _seconds(time_s: float) -> str:
+    return f"{time_s:.3f}"

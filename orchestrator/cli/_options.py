@@ -1,0 +1,51 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DEFAULT_DB = Path("results/runs.db")
+
+
+def database(command: Command) -> Command:
+    """Add ``--db``, handed over as ``db: Path``."""
+    return click.option(
+        "--db",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=DEFAULT_DB,
+        envvar="ORCHESTRATOR_DB",
+        show_default=True,
+        show_envvar=True,
+        help="The results database.",
+    )(command)
+
+
+def as_json(command: Command) -> Command:
+    """Add ``--json``, handed over as ``as_json: bool``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
+        command
+    )
+
+
+def overrides(command: Command) -> Command:
+    """Add ``--set PATH=VALUE``, handed over as ``overrides: tuple[str, ...]``."""
+    return click.option(
+        "--set",
+        "overrides",
+        metavar="PATH=VALUE",
+        multiple=True,
+        help="Replace a value of the scenario; list items by their name. Repeatable.",
+    )(command)
+
+
+def scenario_file(name: str = "file", **more: Any) -> Callable[[Command], Command]:
+    """Add a scenario file as argument ``name``; loading tells what is wrong with it."""
+    return click.argument(
+        name, metavar=more.pop("metavar", "FILE"), type=click.Path(path_type=Path), **more
+    )

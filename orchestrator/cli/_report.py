@@ -1,0 +1,188 @@
+"""A run's document (the JSON of ``run`` and ``show``) as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.cli import _text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Document = Mapping[str, Any]
+
+_UNITS = (("_bps", 1e6, 3, "Mbit/s"), ("_s", 1e-3, 3, "ms"))
+_COUNTS = ("_packets", "_segments", "_bytes")
+
+_FLOW_COLUMNS: tuple[tuple[str, str], ...] = (
+    ("goodput_bps", "goodput Mbit/s"),
+    ("base_rtt_s", "base RTT ms"),
+    ("rtt_mean_s", "RTT mean ms"),
+    ("rtt_p95_s", "RTT p95 ms"),
+    ("rtt_max_s", "RTT max ms"),
+    ("retransmitted_segments", "retransmits"),
+)
+_MAIN_METRICS: tuple[tuple[str, str], ...] = (
+    ("utilisation", "utilisation"),
+    ("jain_index", "Jain's index"),
+    ("loss_ratio", "loss ratio"),
+)
+_LINK_COLUMNS: tuple[tuple[str, str], ...] = (
+    ("rate_bps", "rate Mbit/s"),
+    ("utilisation", "utilisation"),
+    ("drops_packets", "drops"),
+    ("queue_delay_mean_s", "queue mean ms"),
+    ("queue_delay_p95_s", "queue p95 ms"),
+)
+
+CHECK_MARKS = {True: "ok", False: "FAILED", None: "not measured"}
+
+
+def quantity(name: str, value: object) -> str:
+    """Return a value as people read it, in the unit that :func:`unit` tells."""
+    if value is None:
+        return _text.NO_VALUE
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return str(value)
+    for suffix, scale, digits, _ in _UNITS:
+        if name.endswith(suffix):
+            return _text.number(value, digits, scale)
+    return _text.integer(value) if name.endswith(_COUNTS) else f"{value:#.4g}"
+
+
+def unit(name: str) -> str:
+    """Return the unit in which :func:`quantity` gives a value of that name; may be empty."""
+    for suffix, _, _, shown in _UNITS:
+        if name.endswith(suffix):
+            return shown
+    return next((suffix[1:] for suffix in _COUNTS if name.endswith(suffix)), "")
+
+
+def headline(run: Document) -> str:
+    """Return one line on what a run was."""
+    words = [variant(run["variant"])] if run["variant"] else []
+    words.append(f"repetition {run['repetition']}, seed {run['seed']}")
+    if run["status"] == "ok":
+        words.append(f"{run['simulated_s']:.4g} s simulated in {run['wall_s']:.1f} s")
+    return f"{run['id']}: {', '.join(words)}"
+
+
+def outcome(run: Document) -> str:
+    """Return status and verdict in words."""
+    if run["status"] != "ok":
+        return f"{run['status']}: {run['error']}" if run["error"] else str(run["status"])
+    checks = run["fidelity"]["checks"]
+    passed = sum(check["ok"] is True for check in checks)
+    return f"{run['fidelity']['verdict']}: {passed} of {_text.plural(len(checks), 'check')}"
+
+
+def variant(values: Mapping[str, Any]) -> str:
+    """Return the values of a matrix on one line."""
+    return " ".join(f"{path}={value}" for path, value in values.items())
+
+
+def print_run(run: Document, out: Console, everything: bool = False) -> None:
+    """Print one run: flows, bottlenecks, the main metrics, and the checks that need a look.
+
+    ``everything`` adds all other metrics and checks.
+    """
+    _line(headline(run), out)
+    if run["status"] != "ok":
+        _line(outcome(run), out)
+        return
+    out.print()
+    out.print(_flows(run["flows"]))
+    bottlenecks = [
+        link for link in run["links"] if link["bottleneck"] and link["utilisation"] is not None
+    ]
+    if bottlenecks:
+        out.print()
+        out.print(_links(bottlenecks))
+    out.print()
+    metrics = run["metrics"]
+    if everything:
+        rows = [[name, quantity(name, value), unit(name)] for name, value in metrics.items()]
+        out.print(_text.table(["metric", "value", "unit"], rows, right=(1,)))
+        out.print()
+    else:
+        shown = [f"{words} {quantity(name, metrics.get(name))}" for name, words in _MAIN_METRICS]
+        _line(", ".join(shown), out)
+    _line(outcome(run), out)
+    checks = [check for check in run["fidelity"]["checks"] if everything or check["ok"] is not True]
+    if checks:
+        out.print(_checks(checks))
+
+
+def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) -> None:
+    """Print a line a run; with its scenario when they may differ."""
+    names = ("goodput_bps", "utilisation", "jain_index")
+    rows = [
+        [
+            run["id"],
+            *([run["scenario"]] if scenarios else []),
+            variant(run["variant"]) or _text.NO_VALUE,
+            str(run["repetition"]),
+            str(run["seed"]),
+            run["status"],
+            run["fidelity"]["verdict"] or _text.NO_VALUE,
+            *(quantity(name, run["metrics"].get(name)) for name in names),
+            _text.number(run["wall_s"], 1),
+        ]
+        for run in runs
+    ]
+    headings = ["run", *(["scenario"] if scenarios else []), "variant", "repetition", "seed"]
+    headings += ["status", "verdict", "goodput Mbit/s", "utilisation", "Jain's index", "wall s"]
+    words = {"run", "scenario", "variant", "status", "verdict"}
+    numbers = [index for index, heading in enumerate(headings) if heading not in words]
+    out.print(_text.table(headings, rows, right=numbers))
+
+
+def _flows(flows: Sequence[Document]) -> Any:
+    rows = [
+        [
+            flow["name"],
+            flow["congestion_control"] or _text.NO_VALUE,
+            *(quantity(name, flow.get(name)) for name, _ in _FLOW_COLUMNS),
+        ]
+        for flow in flows
+    ]
+    headings = ["flow", "congestion control", *(heading for _, heading in _FLOW_COLUMNS)]
+    return _text.table(headings, rows, right=range(2, len(headings)))
+
+
+def _links(links: Iterable[Document]) -> Any:
+    rows = [
+        [
+            f"{link['name']}:{link['direction']}",
+            *(quantity(name, link.get(name)) for name, _ in _LINK_COLUMNS),
+        ]
+        for link in links
+    ]
+    headings = ["bottleneck", *(heading for _, heading in _LINK_COLUMNS)]
+    return _text.table(headings, rows, right=range(1, len(headings)))
+
+
+def _checks(checks: Iterable[Document]) -> Any:
+    rows = [
+        [
+            CHECK_MARKS[check["ok"]],
+            check["name"],
+            *(_plain(check[part]) for part in ("expected", "measured", "tolerance")),
+            check["unit"],
+            check["detail"],
+        ]
+        for check in checks
+    ]
+    headings = ["check", "of", "expected", "measured", "tolerance", "unit", ""]
+    return _text.table(headings, rows, right=(2, 3, 4))
+
+
+def _line(text: str, out: Console) -> None:
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return _text.NO_VALUE
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

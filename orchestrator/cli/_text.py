@@ -1,0 +1,61 @@
+"""Plain tables and lines for people: the same words on a terminal and in a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NO_VALUE = "-"
+WIDE = 10_000
+"""Columns where nobody's screen limits them: a line of a file is never cut or wrapped."""
+
+
+def console(file: TextIO | None = None) -> Console:
+    """Return a console on ``file`` (default: standard output): colours on a terminal only."""
+    from rich.console import Console
+
+    out = sys.stdout if file is None else file
+    return Console(file=out, highlight=False, width=None if out.isatty() else WIDE)
+
+
+def print_json(data: object) -> None:
+    """Print JSON on standard output; NaN and infinity are errors, as JSON has none."""
+    click.echo(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Any:
+    """Return a table without lines; the columns with the indices ``right`` are right-aligned."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    to_the_right = set(right)
+    built = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for index, heading in enumerate(headings):
+        justify = "right" if index in to_the_right else "left"
+        built.add_column(Text(heading), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        built.add_row(*(Text(cell) for cell in row))
+    return built
+
+
+def number(value: float | None, digits: int = 2, scale: float = 1.0) -> str:
+    """Return ``value / scale`` with that many decimals, or a dash for None."""
+    return NO_VALUE if value is None else f"{value / scale:.{digits}f}"
+
+
+def integer(value: float | None) -> str:
+    """Return a count, or a dash for None."""
+    return NO_VALUE if value is None else f"{value:.0f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 run``, ``2 runs``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,72 @@
+"""``orchestrator compare``: runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli import _options, _report, _text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@click.command()
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
+@_options.database
+@_options.as_json
+def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
+    """Set stored runs side by side: metrics, and what differs.
+
+    Changes are against the first run. RUN is an id, a unique start of one, or "last".
+
+    \b
+    orchestrator compare 20261120-1015 last
+    orchestrator compare 20261120-1015 last --json
+    """
+    from results.compare import compare
+    from results.store import Store
+
+    with Store.open_read_only(db) as store:
+        compared = compare([store.load(run) for run in runs])
+    if as_json:
+        _text.print_json(compared)
+    else:
+        _print(compared, _text.console())
+
+
+def _print(compared: Mapping[str, Any], out: Console) -> None:
+    ids = [run["id"] for run in compared["runs"]]
+    parts = [("metric", compared["metrics"])]
+    parts += [(f"in {name}", lines) for name, lines in compared["windows"].items()]
+    for kind in ("flows", "links"):
+        parts += [(subject["name"], subject["metrics"]) for subject in compared[kind]]
+    for title, lines in parts:
+        if lines:
+            rows = [_metric_row(line) for line in lines]
+            headings = [title, "unit", *ids, *(f"change {run}" for run in ids[1:])]
+            out.print(_text.table(headings, rows, right=range(2, len(headings))))
+            out.print()
+    for part, lines in compared["differs"].items():
+        if lines:
+            rows = [[line["path"], *(_shown(value) for value in line["values"])] for line in lines]
+            out.print(_text.table([f"differs: {part}", *ids], rows))
+            out.print()
+
+
+def _metric_row(line: Mapping[str, Any]) -> Sequence[str]:
+    name = line["name"]
+    changes = [
+        _text.NO_VALUE if ratio is None else f"{ratio - 1:+.1%}" for ratio in line["ratios"][1:]
+    ]
+    values = [_report.quantity(name, value) for value in line["values"]]
+    return [name, _report.unit(name), *values, *changes]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping) and "measured" in value:  # a fidelity check
+        return f"{value['measured']} {_report.CHECK_MARKS[value['ok']]}"
+    return _text.NO_VALUE if value is None else str(value)

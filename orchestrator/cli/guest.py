@@ -1,0 +1,74 @@
+"""``orchestrator guest``: build the guest kernel, tell about it, or boot it by hand."""
+
+from __future__ import annotations
+
+import click
+
+from orchestrator.cli import _options
+from orchestrator.cli._guest_build import ensure_kernel
+from orchestrator.cli._status import StatusLine
+
+
+@click.group()
+def command() -> None:
+    """Build, describe or boot the guest kernel.
+
+    The guest is a real Linux kernel that runs as a program, in virtual time.
+
+    \b
+    orchestrator guest build     build it from Debian's kernel source, unless it is cached
+    orchestrator guest info      what it was built from
+    orchestrator guest shell     boot it and look around
+    """
+
+
+@command.command()
+@click.option("--quiet", is_flag=True, help="Say nothing when the kernel is cached.")
+def build(quiet: bool) -> None:
+    """Build the guest kernel unless it is cached (some minutes).
+
+    \b
+    ORCHESTRATOR_KERNEL_SOURCE   a Linux 6.12 tree or tarball to build instead of Debian's
+    ORCHESTRATOR_CACHE           where built kernels are kept
+    """
+    with StatusLine() as line:
+        kernel = ensure_kernel(line)
+    if not quiet:
+        click.echo(f"Linux {kernel.release} ({kernel.key}): {kernel.linux}")
+
+
+@command.command()
+@_options.as_json
+def info(as_json: bool) -> None:
+    """Tell what the cached guest kernel is and was built from."""
+    from guest import build as guest_build
+    from orchestrator.cli import _text
+    from orchestrator.errors import MachineError
+
+    kernel = guest_build.find()
+    if kernel is None:
+        raise MachineError("the guest kernel is not built yet", "orchestrator guest build")
+    if as_json:
+        _text.print_json({"key": kernel.key, "linux": str(kernel.linux), **kernel.manifest})
+        return
+    manifest = kernel.manifest
+    for name, value in {
+        "release": kernel.release,
+        "kernel": str(kernel.linux),
+        "sha256": manifest["linux_sha256"],
+        "source": manifest["source"],
+        "compiler": manifest["compiler"],
+        "built in": f"{manifest['build_s']:.0f} s",
+        "modules": " ".join(sorted(manifest["modules_sha256"])),
+    }.items():
+        click.echo(f"{name:9} {value}")
+
+
+@command.command()
+def shell() -> None:
+    """Boot the guest kernel with a shell on this terminal; leave with Ctrl-D or ``exit``."""
+    from orchestrator.backends.shell import open_shell
+
+    with StatusLine() as line:
+        kernel = ensure_kernel(line)
+    open_shell(kernel)

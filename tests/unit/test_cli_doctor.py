@@ -1,0 +1,173 @@
+"""``doctor`` and ``guest``: what a machine lacks, and the kernel it has."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner, Result
+
+from guest import build
+from guest.build import GuestKernel
+from guest.recipe import Progress
+from orchestrator import doctor
+from orchestrator.backends import sandbox
+from orchestrator.cli import commands
+from orchestrator.errors import MachineError
+
+KERNEL = GuestKernel(
+    "key",
+    Path("/c/guest/key/linux"),
+    Path("/c/guest/key/modules"),
+    "6.12.7",
+    {
+        "release": "6.12.7", "linux_sha256": "aa", "source": "/usr/src/linux.tar.xz",
+        "compiler": "gcc 12", "build_s": 280.4, "modules_sha256": {"tcp_bbr": "b", "tcp_bic": "c"},
+    },
+)  # fmt: skip
+
+
+def orchestrator(*args: str) -> Result:
+    return CliRunner().invoke(commands, args)
+
+
+@pytest.fixture
+def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine that has everything; returns the path of its store."""
+    monkeypatch.setattr(build, "find", lambda: KERNEL)
+    monkeypatch.setattr(sandbox, "require_confinement", lambda: None)
+    monkeypatch.setattr("orchestrator.doctor.shutil.which", lambda name, path: f"/usr/bin/{name}")
+    monkeypatch.setattr("orchestrator.doctor.platform.machine", lambda: "x86_64")
+    monkeypatch.setattr(doctor, "_try", lambda argv: None)
+    monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 1)
+    monkeypatch.setattr(doctor, "STORE_BYTES", 1)
+    return tmp_path / "results" / "runs.db"
+
+
+def lacks(db: Path) -> dict[str, doctor.Finding]:
+    found = doctor.examine(db)
+    assert all(bool(finding.mend) != finding.ok for finding in found)
+    return {finding.name: finding for finding in found if not finding.ok}
+
+
+def test_a_healthy_machine_lacks_nothing(healthy: Path) -> None:
+    assert lacks(healthy) == {}
+    result = orchestrator("doctor", "--db", str(healthy))
+    assert result.exit_code == 0
+    assert "ok      guest kernel: Linux 6.12.7 in /c/guest/key" in result.stdout
+    assert "fix:" not in result.stdout
+    assert not healthy.parent.exists()
+
+
+def test_what_is_missing_has_a_fix_and_status_4(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.doctor.shutil.which", lambda name, path: None)
+    result = orchestrator("doctor", "--db", str(healthy))
+    assert result.exit_code == 4
+    assert "MISSING iperf3: not found\n        fix: apt-get install iperf3\n" in result.stdout
+    found = json.loads(orchestrator("doctor", "--db", str(healthy), "--json").stdout)
+    assert found["ok"] is False
+    assert {"name", "ok", "detail", "mend"} == set(found["findings"][0])
+
+
+def test_probes_that_fail(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_try", lambda argv: "ImportError: no")
+    missing = lacks(healthy)
+    assert set(missing) == {"mininet", "ptrace"}
+    assert missing["mininet"].detail == "ImportError: no"
+    assert missing["mininet"].mend == "apt-get install mininet"
+
+
+def test_another_processor(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.doctor.platform.machine", lambda: "riscv64")
+    assert set(lacks(healthy)) == {"processor"}
+
+
+def test_a_kernel_that_cannot_be_built(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lack() -> None:
+        raise MachineError("building the guest kernel needs bc", "apt-get install bc")
+
+    monkeypatch.setattr(build, "find", lambda: None)
+    monkeypatch.setattr(build, "require_machine", lack)
+    monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 10**18)
+    missing = lacks(healthy)
+    assert missing["guest kernel"].mend == "apt-get install bc"
+    assert "1000000000 GB" in missing["room to build it"].mend
+
+    monkeypatch.setattr(build, "require_machine", lambda: None)
+    monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 1)
+    assert lacks(healthy) == {}
+
+
+def test_without_confinement_the_shared_memory_matters(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise MachineError("bubblewrap cannot confine", "allow it")
+
+    def small(_folder: Path) -> SimpleNamespace:
+        return SimpleNamespace(
+            f_bavail=1, f_bfree=1, f_blocks=1, f_frsize=2**20, f_flag=os.ST_NOEXEC
+        )
+
+    monkeypatch.setattr(sandbox, "require_confinement", refuse)
+    monkeypatch.setattr("orchestrator.doctor.os.statvfs", small)
+    monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 2**21)
+    missing = lacks(healthy)
+    assert missing["confinement"].mend == "allow it"
+    assert missing["/dev/shm"].detail == "1 MiB free, noexec"
+    assert missing["/dev/shm"].mend == "mount -o remount,exec,size=1G /dev/shm"
+
+
+def test_a_store_that_cannot_be_written(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orchestrator.doctor.os.access", lambda path, mode: False)
+    missing = lacks(healthy)
+    assert "--db" in missing["results store"].mend
+
+
+@pytest.mark.parametrize(
+    ("argv", "trouble"),
+    [
+        (["true"], None),
+        (["false"], "false ended with 1"),
+        (["nosuch-program"], "nosuch-program not found"),
+        (["sh", "-c", "echo one >&2; echo two >&2; exit 3"], "two"),
+    ],
+)
+def test_a_probe(argv: Sequence[str], trouble: str | None) -> None:
+    assert doctor._try(argv) == trouble
+
+
+def test_a_probe_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "PROBE_TIMEOUT_S", 0.05)
+    assert doctor._try(["sleep", "60"]) == "sleep did not answer within 0 s"
+
+
+def test_guest_build_shows_steps_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ensure(progress: Progress) -> GuestKernel:
+        progress("compiling the guest kernel", 0.25)
+        return KERNEL
+
+    monkeypatch.setattr(build, "ensure", ensure)
+    result = orchestrator("guest", "build")
+    assert result.stdout == "Linux 6.12.7 (key): /c/guest/key/linux\n"
+    assert result.stderr == "compiling the guest kernel 25%\n"
+    assert orchestrator("guest", "build", "--quiet").stdout == ""
+
+
+def test_guest_info(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "find", lambda: KERNEL)
+    lines = orchestrator("guest", "info").stdout.splitlines()
+    assert "modules   tcp_bbr tcp_bic" in lines
+    assert "built in  280 s" in lines
+    assert json.loads(orchestrator("guest", "info", "--json").stdout)["key"] == "key"
+
+    monkeypatch.setattr(build, "find", lambda: None)
+    result = orchestrator("guest", "info")
+    assert result.exit_code == 4
+    assert "mend: orchestrator guest build" in result.stderr

@@ -1,0 +1,170 @@
+"""The command line as a whole: help, errors as text, exit statuses."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator import __version__
+from orchestrator.cli import commands
+from orchestrator.errors import (
+    Fault,
+    MachineError,
+    OrchestratorError,
+    RunError,
+    ScenarioError,
+    Unfaithful,
+    UsageError,
+)
+
+NAMES = [
+    "compare",
+    "doctor",
+    "export",
+    "guest",
+    "plan",
+    "run",
+    "runs",
+    "schema",
+    "show",
+    "validate",
+    "web",
+]
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(commands, args)
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let ``orchestrator schema`` raise that."""
+
+    @click.command()
+    def command() -> None:
+        raise error
+
+    module = importlib.import_module("orchestrator.cli.schema")
+    monkeypatch.setattr(module, "command", command)
+
+
+def test_every_file_is_a_command_and_is_listed_in_the_help() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    listed = result.stdout.partition("Commands:")[2].partition("Exit status")[0]
+    assert [
+        line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line.strip()
+    ] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_explains_itself(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert len(result.stdout) > 150
+
+
+def test_version() -> None:
+    assert run("--version").stdout.split()[-1] == __version__
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_needs_none_of_the_heavy_libraries(word: str) -> None:
+    code = (
+        "import sys\nfrom orchestrator.cli import main\ntry:\n    main()\nexcept SystemExit:\n"
+        "    names = {'numpy', 'pydantic', 'rich', 'ruamel', 'flask', 'sqlite3'}\n"
+        "    heavy = names & set(sys.modules)\n"
+        "    sys.exit(str(sorted(heavy)) if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, word], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_command_is_told_the_right_ones() -> None:
+    result = run("rnu")
+    assert result.exit_code == 2
+    assert "did you mean 'run'? there are: compare, doctor" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_wrong_option_is_usage() -> None:
+    result = run("schema", "--jsno")
+    assert result.exit_code == 2
+    assert "--jsno" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (OrchestratorError("no"), 1),
+        (RunError("no"), 1),
+        (UsageError("no"), 2),
+        (Unfaithful("no"), 3),
+        (MachineError("no", "apt-get install it"), 4),
+        (KeyboardInterrupt(), 130),
+        (SystemExit(5), 5),
+    ],
+)
+def test_errors_become_a_message_and_a_status(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int
+) -> None:
+    fail_with(monkeypatch, error)
+    result = run("schema")
+    assert result.exit_code == status
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    if isinstance(error, OrchestratorError):
+        assert result.stderr == f"orchestrator: {error}\n"
+
+
+def test_every_fault_of_a_scenario_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = [Fault("a.yaml", 7, 3, "second"), Fault("a.yaml", 2, 1, "first")]
+    fail_with(monkeypatch, ScenarioError(faults))
+    result = run("schema")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == ["a.yaml:2:1: first", "a.yaml:7:3: second"]
+
+
+def test_a_mistake_of_the_program_is_one_line_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, ZeroDivisionError("division by zero"))
+    result = run("schema")
+    assert result.exit_code == 1
+    assert "unexpected ZeroDivisionError: division by zero" in result.stderr
+    assert "--debug" in result.stderr
+    assert "Traceback" not in result.stderr
+
+    result = run("--debug", "schema")
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+
+
+def test_debug_shows_where_a_deliberate_error_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, UsageError("no"))
+    assert "Traceback" in run("--debug", "schema").stderr
+
+
+def test_termination_unwinds_the_program() -> None:
+    code = (
+        "import sys, time, click\nfrom orchestrator.cli import commands\n"
+        "@commands.command()\n"
+        "def stay():\n"
+        "    try:\n        print('ready', flush=True); time.sleep(60)\n"
+        "    finally:\n        print('tidied', flush=True)\n"
+        "type(commands).get_command = lambda *_: stay\n"
+        "type(commands).list_commands = lambda *_: ['stay']\n"
+        "commands.main(['stay'])\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "tidied\n"
+        assert process.wait(10) == 143

@@ -1,0 +1,182 @@
+"""What people read of a run, the JUnit report, the status line."""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli import _junit, _report, _status, _text
+from orchestrator.errors import UsageError
+
+
+def check(name: str = "base RTT", ok: bool | None = True) -> dict[str, Any]:
+    return {
+        "name": name, "unit": "s", "expected": 0.1, "measured": 0.1004, "tolerance": 0.001,
+        "ok": ok, "detail": "",
+    }  # fmt: skip
+
+
+def flow(name: str, congestion: str | None) -> dict[str, Any]:
+    return {
+        "name": name, "congestion_control": congestion, "goodput_bps": 4_750_000.4,
+        "base_rtt_s": 0.1, "rtt_mean_s": 0.15432, "rtt_p95_s": None, "rtt_max_s": 0.2,
+        "retransmitted_segments": 1234,
+    }  # fmt: skip
+
+
+def stored_run(**changes: Any) -> dict[str, Any]:
+    link = {
+        "name": "bottleneck", "direction": "forward", "bottleneck": True, "rate_bps": 10_000_000,
+        "utilisation": 0.953, "drops_packets": 12, "queue_delay_mean_s": 0.05,
+        "queue_delay_p95_s": 0.1,
+    }  # fmt: skip
+    return {
+        "id": "20261120-1", "scenario": "quickstart", "variant": {}, "repetition": 0, "seed": 1,
+        "status": "ok", "error": None, "wall_s": 2.5,
+        "fidelity": {"verdict": "faithful", "checks": [check(), check("loss")]},
+        "simulated_s": 60.0,
+        "metrics": {
+            "rtt_mean_s": 0.15, "utilisation": 0.953, "jain_index": 0.99, "loss_ratio": None,
+        },
+        "links": [link, {**link, "direction": "reverse", "utilisation": None}],
+        "flows": [flow("westwood", "westwood"), flow("reno", None)],
+        **changes,
+    }  # fmt: skip
+
+
+def text_of(run: dict[str, Any], everything: bool = False) -> str:
+    out = io.StringIO()
+    _report.print_run(run, _text.console(out), everything)
+    return out.getvalue()
+
+
+def test_a_run_as_text() -> None:
+    text = text_of(stored_run())
+    lines = [line.split() for line in text.splitlines()]
+    assert text.startswith("20261120-1: repetition 0, seed 1, 60 s simulated in 2.5 s\n\n")
+    assert text.endswith(
+        "utilisation 0.9530, Jain's index 0.9900, loss ratio -\nfaithful: 2 of 2 checks\n"
+    )
+    numbers = ["4.750", "100.000", "154.320", "-", "200.000", "1234"]
+    assert ["westwood", "westwood", *numbers] in lines
+    assert ["reno", "-", *numbers] in lines
+    assert ["bottleneck:forward", "10.000", "0.9530", "12", "50.000", "100.000"] in lines
+    assert "bottleneck:reverse" not in text
+    assert "rtt_mean_s    150.000   ms" in text_of(stored_run(), everything=True)
+    assert "\x1b" not in text
+
+
+def test_a_long_line_is_neither_cut_nor_wrapped_in_a_file() -> None:
+    name = "a_very_long_flow_name" * 12
+    assert f"\n{name}" in text_of(stored_run(flows=[flow(name, "cubic")]))
+
+
+def test_names_are_no_markup() -> None:
+    assert "[red]flow[0]" in text_of(stored_run(flows=[flow("[red]flow[0]", "cubic")]))
+
+
+def test_the_checks_that_need_a_look() -> None:
+    checks = [check(), check("rate", ok=False), check("full queue", ok=None)]
+    run = stored_run(fidelity={"verdict": "unfaithful", "checks": checks})
+    text = text_of(run)
+    assert "unfaithful: 1 of 3 checks" in text
+    assert "FAILED         rate" in text
+    assert "not measured   full queue" in text
+    assert "base RTT   " not in text.partition("FAILED")[2]
+    assert "ok             base RTT" in text_of(run, everything=True)
+
+
+def test_a_failed_run_has_no_tables() -> None:
+    text = text_of(stored_run(status="failed", error="the guest hung", variant={"rate": "1mbit"}))
+    assert text == "20261120-1: rate=1mbit, repetition 0, seed 1\nfailed: the guest hung\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown", "unit"),
+    [
+        ("goodput_bps", 1_234_567, "1.235", "Mbit/s"),
+        ("rtt_mean_s", 0.0015, "1.500", "ms"),
+        ("drops_packets", 1_000_000, "1000000", "packets"),
+        ("jain_index", 0.123456, "0.1235", ""),
+        ("loss_ratio", None, "-", ""),
+        ("note", "text", "text", ""),
+    ],
+)
+def test_quantities(name: str, value: object, shown: str, unit: str) -> None:
+    assert (_report.quantity(name, value), _report.unit(name)) == (shown, unit)
+
+
+def test_a_list_of_runs() -> None:
+    out = io.StringIO()
+    _report.print_list([stored_run(), stored_run(variant={"a": 1})], _text.console(out), True)
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert len({len(line.rstrip()) for line in out.getvalue().splitlines()[:1]}) == 1
+    assert lines[2][:7] == ["20261120-1", "quickstart", "-", "0", "1", "ok", "faithful"]
+    assert lines[3][2] == "a=1"
+
+
+def test_junit(tmp_path: Path) -> None:
+    bad = {"verdict": "unfaithful", "checks": [check(), check("rate", ok=False)]}
+    runs = [
+        stored_run(),
+        stored_run(variant={"x": 1}, repetition=2, fidelity=bad),
+        stored_run(status="failed", error="hung\x00\nconsole", wall_s=None),
+        stored_run(fidelity={"verdict": "doubtful", "checks": []}),
+    ]
+    path = tmp_path / "report.xml"
+    _junit.require_writable(path)
+    _junit.write({"scenario": "quickstart", "runs": runs}, path)
+    suite = ET.parse(path).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "2")
+    assert suite.get("time") == "7.500"
+    assert [case.get("name") for case in suite][:2] == ["repetition 0", "x=1 repetition 2"]
+    failures = [case.find("failure") for case in suite]
+    assert [failure is not None for failure in failures] == [False, True, True, False]
+    assert failures[1] is not None
+    assert "rate: expected 0.1, measured 0.1004 s" in (failures[1].text or "")
+    assert failures[2] is not None
+    assert failures[2].get("message") == "hung?"
+
+
+def test_a_report_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no folder"):
+        _junit.require_writable(tmp_path / "none" / "report.xml")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_status_line_is_rewritten_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_status, "PERIOD_S", 0.0)
+    monkeypatch.setenv("COLUMNS", "20")
+    stream = Terminal()
+    with _status.StatusLine(stream=stream) as line:
+        line.show("compiling", "10%")
+        line.show("compiling", "a long detail that does not fit")
+        line.say("done with one")
+    assert stream.getvalue() == (
+        "\r\x1b[Kcompiling 10%\r\x1b[Kcompiling a long de\r\x1b[Kdone with one\n"
+    )
+
+
+def test_the_status_line_is_calm_elsewhere() -> None:
+    stream = io.StringIO()
+    with _status.StatusLine(stream=stream) as line:
+        for percent in range(100):
+            line.show("compiling", f"{percent}%")
+        line.show("installing")
+    assert stream.getvalue() == "compiling 0%\ninstalling\n"
+
+
+def test_a_quiet_status_line_says_nothing() -> None:
+    stream = Terminal()
+    with _status.StatusLine(quiet=True, stream=stream) as line:
+        line.show("compiling")
+        line.say("done")
+    assert stream.getvalue() == ""

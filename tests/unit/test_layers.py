@@ -1,0 +1,121 @@
+"""Imports point one way: a lower layer knows nothing of an upper one."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("orchestrator", "topologies", "results", "web", "guest")
+
+BASE = {"orchestrator", "orchestrator.errors", "orchestrator.units"}
+MODEL = {*BASE, "orchestrator.recording", "topologies.model"}
+SCENARIO = {*MODEL, "orchestrator.scenario"}
+PLANNED = {*SCENARIO, "topologies", "orchestrator.runspec", "orchestrator.plan"}
+RUN = {
+    *PLANNED,
+    "guest",
+    "orchestrator.fidelity",
+    "orchestrator.testbed",
+    "orchestrator.backends",
+}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "orchestrator": set(),
+    "orchestrator.errors": set(),
+    "orchestrator.units": BASE,
+    "orchestrator.recording": BASE,
+    "topologies.model": BASE,
+    "orchestrator.scenario": MODEL,
+    "topologies": SCENARIO,
+    "orchestrator.runspec": SCENARIO | {"topologies"},
+    "orchestrator.plan": PLANNED,
+    "orchestrator.testbed": set(),
+    "orchestrator.fidelity": {*MODEL, "orchestrator.runspec"},
+    "guest": BASE,
+    "orchestrator.backends": RUN,
+    "results": SCENARIO,
+    "web": {*BASE, "results"},
+    "orchestrator.runner": {*RUN, "results"},
+    "orchestrator.doctor": {*RUN, "results"},
+    "orchestrator.cli": {*RUN, "results", "web", "orchestrator.runner", "orchestrator.doctor"},
+}
+"""A layer is a module or a package; the longest name that fits a module is its layer."""
+
+
+def _modules() -> list[Path]:
+    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _layer(module: str) -> str | None:
+    parts = module.split(".")
+    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((name for name in names if name in MAY_IMPORT), None)
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, module) of every import, also of those inside functions."""
+    package = _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1]
+            start = ".".join(base) if node.level else ""
+            module = ".".join(part for part in (start, node.module) if part)
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+@pytest.mark.parametrize("path", _modules(), ids=_name)
+def test_imports_point_downwards(path: Path) -> None:
+    own = _layer(_name(path))
+    assert own is not None, f"{path} has no place among the layers"
+    wrong = [
+        f"{path.name}:{line}: {own} imports {target}"
+        for line, module in _imports(path)
+        if module.split(".")[0] in PACKAGES
+        and (target := _layer(module)) != own
+        and target not in MAY_IMPORT[own]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_bare_orchestrator_is_no_way_around() -> None:
+    # Every layer may name the package, so the package itself must import nothing.
+    assert not list(_imports(ROOT / "orchestrator/__init__.py")) or all(
+        module.startswith("__future__") for _, module in _imports(ROOT / "orchestrator/__init__.py")
+    )
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "orchestrator/testbed").rglob("*.py")), ids=lambda path: path.name
+)
+def test_the_test_bed_needs_the_standard_library_and_mininet_only(path: Path) -> None:
+    # It runs inside the guest, under the system's Python, without this environment.
+    allowed = {*sys.stdlib_module_names, "mininet", "orchestrator"}
+    roots = {module.split(".")[0] for _, module in _imports(path)}
+    assert roots <= allowed
+
+
+def test_no_layer_reaches_one_that_reaches_it() -> None:
+    def reach(layer: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+        for target in MAY_IMPORT[layer] - seen - {layer}:
+            seen = reach(target, seen | {target})
+        return seen
+
+    circles = [
+        (lower, upper)
+        for lower in MAY_IMPORT
+        for upper in MAY_IMPORT
+        if lower < upper and upper in reach(lower) and lower in reach(upper)
+    ]
+    assert circles == [("orchestrator.errors", "orchestrator.units")] or circles == []
