@@ -1,0 +1,179 @@
+"""The JSON API of the dashboard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flask.testing import FlaskClient
+
+from results.store import Store
+from tests.web import synthetic
+from web import create_app
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    path = tmp_path_factory.mktemp("web") / "runs.db"
+    return path, synthetic.fill(path)
+
+
+@pytest.fixture
+def client(store: tuple[Path, dict[str, str]]) -> FlaskClient:
+    return create_app(store[0]).test_client()
+
+
+@pytest.fixture
+def base(store: tuple[Path, dict[str, str]]) -> str:
+    return f"/api/runs/{store[1]['ok']}"
+
+
+def get(client: FlaskClient, url: str) -> Any:
+    answer = client.get(url)
+    assert answer.status_code == 200, answer.text
+    assert answer.mimetype == "application/json"
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(answer.text, parse_constant=refuse)
+
+
+def test_documents_are_the_store_s(
+    client: FlaskClient, store: tuple[Path, dict[str, str]], base: str
+) -> None:
+    with Store.open_read_only(store[0]) as opened:
+        assert get(client, "/api/runs") == json.loads(json.dumps(opened.listing()))
+        document = json.loads(json.dumps(opened.document([store[1]["ok"]])))
+    assert get(client, base) == document
+
+
+def test_tcp_gives_every_flow_and_null_for_infinite(client: FlaskClient, base: str) -> None:
+    answer = get(client, f"{base}/tcp")
+    assert [flow["name"] for flow in answer["flows"]] == ["westwood", "reno"]
+    flow = answer["flows"][0]
+    assert flow["samples"] == len(flow["time_s"]) == 601
+    assert set(flow["fields"]) == {"snd_cwnd_segments", "snd_ssthresh_segments", "rtt_us"}
+    assert flow["fields"]["snd_ssthresh_segments"][0] is None
+    assert flow["fields"]["snd_cwnd_segments"][0] == 10
+
+
+def test_tcp_is_thinned_and_keeps_extremes(client: FlaskClient, base: str) -> None:
+    whole = get(client, f"{base}/tcp?flow=reno&fields=rtt_us&points=20000")["flows"][0]
+    thin = get(client, f"{base}/tcp?flow=reno&fields=rtt_us&points=40")["flows"][0]
+    assert len(thin["time_s"]) <= 42
+    values = thin["fields"]["rtt_us"]
+    assert max(values) == max(whole["fields"]["rtt_us"]) == thin["summary"]["rtt_us"]["max"]
+    assert min(values) == min(whole["fields"]["rtt_us"])
+    assert thin["samples"] == whole["samples"] == 600
+    assert thin["time_s"] == sorted(set(thin["time_s"]))
+    assert thin["summary"] == whole["summary"]
+
+
+def test_part_of_the_time_has_one_sample_beyond_each_edge(client: FlaskClient, base: str) -> None:
+    flow = get(client, f"{base}/tcp?flow=0&from=20.05&to=20.45&fields=rtt_us")["flows"][0]
+    assert flow["name"] == "westwood"
+    assert flow["time_s"] == pytest.approx([20.0, 20.1, 20.2, 20.3, 20.4, 20.5])
+    assert flow["samples"] == 4
+    inside = flow["fields"]["rtt_us"][1:-1]
+    assert flow["summary"]["rtt_us"]["mean"] == pytest.approx(np.mean(inside))
+
+
+def test_receiver_and_any_stored_field(client: FlaskClient, base: str) -> None:
+    url = f"{base}/tcp?endpoint=receiver&flow=reno&fields=bytes_received,time_ns&points=10"
+    flow = get(client, url)["flows"][0]
+    assert flow["fields"]["time_ns"] == pytest.approx([time * 1e9 for time in flow["time_s"]])
+    assert flow["fields"]["bytes_received"][-1] > 0
+
+
+def test_queues_are_the_bottleneck_s_unless_named(client: FlaskClient, base: str) -> None:
+    queues = get(client, f"{base}/queues")["queues"]
+    assert [queue["name"] for queue in queues] == [
+        "bottleneck:forward:queue",
+        "bottleneck:reverse:queue",
+    ]
+    assert queues[0]["limit_packets"] == synthetic.LIMIT_PACKETS
+    assert queues[0]["summary"]["backlog_packets"]["max"] > 90
+    assert queues[1]["samples"] == 0
+    assert queues[1]["summary"]["drops"]["max"] is None
+    (one,) = get(client, f"{base}/queues?queue=access:forward:delay")["queues"]
+    assert one["delay_s"] == 0.01
+
+
+def test_goodput_adds_up_to_the_metric(client: FlaskClient, base: str) -> None:
+    answer = get(client, f"{base}/goodput?from=10&to=60&points=100")
+    document = get(client, base)["runs"][0]
+    assert answer["bin_s"] == 0.5
+    for flow, known in zip(answer["flows"], document["flows"], strict=True):
+        assert flow["source"] == "receiver"
+        assert len(flow["time_s"]) == 100
+        assert np.mean(flow["goodput_bps"]) == pytest.approx(known["goodput_bps"], rel=1e-6)
+
+
+def test_goodput_bins_are_never_finer_than_the_samples(client: FlaskClient, base: str) -> None:
+    answer = get(client, f"{base}/goodput?from=20&to=21&points=1000&flow=reno")
+    assert answer["bin_s"] == pytest.approx(0.1)
+    assert len(answer["flows"][0]["time_s"]) == 10
+
+
+def test_goodput_falls_back_to_the_sender(tmp_path: Path) -> None:
+    recording = synthetic.recording()
+    recording.tcp = recording.tcp[recording.tcp["endpoint"] == 0]
+    with Store(tmp_path / "runs.db") as opened:
+        run = opened.begin(synthetic.HEAD)
+        opened.finish(run, recording, wall_s=1.0)
+    flow = get(create_app(tmp_path / "runs.db").test_client(), f"/api/runs/{run}/goodput")["flows"][
+        0
+    ]
+    assert flow["source"] == "sender"
+    assert max(flow["goodput_bps"]) > 1e6
+
+
+def test_run_without_samples_has_empty_answers(
+    client: FlaskClient, store: tuple[Path, dict[str, str]]
+) -> None:
+    for kind, key in (("tcp", "flows"), ("queues", "queues"), ("goodput", "flows")):
+        assert get(client, f"/api/runs/{store[1]['running']}/{kind}")[key] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("tcp?flow=renoo", "westwood, reno"),
+        ("tcp?flow=2", "westwood, reno"),
+        ("tcp?flow=" + "9" * 5000, "westwood, reno"),
+        ("tcp?fields=cwnd", "snd_cwnd_segments"),
+        ("tcp?fields=rtt_us;drop table runs", "snd_cwnd_segments"),
+        ("tcp?endpoint=middle", "sender, receiver"),
+        ("tcp?from=now", "from=12.5"),
+        ("tcp?from=nan", "from=12.5"),
+        ("tcp?to=1e99", "to=12.5"),
+        ("tcp?from=5&to=5", "is not before"),
+        ("tcp?points=1", "from 10 to 20000"),
+        ("tcp?points=20001", "from 10 to 20000"),
+        ("tcp?points=-5", "from 10 to 20000"),
+        ("tcp?points=" + "9" * 5000, "from 10 to 20000"),
+        ("tcp?queue=x", "flow, endpoint, fields, from, to, points"),
+        ("queues?queue=x", "bottleneck:forward:queue"),
+        ("queues?fields=rtt_us", "backlog_packets"),
+        ("goodput?fields=rtt_us", "flow, from, to, points"),
+    ],
+)
+def test_wrong_parameters_name_what_is_valid(
+    client: FlaskClient, base: str, query: str, hint: str
+) -> None:
+    answer = client.get(f"{base}/{query}")
+    assert answer.status_code == 400
+    error = answer.get_json()["error"]
+    assert error["status"] == 400
+    assert hint in error["message"]
+
+
+def test_unknown_is_json_here(client: FlaskClient) -> None:
+    for url in ("/api/runs/nope", "/api/runs/nope/tcp", "/api/nowhere"):
+        answer = client.get(url)
+        assert answer.status_code == 404
+        assert answer.get_json()["error"]["status"] == 404

@@ -1,0 +1,220 @@
+"""The dashboard in a real browser: Debian's chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+from waitress.server import BaseWSGIServer, create_server
+
+from results.store import Store
+from tests.web import synthetic
+from web import create_app
+
+pytestmark = pytest.mark.browser
+
+CHARTS = ("cwnd", "rtt", "goodput", "queue")
+PIXELS = """canvas => {
+  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const seen = new Map();
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3] < 200) continue;
+    const colour = `${data[i]},${data[i + 1]},${data[i + 2]}`;
+    seen.set(colour, (seen.get(colour) ?? 0) + 1);
+  }
+  return Object.fromEntries([...seen].filter(([, count]) => count > 100));
+}"""
+BLUE, ORANGE = "0,103,168", "204,82,0"
+"""The first two flows' colours in the light style."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    path = tmp_path_factory.mktemp("browser") / "runs.db"
+    return path, synthetic.fill(path)
+
+
+@pytest.fixture(scope="module")
+def address(store: tuple[Path, dict[str, str]]) -> Iterator[str]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    channels: dict[int, Any] = {}
+    server = create_server(create_app(store[0]), map=channels, sockets=[listener], threads=4)
+    assert isinstance(server, BaseWSGIServer)
+    stop = threading.Event()
+
+    def loop() -> None:
+        while not stop.is_set():
+            server.asyncore.loop(timeout=0.05, map=channels, count=1)
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    stop.set()
+    thread.join()
+    server.task_dispatcher.shutdown()
+    for channel in list(channels.values()):
+        channel.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    assert chromium, "the browser test needs chromium: apt-get install chromium"
+    # A sandbox of user namespaces refuses to be set up by root.
+    flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page on which nothing may go wrong; CSP violations are errors on its console."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    wrong: list[str] = []
+    page.on("console", lambda one: wrong.append(one.text) if one.type != "log" else None)
+    page.on("pageerror", lambda one: wrong.append(str(one)))
+    page.on("requestfailed", lambda one: _failed(one, wrong))
+    yield page
+    context.close()
+    assert not wrong
+
+
+def _failed(request: Request, wrong: list[str]) -> None:
+    if request.failure != "net::ERR_ABORTED":  # a newer request took its place
+        wrong.append(f"{request.url}: {request.failure}")
+
+
+def open_run(page: Page, address: str, run: str) -> None:
+    page.goto(f"{address}/runs/{run}")
+    expect(page.locator("#charts[data-loads='1']")).to_be_attached()
+
+
+def test_from_the_list_to_the_curves(
+    page: Page, address: str, store: tuple[Path, dict[str, str]]
+) -> None:
+    page.goto(address)
+    assert page.locator("table.runs tbody th").count() == 5
+    page.get_by_label("Filter").fill("quickstart seed=1")
+    expect(page.locator("table.runs tbody th")).to_have_count(1)
+    assert urlsplit(page.url).query == "q=quickstart+seed%3D1"
+    page.get_by_role("link", name=store[1]["ok"]).click()
+    expect(page.locator("#charts[data-loads='1']")).to_be_attached()
+    for name in CHARTS:
+        colours = page.locator(f"#chart-{name} canvas").evaluate(PIXELS)
+        drawn = {"74,79,85"} if name == "queue" else {BLUE, ORANGE}
+        if name == "rtt":
+            drawn = {ORANGE}  # one queue: the second curve lies on the first
+        assert drawn <= set(colours), name
+
+
+def test_tables_say_the_same_as_the_curves(
+    page: Page, address: str, store: tuple[Path, dict[str, str]]
+) -> None:
+    open_run(page, address, store[1]["ok"])
+    row = page.locator("#flows tbody tr").first
+    assert [row.get_by_text(text).count() for text in ("5.106 Mbit/s", "196.4 ms")] == [1, 1]
+    assert page.locator("#checks tbody tr").count() == 4
+    page.locator("#chart-rtt summary").click()
+    cells = page.locator("#chart-rtt details tbody tr").first.locator("td").all_inner_texts()
+    assert cells[0] == "601"
+    assert cells[1].startswith("100")
+
+
+def test_zoom_asks_for_finer_samples(
+    page: Page, address: str, store: tuple[Path, dict[str, str]]
+) -> None:
+    open_run(page, address, store[1]["ok"])
+    plot = page.locator("#chart-cwnd .u-over").bounding_box()
+    assert plot
+    middle = plot["y"] + plot["height"] / 2
+    page.mouse.move(plot["x"] + plot["width"] * 0.25, middle)
+    page.mouse.down()
+    page.mouse.move(plot["x"] + plot["width"] * 0.5, middle, steps=4)
+    with page.expect_request("**/tcp?*") as asked:
+        page.mouse.up()
+    query = parse_qs(urlsplit(asked.value.url).query)
+    assert float(query["from"][0]) == pytest.approx(15, abs=0.2)
+    assert float(query["to"][0]) == pytest.approx(30, abs=0.2)
+    assert int(query["points"][0]) >= 2 * plot["width"]
+    expect(page.locator("#charts[data-loads='2']")).to_be_attached()
+    expect(page.locator("#range")).to_contain_text("15.0")
+    page.reload()  # the address keeps the part
+    expect(page.locator("#range")).to_contain_text("15.0")
+    page.get_by_role("button", name="Whole run").click()
+    expect(page.locator("#range")).to_have_text("0–60 s")
+
+
+def test_cursor_moves_by_keys_in_all_charts(
+    page: Page, address: str, store: tuple[Path, dict[str, str]]
+) -> None:
+    open_run(page, address, store[1]["ok"])
+    page.locator("#chart-cwnd .plot").focus()
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowRight")
+    expect(page.locator("#chart-cwnd [aria-live]")).to_contain_text("9.00 s: westwood cwnd ")
+    for name in CHARTS:
+        time = page.locator(f"#chart-{name} .u-series").first
+        expect(time).to_have_text(re.compile(r"(8\.9|9\.0|9\.1)00 s"))
+        legend = page.locator(f"#chart-{name} .u-series").nth(1)
+        expect(legend).not_to_contain_text("–")
+    page.keyboard.press("+")
+    expect(page.locator("#range")).not_to_have_text("0–60 s")
+    page.keyboard.press("Escape")
+    expect(page.locator("#range")).to_have_text("0–60 s")
+
+
+def test_flows_are_chosen_once_for_all_charts(
+    page: Page, address: str, store: tuple[Path, dict[str, str]]
+) -> None:
+    open_run(page, address, store[1]["ok"])
+    page.get_by_label("draw westwood").uncheck()
+    expect(page.locator("#charts[data-loads='2']")).to_be_attached()
+    assert "westwood" not in page.locator("#chart-cwnd .u-legend").inner_text()
+    assert BLUE not in page.locator("#chart-goodput canvas").evaluate(PIXELS)
+    page.get_by_label("draw reno").uncheck()
+    expect(page.locator("#chart-cwnd .message")).to_have_text("No samples here.")
+    expect(page.locator("#chart-queue canvas")).to_be_visible()
+
+
+def test_running_run_becomes_a_drawn_one(
+    page: Page, address: str, store: tuple[Path, dict[str, str]]
+) -> None:
+    with Store(store[0]) as opened:
+        run = opened.begin(replace(synthetic.HEAD, scenario_name="soon", seed=77))
+        page.goto(f"{address}/runs/{run}")
+        expect(page.get_by_role("status")).to_contain_text("Still running")
+        opened.finish(run, synthetic.recording(), wall_s=1.0)
+    expect(page.locator("#charts[data-loads='1']")).to_be_attached()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_scrolling_sideways(
+    browser: Browser, address: str, store: tuple[Path, dict[str, str]], scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844},
+        color_scheme="dark" if scheme == "dark" else "light",
+        has_touch=True,
+    )
+    page = context.new_page()
+    for url in ("/", f"/runs/{store[1]['off']}"):
+        page.goto(address + url)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+    colours = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert colours == ("rgb(20, 24, 28)" if scheme == "dark" else "rgb(251, 251, 250)")
+    context.close()

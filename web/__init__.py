@@ -1,0 +1,8 @@
+"""The dashboard: a read-only view of the results store in a browser."""
+
+from __future__ import annotations
+
+from web.app import create_app
+from web.server import serve
+
+__all__ = ["create_app", "serve"]

@@ -1,0 +1,116 @@
+"""The JSON API, below ``/api/``: read only, SI base units in the names, times in simulated seconds.
+
+``/api/runs``
+    The document of ``orchestrator runs --json``: ``{"runs": [...]}``, oldest first.
+``/api/runs/<id>``
+    The document of ``orchestrator show --json``. An id may be a unique start of one, or ``last``.
+``/api/runs/<id>/tcp?flow=&endpoint=&fields=&from=&to=&points=``
+    Samples of sockets: ``{"run", "from_s", "to_s", "points", "endpoint", "flows": [{"name",
+    "samples", "time_s": [...], "fields": {name: [...]}, "summary": {name: {...}}}]}``.
+    ``flow`` is a name or index and may be repeated (all flows when left out); ``endpoint`` is
+    ``sender`` or ``receiver``; ``fields`` are columns of tcp_info as stored, with commas between.
+``/api/runs/<id>/queues?queue=&fields=&from=&to=&points=``
+    Samples of qdiscs, likewise, with ``"queues": [{"name", "link", "direction", "rate_bps",
+    "limit_packets", "limit_bytes", ...}]``. Left out, ``queue`` is those of the bottlenecks.
+``/api/runs/<id>/goodput?flow=&from=&to=&points=``
+    Application bytes at the receiver x 8 / time over bins of equal width: ``{"bin_s", "flows":
+    [{"name", "source", "time_s": [middles], "goodput_bps": [...]}]}``. ``source`` is ``sender``
+    where no receiver was sampled: acknowledged bytes then stand in for received ones.
+
+``from`` and ``to`` are seconds; the samples just outside are handed out too, so that lines reach
+the edges. More than ``points`` samples are thinned to the extremes of buckets, at most ``points``
+of each field; ``samples`` and ``summary`` (min, mean, max, last) tell of all samples within the
+range. Null stands for infinite or unknown.
+
+Errors are ``{"error": {"status", "title", "message"}}``: 400 for a parameter, with what is
+valid; 404 for a run; 503 when the store cannot be read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, jsonify, request
+
+from results.stored import StoredRun
+from web import query, series
+from web.reader import reading_run, reading_store
+
+api = Blueprint("api", __name__, url_prefix="/api")
+
+TCP_FIELDS = ("snd_cwnd_segments", "snd_ssthresh_segments", "rtt_us")
+QUEUE_FIELDS = ("backlog_packets", "backlog_bytes", "drops")
+RANGE = ("from", "to", "points")
+
+
+@api.get("/runs")
+def runs() -> Response:
+    """Every run, as ``orchestrator runs --json`` has it."""
+    query.check_names(request.args, ())
+    with reading_store() as store:
+        return jsonify(store.listing())
+
+
+@api.get("/runs/<run_id>")
+def run(run_id: str) -> Response:
+    """One run, as ``orchestrator show --json`` has it."""
+    query.check_names(request.args, ())
+    with reading_run(run_id) as (store, found):
+        return jsonify(store.document([found.id]))
+
+
+@api.get("/runs/<run_id>/tcp")
+def tcp(run_id: str) -> Response:
+    """Samples of flows."""
+    query.check_names(request.args, ("flow", "endpoint", "fields", *RANGE))
+    endpoint = query.read_choice(request.args, "endpoint", series.ENDPOINTS)
+    fields = query.read_fields(request.args, TCP_FIELDS)
+    part = query.read_range(request.args)
+    with reading_run(run_id) as (_, found):
+        flows = [
+            {"name": found.flows[flow].name, **series.tcp(found, flow, endpoint, fields, part)}
+            for flow in _flows(found)
+        ]
+        return jsonify({**_range(found, part), "endpoint": endpoint, "flows": flows})
+
+
+@api.get("/runs/<run_id>/queues")
+def queues(run_id: str) -> Response:
+    """Samples of qdiscs."""
+    query.check_names(request.args, ("queue", "fields", *RANGE))
+    fields = query.read_fields(request.args, QUEUE_FIELDS)
+    part = query.read_range(request.args)
+    with reading_run(run_id) as (_, found):
+        names = [queue.name for queue in found.queues]
+        usual = [index for index, queue in enumerate(found.queues) if series.is_studied(queue)]
+        chosen = query.read_indices(request.args, "queue", names, usual)
+        answer = [
+            {**vars(found.queues[index]), **series.queue(found, index, fields, part)}
+            for index in chosen
+        ]
+        return jsonify({**_range(found, part), "queues": answer})
+
+
+@api.get("/runs/<run_id>/goodput")
+def goodput(run_id: str) -> Response:
+    """Goodput of flows over bins."""
+    query.check_names(request.args, ("flow", *RANGE))
+    part = query.read_range(request.args)
+    with reading_run(run_id) as (_, found):
+        flows = _flows(found)
+        counted = [series.received(found, flow, part) for flow in flows]
+        bin_s = series.bin_width_s(found, counted, part)
+        answer = [
+            {"name": found.flows[flow].name, **series.goodput(counter, bin_s, part)}
+            for flow, counter in zip(flows, counted, strict=True)
+        ]
+        return jsonify({**_range(found, part), "bin_s": bin_s, "flows": answer})
+
+
+def _flows(run: StoredRun) -> list[int]:
+    names = [flow.name for flow in run.flows]
+    return query.read_indices(request.args, "flow", names, range(len(names)))
+
+
+def _range(run: StoredRun, part: query.Range) -> dict[str, Any]:
+    return {"run": run.id, "from_s": part.from_s, "to_s": part.to_s, "points": part.points}

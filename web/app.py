@@ -1,0 +1,67 @@
+"""The application factory, and how errors are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from flask import Flask, Response, jsonify, make_response, render_template, request
+from werkzeug.exceptions import HTTPException
+
+from orchestrator.errors import StoreError, UsageError
+from web import api, formats, pages, reader, security
+
+
+def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) -> Flask:
+    """Return the dashboard over the results store at ``db``.
+
+    The store is opened read-only in every request, so it may appear, grow or go at any time.
+    With a ``token`` (16 or more letters, digits or ``-._~``) every page asks for it; without one
+    only a ``Host`` header that names this machine's loopback is answered. With a token any IP
+    address, and the host names in ``hosts``, are answered too.
+
+    Raises:
+        UsageError: the token is too short or cannot stand in an address.
+    """
+    app = Flask(__name__)
+    app.config[reader.DB] = Path(db)
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    formats.register(app)
+    security.protect(app, token, hosts)
+    app.register_blueprint(pages.pages)
+    app.register_blueprint(api.api)
+    app.register_error_handler(StoreError, _store_error)
+    app.register_error_handler(UsageError, _usage_error)
+    app.register_error_handler(HTTPException, _http_error)
+    return app
+
+
+def _store_error(error: StoreError) -> Response:
+    return answer_error(503, "The results store cannot be read", str(error))
+
+
+def _usage_error(error: UsageError) -> Response:
+    return answer_error(400, "That cannot be asked", str(error))
+
+
+def _http_error(error: HTTPException) -> Response:
+    if error.response is not None or error.code is None or error.code < 400:
+        return make_response(error.get_response())
+    response = answer_error(error.code, error.name, error.description or error.name)
+    for name, value in error.get_headers():
+        if name.lower() not in ("content-type", "content-length"):
+            response.headers[name] = value
+    return response
+
+
+def answer_error(status: int, title: str, message: str) -> Response:
+    """Return an error as JSON below /api/, and as a page anywhere else."""
+    if request.path.startswith("/api/"):
+        response = jsonify(error={"status": status, "title": title, "message": message})
+    else:
+        response = make_response(
+            render_template("error.html", status=status, title=title, message=message)
+        )
+    response.status_code = status
+    return response

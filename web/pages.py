@@ -1,0 +1,98 @@
+"""The pages: the list of runs, a run, and what can be downloaded of it."""
+
+from __future__ import annotations
+
+import json
+
+from flask import Blueprint, Response, abort, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as AnyResponse
+
+from results.stored import StoredRun
+from web import query, view
+from web.reader import reading_run, reading_store
+
+pages = Blueprint("pages", __name__)
+
+PAGE = 200
+"""Runs on one page of the list."""
+
+
+@pages.get("/")
+def runs() -> str:
+    """List the stored runs, newest first."""
+    words, status, page = _filter()
+    with reading_store() as store:
+        listed = store.listing()["runs"][::-1]
+    found = [run for run in listed if view.matches(run, words, status)]
+    return render_template(
+        "runs.html",
+        runs=found[page * PAGE : (page + 1) * PAGE],
+        total=len(listed),
+        found=len(found),
+        page=page,
+        pages=max(-(-len(found) // PAGE), 1),
+        words=words,
+        status=status,
+        statuses=view.STATUSES,
+        live=any(run["status"] == "running" for run in listed),
+    )
+
+
+@pages.get("/runs/<run_id>")
+def run(run_id: str) -> str | AnyResponse:
+    """Show one run; a short id, or ``last``, leads to the whole one."""
+    with reading_run(run_id) as (store, found):
+        if found.id != run_id:
+            return redirect(url_for("pages.run", run_id=found.id))
+        document = store.document([found.id])["runs"][0]
+        return render_template(
+            "run.html",
+            run=document,
+            row=found.row,
+            head=found.head,
+            metrics=view.metric_table(document),
+            reasons=[check for check in found.checks if check.ok is not True],
+            passed=sum(check.ok is True for check in found.checks),
+            unmeasured=sum(check.ok is None for check in found.checks),
+            checks=found.checks,
+            links=view.links(found, document["links"]),
+            provenance=[(key, _shown(value)) for key, value in found.provenance.items()],
+            tails={name: view.tail(found.artefact(name)) for name in ("console", "log")},
+            live=found.status == "running",
+        )
+
+
+@pages.get("/runs/<run_id>/<any('document.json','scenario.yaml','console.txt','log.txt'):name>")
+def download(run_id: str, name: str) -> Response:
+    """Hand out a run's JSON document, scenario, console or log as a file."""
+    with reading_run(run_id) as (store, found):
+        if name == "document.json":
+            text = json.dumps(store.document([found.id]), indent=2, allow_nan=False) + "\n"
+            kind = "application/json"
+        else:
+            text, kind = _text(found, name), "text/plain"
+        response = Response(text, mimetype=kind)
+        response.headers.set("Content-Disposition", "attachment", filename=f"{found.id}-{name}")
+        return response
+
+
+def _text(run: StoredRun, name: str) -> str:
+    if name == "scenario.yaml":
+        return run.head.scenario_text
+    text = run.artefact(name.removesuffix(".txt"))
+    if not text:
+        abort(404, f"nothing was kept as {name} of run {run.id}")
+    return text
+
+
+def _filter() -> tuple[str, str, int]:
+    query.check_names(request.args, ("q", "status", "page"))
+    status = query.read_choice(request.args, "status", ("", *view.STATUSES))
+    page = query.read_whole(request.args, "page", 1, 1, 10**6)
+    return request.args.get("q", "")[:200], status, page - 1
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,33 @@
+"""Opens the store for the length of one request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flask import abort, current_app
+
+from orchestrator.errors import UsageError
+from results.store import Store
+from results.stored import StoredRun
+
+DB = "ORCHESTRATOR_DB"
+"""Key of the application's configuration under which the store's path is kept."""
+
+
+@contextmanager
+def reading_store() -> Iterator[Store]:
+    """Open the application's store read-only; StoreError when it cannot be read."""
+    with Store.open_read_only(current_app.config[DB]) as store:
+        yield store
+
+
+@contextmanager
+def reading_run(run_id: str) -> Iterator[tuple[Store, StoredRun]]:
+    """Open the store and one run of it; 404 when no run, or more than one, goes by that name."""
+    with reading_store() as store:
+        try:
+            run = store.load(run_id)
+        except UsageError as error:
+            abort(404, str(error))
+        yield store, run

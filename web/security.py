@@ -1,0 +1,112 @@
+"""Who may ask what: methods, hosts, the token, and the headers on every answer."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+from collections.abc import Collection
+from urllib.parse import urlencode
+
+from flask import Flask, Response, abort, redirect, request
+from werkzeug.datastructures import WWWAuthenticate
+from werkzeug.exceptions import Unauthorized
+from werkzeug.wrappers import Response as AnyResponse
+
+from orchestrator.errors import UsageError
+
+METHODS = ("GET", "HEAD")
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'; object-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,}")
+
+
+def protect(app: Flask, token: str | None, hosts: Collection[str]) -> None:
+    """Put the checks before, and the headers behind, every request of the application.
+
+    Raises:
+        UsageError: the token is too short or cannot stand in an address.
+    """
+    if token is not None and not _TOKEN.fullmatch(token):
+        raise UsageError("a token is 16 or more letters, digits and -._~ , without spaces")
+    names = frozenset({"localhost", *(host.lower() for host in hosts)} if token else {"localhost"})
+
+    def check() -> AnyResponse | None:
+        if request.method not in METHODS:
+            abort(405, f"only {' and '.join(METHODS)} are answered")
+        if not host_is_ours(request.host, names, addresses=token is not None):
+            abort(
+                400,
+                f"{request.host} is not a name of this dashboard; use its IP address, "
+                "or start it with that name as --host",
+            )
+        return check_token(token) if token else None
+
+    def finish(response: Response) -> Response:
+        response.headers.update(HEADERS)
+        if request.endpoint != "static":
+            response.headers["Cache-Control"] = "no-store"
+        return response
+
+    app.before_request(check)
+    app.after_request(finish)
+
+
+def host_is_ours(host: str, names: Collection[str], *, addresses: bool) -> bool:
+    """Tell whether a Host header names this dashboard, and not a stranger's rebound domain.
+
+    DNS rebinding needs a name that its owner can point elsewhere: an IP address cannot be
+    rebound. Loopback addresses are always ours, any other only with ``addresses``.
+    """
+    name = re.sub(r":\d+$", "", host).lower().rstrip(".")
+    try:
+        address = ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return name in names
+    return addresses or address.is_loopback
+
+
+def check_token(token: str) -> AnyResponse | None:
+    """Let a request with the token pass; 401 for any other.
+
+    ``?token=`` is traded at once for a cookie, so that it stays in no history. The cookie holds
+    a value derived from the token, under a name of its own so that two dashboards on one host
+    do not take each other's.
+    """
+    if request.endpoint == "static":
+        return None  # public code, which the page that asks for the token needs too
+    name = f"orchestrator_{_derived(token, 'name')[:8]}"
+    value = _derived(token, "cookie")
+    if _same(request.args.get("token"), token):
+        rest = [(key, one) for key, one in request.args.items(multi=True) if key != "token"]
+        path = "/" + request.path.lstrip("/")  # two slashes would name another host
+        response = redirect(path + ("?" + urlencode(rest) if rest else ""))
+        response.set_cookie(name, value, httponly=True, samesite="Strict")
+        return response
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    bearer = given.strip() if scheme.lower() == "bearer" else None
+    if _same(bearer, token) or _same(request.cookies.get(name), value):
+        return None
+    raise Unauthorized(
+        "Open the address that `orchestrator web` printed: it ends in ?token=... ; "
+        "a program sends the header `Authorization: Bearer TOKEN`.",
+        www_authenticate=WWWAuthenticate("bearer"),
+    )
+
+
+def _derived(token: str, purpose: str) -> str:
+    return hmac.new(token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+
+
+def _same(given: str | None, right: str) -> bool:
+    return given is not None and hmac.compare_digest(given.encode(), right.encode())

@@ -1,0 +1,155 @@
+"""Cuts stored samples down to what a chart of some width can show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from results.downsample import min_max_indices
+from results.samples import Array
+from results.stored import StoredRun
+from web.query import Range
+
+ENDPOINTS = ("sender", "receiver")
+"""Names of the ends of a flow, in the order of their numbers in the store."""
+
+_MARGIN_S = 1.0
+_EVER_S = 1e9
+
+
+def is_studied(queue: Any) -> bool:
+    """Tell whether a qdisc is a bottleneck's queue, whose backlog is worth a line."""
+    return bool(queue.bottleneck and queue.role == "queue")
+
+
+def tcp(
+    run: StoredRun, flow: int, endpoint: str, fields: Sequence[str], part: Range
+) -> dict[str, Any]:
+    """Return the samples of one end of a flow within the part; UsageError for a wrong field."""
+    columns = run.tcp(
+        flow, ENDPOINTS.index(endpoint), ["time_ns", *_others(fields)], _within_ns(part)
+    )
+    return _thinned(columns, fields, part)
+
+
+def queue(run: StoredRun, index: int, fields: Sequence[str], part: Range) -> dict[str, Any]:
+    """Return the samples of a qdisc within the part; UsageError for a wrong field."""
+    columns = run.queue_samples(index, ["time_ns", *_others(fields)], _within_ns(part))
+    return _thinned(columns, fields, part)
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A flow's bytes at its receiver, or those acknowledged at its sender, over time."""
+
+    source: Literal["receiver", "sender"]
+    time_s: npt.NDArray[np.float64]
+    bytes: npt.NDArray[np.float64]
+
+
+def received(run: StoredRun, flow: int, part: Range) -> Counter:
+    """Return what the receiving application had read; see the metric ``goodput_bps``."""
+    columns = run.tcp(flow, 1, ["time_ns", "bytes_received", "rqueue_bytes"], _within_ns(part))
+    if len(columns["time_ns"]):
+        read = columns["bytes_received"] - columns["rqueue_bytes"]
+        return Counter("receiver", columns["time_ns"] / 1e9, read.astype(np.float64))
+    columns = run.tcp(flow, 0, ["time_ns", "bytes_acked"], _within_ns(part))
+    return Counter("sender", columns["time_ns"] / 1e9, columns["bytes_acked"].astype(np.float64))
+
+
+def bin_width_s(run: StoredRun, counters: Sequence[Counter], part: Range) -> float:
+    """Return the width of goodput's bins: 1, 2 or 5 times a power of ten.
+
+    At least the sampling period, so that no bin is without a sample; and wide enough for
+    ``points`` of them.
+    """
+    periods = [np.median(np.diff(one.time_s)) for one in counters if len(one.time_s) > 1]
+    from_s, to_s = _edges_s(part, 0.0, run.duration_s)
+    least = max(float(max(periods, default=0.0)) * 0.99, (to_s - from_s) / part.points, 1e-6)
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(float(f"{m * power:.6g}") for m in (1, 2, 5, 10) if m * power >= least * 0.999)
+
+
+def goodput(counter: Counter, bin_s: float, part: Range) -> dict[str, Any]:
+    """Return the counter's growth in bits per second over bins, from its first sample to its last.
+
+    Between samples the counter is taken to grow evenly.
+    """
+    times: npt.NDArray[np.float64] = np.empty(0)
+    rates = times
+    if len(counter.time_s) > 1:
+        low, high = _edges_s(part, float(counter.time_s[0]), float(counter.time_s[-1]))
+        first = math.floor(max(low, float(counter.time_s[0])) / bin_s)
+        last = math.ceil(min(high, float(counter.time_s[-1])) / bin_s - 1e-9)
+        edges = np.arange(first, max(last, first) + 1) * bin_s
+        clipped = np.clip(edges, counter.time_s[0], counter.time_s[-1])
+        grown = np.diff(np.interp(clipped, counter.time_s, counter.bytes))
+        times, rates = (edges[:-1] + edges[1:]) / 2, grown * 8 / bin_s
+    return {
+        "source": counter.source,
+        "time_s": _listed(np.round(times, 9)),
+        "goodput_bps": _listed(np.round(rates)),
+        "summary": {"goodput_bps": _summary(rates)},
+    }
+
+
+def _thinned(columns: dict[str, Array], fields: Sequence[str], part: Range) -> dict[str, Any]:
+    times = columns["time_ns"] / 1e9
+    low, high = _edges_s(part, -_EVER_S, _EVER_S)
+    first = int(np.searchsorted(times, low, side="left"))
+    last = int(np.searchsorted(times, high, side="right"))
+    shown = slice(max(first - 1, 0), last + 1)
+    wanted = {name: columns[name][shown] for name in fields}
+    kept = _kept(list(wanted.values()), part.points)
+    return {
+        "samples": last - first,
+        "time_s": _listed(times[shown][kept]),
+        "fields": {name: _listed(values[kept]) for name, values in wanted.items()},
+        "summary": {name: _summary(columns[name][first:last]) for name in fields},
+    }
+
+
+def _kept(fields: Sequence[Array], points: int) -> npt.NDArray[np.intp]:
+    """Return which of aligned samples to keep: at most ``points`` for each field, and both ends."""
+    count = len(fields[0]) if fields else 0
+    if count <= points:
+        return np.arange(count)
+    chosen = [min_max_indices(values.astype(np.float64), points) for values in fields]
+    return np.unique(np.concatenate([*chosen, [0, count - 1]])).astype(np.intp)
+
+
+def _others(fields: Sequence[str]) -> list[str]:
+    return [name for name in fields if name != "time_ns"]
+
+
+def _edges_s(part: Range, low: float, high: float) -> tuple[float, float]:
+    return (
+        low if part.from_s is None else part.from_s,
+        high if part.to_s is None else part.to_s,
+    )
+
+
+def _within_ns(part: Range) -> tuple[int, int]:
+    low, high = _edges_s(part, -_EVER_S, _EVER_S)
+    return round((low - _MARGIN_S) * 1e9), round((high + _MARGIN_S) * 1e9)
+
+
+def _listed(values: npt.NDArray[Any]) -> list[float | int | None]:
+    return [None if one != one else one for one in values.tolist()]
+
+
+def _summary(values: npt.NDArray[Any]) -> dict[str, float | int | None]:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return dict.fromkeys(("min", "mean", "max", "last"))
+    return {
+        "min": known.min().item(),
+        "mean": float(known.mean()),
+        "max": known.max().item(),
+        "last": known[-1].item(),
+    }

@@ -1,0 +1,73 @@
+"""Serves the dashboard with waitress."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+from pathlib import Path
+
+from waitress.server import create_server
+
+from orchestrator.errors import UsageError
+from web.app import create_app
+
+THREADS = 4
+
+
+def serve(db: Path, host: str = "127.0.0.1", port: int = 8080, token: str | None = None) -> None:
+    """Serve the dashboard until interrupted; its address goes to standard error.
+
+    Port 0 takes any free one.
+
+    Raises:
+        UsageError: host or port cannot be listened on, or others could reach them and there is
+            no token.
+    """
+    listener = listen(host, port, token)
+    with listener:
+        own = socket.gethostname()
+        app = create_app(db, token, hosts={host, own, f"{own}.local"})
+        sys.stderr.write(f"dashboard of {db}: {address(listener, token)}\n")
+        sys.stderr.flush()
+        create_server(
+            app,
+            sockets=[listener],
+            threads=THREADS,
+            ident=None,
+            clear_untrusted_proxy_headers=True,
+        ).run()
+
+
+def listen(host: str, port: int, token: str | None) -> socket.socket:
+    """Return a listening socket; UsageError as :func:`serve`."""
+    if not 0 <= port <= 65535:  # the resolver would take the remainder
+        raise UsageError(f"port {port} is not one of 1 to 65535, or 0 for any free one")
+    try:
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error}") from error
+    # One address is served; of those of a name the IPv4 one, which every browser tries.
+    family, _, _, _, where = min(found, key=lambda one: one[0] != socket.AF_INET)
+    if not ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback and token is None:
+        raise UsageError(
+            f"others could reach {host}:{port}, so the dashboard needs a token there: give one "
+            "with --token, or keep to --host 127.0.0.1 and forward the port with "
+            f"`ssh -L {port}:127.0.0.1:{port}`"
+        )
+    try:
+        return socket.create_server(where, family=family)
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {error}; name another with --port"
+        ) from error
+
+
+def address(listener: socket.socket, token: str | None) -> str:
+    """Return the address to open in a browser."""
+    host, port = listener.getsockname()[:2]
+    ip = ipaddress.ip_address(host.partition("%")[0])
+    shown = socket.gethostname() if ip.is_unspecified else f"[{ip}]" if ip.version == 6 else host
+    return f"http://{shown}:{port}/" + (f"?token={token}" if token else "")

@@ -1,0 +1,576 @@
+// Built by web/ts/build.mjs, not edited. sources=2eb5fa67c7b413faa1b7cecf320613f0a5a012b0b6116f92205b574bdbce17c9 body=80092a97dca2b505c002a341303e4eebb3c24b73fc4b8206496b7305124e25a4
+"use strict";
+(() => {
+  // src/api.ts
+  async function fetchJson(url, signal) {
+    const response = await fetch(url, { signal });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.error?.message ?? response.statusText);
+    return answer;
+  }
+
+  // src/style.ts
+  var COLOURS = 8;
+  var DASHES = [[], [9, 3], [4, 2], [9, 3, 2, 3], [2, 2]];
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+  function line(index) {
+    return { stroke: colour(`--c${index % COLOURS}`), dash: DASHES[index % DASHES.length] ?? [] };
+  }
+  var PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+  function digits(value, count = 4) {
+    if (value === 0) return "0";
+    const places = Math.max(0, count - 1 - Math.floor(Math.log10(Math.abs(value))));
+    return String(Number(value.toFixed(Math.min(places, 12))));
+  }
+  function rate(value, unit = "bit/s") {
+    const [factor, prefix] = PREFIXES.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
+    return `${digits(value / factor)} ${prefix}${unit}`.trim();
+  }
+
+  // src/chart.ts
+  var HEIGHT = 190;
+  var AXIS = 62;
+  var LEAST_DRAG_PX = 5;
+  function element(tag, properties = {}, ...children) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  }
+  var Chart = class {
+    constructor(host, id, spec, group) {
+      this.spec = spec;
+      this.group = group;
+      const name = `${spec.title}${spec.unit && ` in ${spec.unit}`} over time`;
+      this.area.setAttribute("role", "group");
+      this.area.setAttribute("aria-roledescription", "chart");
+      this.area.setAttribute("aria-label", name);
+      this.said.setAttribute("aria-live", "polite");
+      this.area.addEventListener("keydown", (event) => this.key(event));
+      const caption = element(
+        "figcaption",
+        {},
+        element("b", { textContent: spec.title }),
+        element("span", { className: "dim", textContent: spec.unit }),
+        this.note,
+        this.tools
+      );
+      const details = element("details", {}, element("summary", { textContent: "Show values" }), this.table);
+      const figure = element("figure", { className: "chart", id: `chart-${id}` }, caption, this.area, this.said, details);
+      host.append(figure);
+      let width = 0;
+      new ResizeObserver(() => {
+        if (this.width === width) return;
+        width = this.width;
+        this.plot?.setSize({ width, height: HEIGHT });
+      }).observe(this.area);
+    }
+    spec;
+    group;
+    tools = element("span");
+    note = element("span", { className: "dim" });
+    area = element("div", { className: "plot", tabIndex: 0 });
+    said = element("p", { className: "hidden" });
+    table = element("div", { className: "scroll" });
+    plot;
+    picture;
+    made = "";
+    get width() {
+      return Math.max(Math.floor(this.area.clientWidth), 120);
+    }
+    /** Show a message in place of the curves. */
+    say(text) {
+      this.plot?.destroy();
+      this.plot = this.picture = void 0;
+      this.made = "";
+      this.area.replaceChildren(element("p", { className: "message", textContent: text }));
+      this.table.replaceChildren();
+      this.note.textContent = "";
+    }
+    show(picture) {
+      if (!picture.x.length) return this.say("No samples here.");
+      const [min, max] = this.group.span();
+      this.picture = picture;
+      this.note.textContent = picture.note;
+      this.tabulate(picture, min, max);
+      const data = [picture.x, ...picture.columns];
+      const looks = JSON.stringify(picture.lines.map(({ label, stroke, dash }) => [label, stroke, dash]));
+      if (this.plot && looks === this.made) {
+        const plot = this.plot;
+        plot.batch(() => {
+          plot.setData(data, false);
+          plot.setScale("x", { min, max });
+        });
+        return;
+      }
+      this.plot?.destroy();
+      this.area.replaceChildren();
+      this.made = looks;
+      this.plot = new uPlot(this.options(picture), data, this.area);
+      this.plot.setScale("x", { min, max });
+    }
+    /** Show another part of the time with what is here until more comes. */
+    reach(min, max) {
+      this.plot?.setScale("x", { min, max });
+    }
+    /** Forget how the chart looked, because colours changed. */
+    restyle() {
+      this.made = "";
+    }
+    /** Put the cursor at a time, or take it away. */
+    point(time) {
+      const plot = this.plot;
+      if (!plot) return;
+      plot.setCursor({ left: time === null ? -10 : plot.valToPos(time, "x"), top: time === null ? -10 : 0 });
+    }
+    key(event) {
+      const plot = this.plot;
+      if (!plot || event.target !== this.area || event.ctrlKey || event.altKey || event.metaKey) return;
+      const [min, max] = this.group.span();
+      const at = plot.cursor.left !== void 0 && plot.cursor.left >= 0 ? plot.posToVal(plot.cursor.left, "x") : null;
+      const step = (max - min) / 200 * (event.shiftKey ? 10 : 1);
+      const middle = at ?? (min + max) / 2;
+      const zoom = (factor) => this.group.zoom(middle - (middle - min) * factor, middle + (max - middle) * factor);
+      const actions = {
+        ArrowLeft: () => this.move(at === null ? max : Math.max(min, at - step)),
+        ArrowRight: () => this.move(at === null ? min : Math.min(max, at + step)),
+        Home: () => this.move(min),
+        End: () => this.move(max),
+        "+": () => zoom(0.5),
+        "=": () => zoom(0.5),
+        "-": () => zoom(2),
+        Backspace: () => this.group.back(),
+        Escape: () => (this.group.whole(), this.group.point(null))
+      };
+      const action = actions[event.key];
+      if (!action) return;
+      event.preventDefault();
+      action();
+    }
+    move(time) {
+      this.group.point(time);
+      const plot = this.plot;
+      if (!plot) return;
+      const values = (this.picture?.lines ?? []).map((line2, index) => {
+        const at = plot.cursor.idxs?.[index + 1];
+        const value = at == null ? null : plot.data[index + 1]?.[at];
+        return `${line2.label} ${value == null ? "nothing" : line2.write(value)}`;
+      });
+      this.said.textContent = `${time.toFixed(2)} s: ${values.join(", ")}`;
+    }
+    tabulate(picture, min, max) {
+      const lines = picture.lines.filter((line2) => line2.summary);
+      const head = ["", "samples", "min", "mean", "max", "last"];
+      const rows = lines.map((line2) => {
+        const { min: min2, mean, max: max2, last } = line2.summary;
+        const cells = [min2, mean, max2, last].map((value) => value === null ? "–" : line2.write(value));
+        return element(
+          "tr",
+          {},
+          element("th", { scope: "row", textContent: line2.label }),
+          ...[String(line2.samples ?? "–"), ...cells].map((text) => element("td", { className: "n", textContent: text }))
+        );
+      });
+      this.table.replaceChildren(element(
+        "table",
+        {},
+        element("caption", { textContent: `${this.spec.title}, all samples from ${min.toFixed(2)} to ${max.toFixed(2)} s` }),
+        element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col", className: text ? "n" : "", textContent: text })))),
+        element("tbody", {}, ...rows)
+      ));
+    }
+    options(picture) {
+      const { group, spec } = this;
+      const axis = {
+        stroke: colour("--dim"),
+        grid: { stroke: colour("--grid"), width: 1 },
+        ticks: { stroke: colour("--grid"), width: 1, size: 4 },
+        font: "11.5px system-ui, sans-serif"
+      };
+      const all = (_, low, high) => [low ?? 0, high ?? 1];
+      return {
+        width: this.width,
+        height: HEIGHT,
+        padding: [8, 12, 0, 0],
+        legend: { markers: { width: 2, stroke: (_plot, index) => picture.lines[index - 1]?.stroke ?? "" } },
+        scales: {
+          x: { time: false, range: all },
+          y: { range: (_plot, low, high) => this.limits(low, high) },
+          none: { range: [0, 1] }
+        },
+        axes: [
+          { ...axis, size: 26, gap: 3, values: (_plot, ticks) => ticks.map((tick) => `${+tick.toFixed(6)} s`) },
+          { ...axis, size: AXIS, gap: 4, values: (_plot, ticks) => ticks.map(spec.write) }
+        ],
+        series: [
+          { label: "time", value: (_plot, value) => value == null ? "–" : `${value.toFixed(3)} s` },
+          ...picture.lines.map((line2, index) => ({
+            label: line2.label,
+            stroke: line2.stroke,
+            dash: line2.dash,
+            width: line2.width,
+            spanGaps: false,
+            scale: line2.bare ? "none" : "y",
+            points: { show: line2.bare ? false : void 0 },
+            ...line2.bare ? { paths: () => null } : {},
+            // The picture of now: a unit may have changed since these options were made.
+            value: (_plot, value) => value == null ? "–" : this.picture?.lines[index]?.write(value) ?? ""
+          }))
+        ],
+        cursor: {
+          y: false,
+          drag: { x: true, y: false, setScale: false },
+          points: { size: (_plot, index) => picture.lines[index - 1]?.bare ? 0 : 6 },
+          dataIdx: nearest,
+          sync: {
+            key: group.key,
+            setSeries: false,
+            filters: { pub: (type) => type === "mousemove" || type === "mouseleave" }
+          },
+          bind: { dblclick: () => () => (group.back(), null) }
+        },
+        hooks: {
+          drawClear: [(plot) => this.shade(plot)],
+          draw: [(plot) => this.picture && spec.draw?.(plot, this.picture)],
+          setSelect: [(plot) => {
+            const { left, width } = plot.select;
+            if (width < LEAST_DRAG_PX) return;
+            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            group.zoom(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+          }]
+        }
+      };
+    }
+    limits(low, high) {
+      if (low === null || high === null) return [0, 1];
+      const top = Math.max(high, this.picture?.reach ?? high);
+      if (this.spec.fromZero) return [0, top > 0 ? top * 1.06 : 1];
+      const margin = (top - low) * 0.06 || Math.abs(top) * 0.05 || 1;
+      return [low - margin, top + margin];
+    }
+    /** Grey the warm-up, which the metrics leave out. */
+    shade(plot) {
+      const { ctx, bbox } = plot;
+      const end = Math.min(plot.valToPos(this.group.warmup, "x", true), bbox.left + bbox.width);
+      const start = Math.max(plot.valToPos(0, "x", true), bbox.left);
+      if (end <= start) return;
+      ctx.save();
+      ctx.fillStyle = colour("--warmup");
+      ctx.fillRect(start, bbox.top, end - start, bbox.height);
+      ctx.restore();
+    }
+  };
+  function nearest(plot, series, index) {
+    const values = plot.data[series];
+    const times = plot.data[0];
+    if (!values || values[index] !== void 0) return index;
+    let before = index, after = index;
+    while (before > 0 && values[before] === void 0) before--;
+    while (after < values.length - 1 && values[after] === void 0) after++;
+    if (values[before] === void 0) return after;
+    if (values[after] === void 0) return before;
+    const at = times[index] ?? 0;
+    return at - (times[before] ?? 0) <= (times[after] ?? 0) - at ? before : after;
+  }
+
+  // src/charts.ts
+  var POINTS_PER_PIXEL = 3;
+  var LEAST_SPAN_S = 1e-4;
+  var QUIET_MS = 80;
+  var QUEUE_COLOUR = 6;
+  var whole = (value) => Number.isInteger(value) ? String(value) : digits(value);
+  var ms = (value) => digits(value, 4);
+  var SPECS = {
+    cwnd: { title: "Congestion window and ssthresh", unit: "segments", fromZero: true, write: whole },
+    rtt: { title: "Smoothed RTT", unit: "ms", fromZero: false, write: ms },
+    goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, "") },
+    queue: { title: "Queue backlog and drops", unit: "", fromZero: true, write: whole, draw: drawQueue }
+  };
+  function startCharts(section2) {
+    const api = section2.dataset.api ?? "";
+    const duration = Number(section2.dataset.duration);
+    const boxes = [...document.querySelectorAll("#flows input[name=flow]")];
+    const range = document.getElementById("range");
+    const buttons = [...section2.querySelectorAll("button[data-go]")];
+    const past = [];
+    let span = fromHash(duration);
+    let answers;
+    let running;
+    let timer = 0;
+    const group = {
+      key: "run",
+      warmup: Number(section2.dataset.warmup),
+      span: () => span,
+      zoom: (from, to) => {
+        past.push(span);
+        go([Math.max(0, from), Math.min(duration, to)]);
+      },
+      back: () => go(past.pop() ?? [0, duration]),
+      whole: () => {
+        past.length = 0;
+        go([0, duration]);
+      },
+      point: (time) => all.forEach((chart) => chart.point(time))
+    };
+    const make = (id) => new Chart(section2, id, SPECS[id], group);
+    const charts = { cwnd: make("cwnd"), rtt: make("rtt"), goodput: make("goodput"), queue: make("queue") };
+    const all = Object.values(charts);
+    const ssthresh = element("input", { type: "checkbox", checked: true });
+    const unit = element("select", {}, ...["packets", "kB", "ms"].map((name) => element("option", { textContent: name })));
+    unit.setAttribute("aria-label", "Unit of the backlog");
+    charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
+    charts.queue.tools.append(unit);
+    function press(action) {
+      const [from, to] = span;
+      const part = to - from;
+      const by = (start, length) => {
+        const kept = Math.min(Math.max(start, 0), Math.max(duration - length, 0));
+        group.zoom(kept, kept + length);
+      };
+      if (action === "in") by(from + part / 4, part / 2);
+      else if (action === "out") by(from - part / 2, part * 2);
+      else if (action === "earlier") by(from - part / 2, part);
+      else if (action === "later") by(from + part / 2, part);
+      else group.whole();
+    }
+    function go([from, to]) {
+      if (to - from < LEAST_SPAN_S) return;
+      span = [from, to];
+      all.forEach((chart) => chart.reach(from, to));
+      tell();
+      later();
+    }
+    function tell() {
+      const [from, to] = span;
+      const part = from > 0 || to < duration;
+      buttons.forEach((button) => button.disabled = button.dataset.go !== "in" && !part);
+      range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(duration)} s`;
+      history.replaceState(null, "", part ? `#t=${from.toFixed(4)}..${to.toFixed(4)}` : location.pathname);
+    }
+    function later() {
+      clearTimeout(timer);
+      timer = window.setTimeout(load, QUIET_MS);
+    }
+    async function load() {
+      running?.abort();
+      running = new AbortController();
+      const { signal } = running;
+      section2.setAttribute("aria-busy", "true");
+      const points = Math.min(2e4, charts.cwnd.width * POINTS_PER_PIXEL);
+      const time = { from: String(span[0]), to: String(span[1]) };
+      const get = (path, more) => fetchJson(`${api}/${path}?${new URLSearchParams([...Object.entries(time), ...more])}`, signal);
+      const flows = boxes.filter((box) => box.checked).map((box) => ["flow", box.value]);
+      try {
+        const [tcp, goodput, queues] = await Promise.all([
+          flows.length ? get("tcp", [["points", String(points)], ...flows]) : { flows: [] },
+          flows.length ? get("goodput", [["points", "300"], ...flows]) : { bin_s: 0, flows: [] },
+          get("queues", [["points", String(points)]])
+        ]);
+        answers = { tcp, goodput, queues };
+        draw();
+        section2.dataset.loads = String(Number(section2.dataset.loads ?? 0) + 1);
+      } catch (error) {
+        if (!signal.aborted) all.forEach((chart) => chart.say(`Cannot be shown: ${error.message}`));
+      } finally {
+        if (!signal.aborted) section2.removeAttribute("aria-busy");
+      }
+    }
+    function draw() {
+      if (!answers) return;
+      const { tcp, goodput, queues } = answers;
+      const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
+      const look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
+      charts.cwnd.show(windows(tcp.flows, look, ssthresh.checked));
+      charts.rtt.show(roundTrips(tcp.flows, look));
+      charts.goodput.show(goodputs(goodput, look));
+      charts.queue.show(backlogs(queues.queues, unit.value));
+    }
+    boxes.forEach((box) => box.addEventListener("change", later));
+    ssthresh.addEventListener("change", draw);
+    unit.addEventListener("change", draw);
+    buttons.forEach((button) => button.addEventListener("click", () => press(button.dataset.go)));
+    window.addEventListener("hashchange", () => go(fromHash(duration)));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      all.forEach((chart) => chart.restyle());
+      draw();
+    });
+    tell();
+    void load();
+  }
+  function fromHash(duration) {
+    const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
+    const [from, to] = [Number(found?.[1]), Number(found?.[2])];
+    return from >= 0 && to <= duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, duration];
+  }
+  function join(series, note, reach) {
+    const filled = series.filter(({ time_s }) => time_s.length);
+    const lines = filled.flatMap(({ columns: columns2 }) => columns2.map((column2) => column2.line));
+    if (!filled.length) return { x: [], columns: [], lines, note, reach };
+    const tables = filled.map(({ time_s, columns: columns2 }) => [time_s, ...columns2.map(({ values }) => values)]);
+    const [x, ...columns] = tables.length > 1 ? uPlot.join(tables) : tables[0];
+    return { x, columns, lines, note, reach };
+  }
+  var scaled = (values, factor) => values.map((value) => value === null ? null : value * factor);
+  function column(of, field, look, write, factor = 1) {
+    const { min, mean, max, last } = of.summary[field] ?? { min: null, mean: null, max: null, last: null };
+    const [a, b, c, d] = scaled([min, mean, max, last], factor);
+    return {
+      line: { ...look, write, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
+      values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor)
+    };
+  }
+  function windows(flows, look, ssthresh) {
+    return join(flows.map((flow) => ({
+      time_s: flow.time_s,
+      columns: [
+        column(flow, "snd_cwnd_segments", { ...look(flow.name), label: `${flow.name} cwnd` }, whole),
+        ...ssthresh ? [column(
+          flow,
+          "snd_ssthresh_segments",
+          { ...look(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 },
+          whole
+        )] : []
+      ]
+    })), "");
+  }
+  function roundTrips(flows, look) {
+    return join(flows.map((flow) => ({
+      time_s: flow.time_s,
+      columns: [column(flow, "rtt_us", { ...look(flow.name), label: flow.name }, (value) => `${ms(value)} ms`, 1e-3)]
+    })), "");
+  }
+  function goodputs(answer, look) {
+    const estimated = answer.flows.some((flow) => flow.source === "sender");
+    const note = `mean over ${digits(answer.bin_s)} s` + (estimated ? "; where no receiver was sampled, acknowledged bytes" : "");
+    return join(answer.flows.map((flow) => ({
+      time_s: flow.time_s,
+      columns: [{
+        line: { ...look(flow.name), label: flow.name, write: rate, samples: flow.time_s.length, summary: flow.summary.goodput_bps },
+        values: flow.goodput_bps
+      }]
+    })), note);
+  }
+  function backlogs(queues, unit) {
+    const used = queues.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
+    const limits = [];
+    const series = used.map((queue, index) => {
+      const per_ms = queue.rate_bps ? 8e3 / queue.rate_bps : 0;
+      const [field, factor, limit2] = unit === "packets" ? ["backlog_packets", 1, queue.limit_packets] : ["backlog_bytes", unit === "kB" ? 1e-3 : per_ms, queue.limit_bytes];
+      if (limit2) limits.push(limit2 * factor);
+      const look = { ...line(QUEUE_COLOUR + index), dash: index ? line(index).dash : [], width: 1.5 };
+      const write = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
+      const counts = (queue.fields.drops ?? []).map((value, at, counter) => at && value !== null ? value - (counter[at - 1] ?? value) : null);
+      return {
+        time_s: queue.time_s,
+        columns: [
+          column(queue, field, { ...look, label: queue.name }, write, factor),
+          { line: { ...look, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole }, values: counts }
+        ]
+      };
+    });
+    const most = Math.max(...used.map((queue) => queue.summary.backlog_packets?.max ?? 0), 1);
+    const limit = Math.max(...limits, 0);
+    const near = unit !== "packets" || limit <= 4 * most;
+    return join(series, "red ticks above: drops", limit && near ? limit : void 0);
+  }
+  function drawQueue(plot, picture) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.lineWidth = devicePixelRatio;
+    if (picture.reach) {
+      const y = Math.round(plot.valToPos(picture.reach, "y", true));
+      ctx.strokeStyle = colour("--dim");
+      ctx.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.setLineDash([]);
+    }
+    ctx.strokeStyle = colour("--drop");
+    ctx.beginPath();
+    picture.lines.forEach((line2, at) => {
+      if (!line2.bare || !plot.series[at + 1]?.show) return;
+      picture.columns[at]?.forEach((count, index) => {
+        if (!count) return;
+        const x = Math.round(plot.valToPos(picture.x[index] ?? 0, "x", true));
+        if (x < bbox.left || x > bbox.left + bbox.width) return;
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + 9 * devicePixelRatio);
+      });
+    });
+    ctx.stroke();
+    ctx.restore();
+  }
+
+  // src/live.ts
+  var PERIOD_MS = 1e3;
+  var RETRY_MS = 5e3;
+  var live = () => document.getElementById("live");
+  async function fetchLive(url, signal) {
+    try {
+      const response = await fetch(url, { signal });
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      return response.ok ? page.getElementById("live") : null;
+    } catch {
+      return null;
+    }
+  }
+  function show(fresh) {
+    const now = live();
+    if (now && now.outerHTML !== fresh.outerHTML) now.replaceWith(fresh);
+  }
+  function startPolling() {
+    const wait = (ms2) => setTimeout(poll, ms2);
+    async function poll() {
+      if (!live()?.hasAttribute("data-poll")) return;
+      if (document.hidden) {
+        document.addEventListener("visibilitychange", poll, { once: true });
+        return;
+      }
+      const asked = location.href;
+      const fresh = await fetchLive(asked);
+      if (fresh && asked === location.href) {
+        const ended = !fresh.hasAttribute("data-poll") && !document.getElementById("filter");
+        if (ended) return location.reload();
+        show(fresh);
+      }
+      wait(fresh ? PERIOD_MS : RETRY_MS);
+    }
+    wait(PERIOD_MS);
+  }
+  function startFilter() {
+    const form = document.getElementById("filter");
+    if (!(form instanceof HTMLFormElement)) return;
+    form.querySelector("button")?.remove();
+    let timer = 0;
+    let running;
+    async function apply() {
+      running?.abort();
+      running = new AbortController();
+      const fields = [...new FormData(form)].filter(([, value]) => value !== "");
+      const query = new URLSearchParams(fields).toString();
+      const url = location.pathname + (query && `?${query}`);
+      const { signal } = running;
+      const fresh = await fetchLive(url, signal);
+      if (!fresh || signal.aborted) return;
+      history.replaceState(null, "", url);
+      show(fresh);
+    }
+    form.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = window.setTimeout(apply, 150);
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void apply();
+    });
+  }
+
+  // src/main.ts
+  startFilter();
+  startPolling();
+  var section = document.getElementById("charts");
+  if (section) startCharts(section);
+})();

@@ -1,0 +1,289 @@
+// One chart: its markup, its cursor, its keys, and the table that says the same in numbers.
+
+import type { Summary, Value } from "./api";
+import { colour } from "./style";
+
+export interface Line {
+  label: string;
+  stroke: string;
+  dash: number[];
+  width: number;
+  /** Named and counted in the legend only; drawn by `Spec.draw` or not at all. */
+  bare?: boolean;
+  write: (value: number) => string;
+  summary?: Summary;
+  samples?: number;
+}
+
+export interface Picture {
+  x: number[];
+  columns: (Value | undefined)[][];
+  lines: Line[];
+  /** Said after the title, such as the width of bins. */
+  note: string;
+  /** Least that the value axis reaches to, such as a queue's limit. */
+  reach?: number;
+}
+
+export interface Spec {
+  title: string;
+  unit: string;
+  fromZero: boolean;
+  write: (value: number) => string;
+  draw?: (plot: uPlot, picture: Picture) => void;
+}
+
+/** What a chart asks of the group it stands in. */
+export interface Group {
+  key: string;
+  span: () => [number, number];
+  warmup: number;
+  zoom: (from: number, to: number) => void;
+  back: () => void;
+  whole: () => void;
+  point: (time: number | null) => void;
+}
+
+const HEIGHT = 190;
+const AXIS = 62;
+const LEAST_DRAG_PX = 5;
+
+export function element<K extends keyof HTMLElementTagNameMap>(
+  tag: K, properties: Partial<HTMLElementTagNameMap[K]> = {}, ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+export class Chart {
+  readonly tools = element("span");
+  private readonly note = element("span", { className: "dim" });
+  private readonly area = element("div", { className: "plot", tabIndex: 0 });
+  private readonly said = element("p", { className: "hidden" });
+  private readonly table = element("div", { className: "scroll" });
+  private plot: uPlot | undefined;
+  private picture: Picture | undefined;
+  private made = "";
+
+  constructor(host: HTMLElement, id: string, private readonly spec: Spec, private readonly group: Group) {
+    const name = `${spec.title}${spec.unit && ` in ${spec.unit}`} over time`;
+    this.area.setAttribute("role", "group");
+    this.area.setAttribute("aria-roledescription", "chart");
+    this.area.setAttribute("aria-label", name);
+    this.said.setAttribute("aria-live", "polite");
+    this.area.addEventListener("keydown", (event) => this.key(event));
+    const caption = element("figcaption", {}, element("b", { textContent: spec.title }),
+      element("span", { className: "dim", textContent: spec.unit }), this.note, this.tools);
+    const details = element("details", {}, element("summary", { textContent: "Show values" }), this.table);
+    const figure = element("figure", { className: "chart", id: `chart-${id}` }, caption, this.area, this.said, details);
+    host.append(figure);
+    let width = 0;
+    new ResizeObserver(() => {
+      if (this.width === width) return;
+      width = this.width;
+      this.plot?.setSize({ width, height: HEIGHT });
+    }).observe(this.area);
+  }
+
+  get width(): number {
+    return Math.max(Math.floor(this.area.clientWidth), 120);
+  }
+
+  /** Show a message in place of the curves. */
+  say(text: string): void {
+    this.plot?.destroy();
+    this.plot = this.picture = undefined;
+    this.made = "";
+    this.area.replaceChildren(element("p", { className: "message", textContent: text }));
+    this.table.replaceChildren();
+    this.note.textContent = "";
+  }
+
+  show(picture: Picture): void {
+    if (!picture.x.length) return this.say("No samples here.");
+    const [min, max] = this.group.span();
+    this.picture = picture;
+    this.note.textContent = picture.note;
+    this.tabulate(picture, min, max);
+    const data = [picture.x, ...picture.columns] as uPlot.AlignedData;
+    const looks = JSON.stringify(picture.lines.map(({ label, stroke, dash }) => [label, stroke, dash]));
+    if (this.plot && looks === this.made) {
+      const plot = this.plot;
+      plot.batch(() => {
+        plot.setData(data, false);
+        plot.setScale("x", { min, max });
+      });
+      return;
+    }
+    this.plot?.destroy();
+    this.area.replaceChildren();
+    this.made = looks;
+    this.plot = new uPlot(this.options(picture), data, this.area);
+    this.plot.setScale("x", { min, max });
+  }
+
+  /** Show another part of the time with what is here until more comes. */
+  reach(min: number, max: number): void {
+    this.plot?.setScale("x", { min, max });
+  }
+
+  /** Forget how the chart looked, because colours changed. */
+  restyle(): void {
+    this.made = "";
+  }
+
+  /** Put the cursor at a time, or take it away. */
+  point(time: number | null): void {
+    const plot = this.plot;
+    if (!plot) return;
+    plot.setCursor({ left: time === null ? -10 : plot.valToPos(time, "x"), top: time === null ? -10 : 0 });
+  }
+
+  private key(event: KeyboardEvent): void {
+    const plot = this.plot;
+    if (!plot || event.target !== this.area || event.ctrlKey || event.altKey || event.metaKey) return;
+    const [min, max] = this.group.span();
+    const at = plot.cursor.left !== undefined && plot.cursor.left >= 0
+      ? plot.posToVal(plot.cursor.left, "x") : null;
+    const step = ((max - min) / 200) * (event.shiftKey ? 10 : 1);
+    const middle = at ?? (min + max) / 2;
+    const zoom = (factor: number) =>
+      this.group.zoom(middle - (middle - min) * factor, middle + (max - middle) * factor);
+    const actions: Record<string, () => void> = {
+      ArrowLeft: () => this.move(at === null ? max : Math.max(min, at - step)),
+      ArrowRight: () => this.move(at === null ? min : Math.min(max, at + step)),
+      Home: () => this.move(min),
+      End: () => this.move(max),
+      "+": () => zoom(0.5),
+      "=": () => zoom(0.5),
+      "-": () => zoom(2),
+      Backspace: () => this.group.back(),
+      Escape: () => (this.group.whole(), this.group.point(null)),
+    };
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  private move(time: number): void {
+    this.group.point(time);
+    const plot = this.plot;
+    if (!plot) return;
+    const values = (this.picture?.lines ?? []).map((line, index) => {
+      const at = plot.cursor.idxs?.[index + 1];
+      const value = at == null ? null : plot.data[index + 1]?.[at];
+      return `${line.label} ${value == null ? "nothing" : line.write(value)}`;
+    });
+    this.said.textContent = `${time.toFixed(2)} s: ${values.join(", ")}`;
+  }
+
+  private tabulate(picture: Picture, min: number, max: number): void {
+    const lines = picture.lines.filter((line) => line.summary);
+    const head = ["", "samples", "min", "mean", "max", "last"];
+    const rows = lines.map((line) => {
+      const { min, mean, max, last } = line.summary as Summary;
+      const cells = [min, mean, max, last].map((value) => (value === null ? "–" : line.write(value)));
+      return element("tr", {}, element("th", { scope: "row", textContent: line.label }),
+        ...[String(line.samples ?? "–"), ...cells].map((text) =>
+          element("td", { className: "n", textContent: text })));
+    });
+    this.table.replaceChildren(element("table", {},
+      element("caption", { textContent: `${this.spec.title}, all samples from ${min.toFixed(2)} to ${max.toFixed(2)} s` }),
+      element("thead", {}, element("tr", {}, ...head.map((text) =>
+        element("th", { scope: "col", className: text ? "n" : "", textContent: text })))),
+      element("tbody", {}, ...rows)));
+  }
+
+  private options(picture: Picture): uPlot.Options {
+    const { group, spec } = this;
+    const axis = { stroke: colour("--dim"), grid: { stroke: colour("--grid"), width: 1 },
+      ticks: { stroke: colour("--grid"), width: 1, size: 4 }, font: "11.5px system-ui, sans-serif" };
+    const all = (_: uPlot, low: number | null, high: number | null): [number, number] =>
+      [low ?? 0, high ?? 1];
+    return {
+      width: this.width,
+      height: HEIGHT,
+      padding: [8, 12, 0, 0],
+      legend: { markers: { width: 2, stroke: (_plot, index) => picture.lines[index - 1]?.stroke ?? "" } },
+      scales: {
+        x: { time: false, range: all },
+        y: { range: (_plot, low, high) => this.limits(low, high) },
+        none: { range: [0, 1] },
+      },
+      axes: [
+        { ...axis, size: 26, gap: 3, values: (_plot, ticks) => ticks.map((tick) => `${+tick.toFixed(6)} s`) },
+        { ...axis, size: AXIS, gap: 4, values: (_plot, ticks) => ticks.map(spec.write) },
+      ],
+      series: [
+        { label: "time", value: (_plot, value) => (value == null ? "–" : `${value.toFixed(3)} s`) },
+        ...picture.lines.map((line, index): uPlot.Series => ({
+          label: line.label,
+          stroke: line.stroke,
+          dash: line.dash,
+          width: line.width,
+          spanGaps: false,
+          scale: line.bare ? "none" : "y",
+          points: { show: line.bare ? false : undefined },
+          ...(line.bare ? { paths: () => null } : {}),
+          // The picture of now: a unit may have changed since these options were made.
+          value: (_plot, value) => (value == null ? "–" : this.picture?.lines[index]?.write(value) ?? ""),
+        })),
+      ],
+      cursor: {
+        y: false,
+        drag: { x: true, y: false, setScale: false },
+        points: { size: (_plot, index) => (picture.lines[index - 1]?.bare ? 0 : 6) },
+        dataIdx: nearest,
+        sync: { key: group.key, setSeries: false,
+          filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
+        bind: { dblclick: () => () => (group.back(), null) },
+      },
+      hooks: {
+        drawClear: [(plot) => this.shade(plot)],
+        draw: [(plot) => this.picture && spec.draw?.(plot, this.picture)],
+        setSelect: [(plot) => {
+          const { left, width } = plot.select;
+          if (width < LEAST_DRAG_PX) return;
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          group.zoom(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+        }],
+      },
+    };
+  }
+
+  private limits(low: number | null, high: number | null): [number, number] {
+    if (low === null || high === null) return [0, 1];
+    const top = Math.max(high, this.picture?.reach ?? high);
+    if (this.spec.fromZero) return [0, top > 0 ? top * 1.06 : 1];
+    const margin = (top - low) * 0.06 || Math.abs(top) * 0.05 || 1;
+    return [low - margin, top + margin];
+  }
+
+  /** Grey the warm-up, which the metrics leave out. */
+  private shade(plot: uPlot): void {
+    const { ctx, bbox } = plot;
+    const end = Math.min(plot.valToPos(this.group.warmup, "x", true), bbox.left + bbox.width);
+    const start = Math.max(plot.valToPos(0, "x", true), bbox.left);
+    if (end <= start) return;
+    ctx.save();
+    ctx.fillStyle = colour("--warmup");
+    ctx.fillRect(start, bbox.top, end - start, bbox.height);
+    ctx.restore();
+  }
+}
+
+/** Return the index of the value nearest in time: curves of several flows have samples of their own. */
+function nearest(plot: uPlot, series: number, index: number): number {
+  const values = plot.data[series];
+  const times = plot.data[0];
+  if (!values || values[index] !== undefined) return index;
+  let before = index, after = index;
+  while (before > 0 && values[before] === undefined) before--;
+  while (after < values.length - 1 && values[after] === undefined) after++;
+  if (values[before] === undefined) return after;
+  if (values[after] === undefined) return before;
+  const at = times[index] ?? 0;
+  return at - (times[before] ?? 0) <= (times[after] ?? 0) - at ? before : after;
+}

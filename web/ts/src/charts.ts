@@ -1,0 +1,265 @@
+// The charts of a run: what each draws, and the part of the time they all show.
+
+import { type Answers, fetchJson, type QueueSamples, type Samples, type Value } from "./api";
+import { Chart, element, type Group, type Line, type Picture, type Spec } from "./chart";
+import { colour, digits, line, rate } from "./style";
+
+type Span = [number, number];
+type Unit = "packets" | "kB" | "ms";
+
+const POINTS_PER_PIXEL = 3;
+const LEAST_SPAN_S = 1e-4;
+const QUIET_MS = 80;
+const QUEUE_COLOUR = 6; // apart from the first flows' colours
+
+const whole = (value: number) => (Number.isInteger(value) ? String(value) : digits(value));
+const ms = (value: number) => digits(value, 4);
+
+const SPECS: Record<"cwnd" | "rtt" | "goodput" | "queue", Spec> = {
+  cwnd: { title: "Congestion window and ssthresh", unit: "segments", fromZero: true, write: whole },
+  rtt: { title: "Smoothed RTT", unit: "ms", fromZero: false, write: ms },
+  goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, "") },
+  queue: { title: "Queue backlog and drops", unit: "", fromZero: true, write: whole, draw: drawQueue },
+};
+
+export function startCharts(section: HTMLElement): void {
+  const api = section.dataset.api ?? "";
+  const duration = Number(section.dataset.duration);
+  const boxes = [...document.querySelectorAll<HTMLInputElement>("#flows input[name=flow]")];
+  const range = document.getElementById("range") as HTMLOutputElement;
+  const buttons = [...section.querySelectorAll<HTMLButtonElement>("button[data-go]")];
+  const past: Span[] = [];
+  let span: Span = fromHash(duration);
+  let answers: Answers | undefined;
+  let running: AbortController | undefined;
+  let timer = 0;
+
+  const group: Group = {
+    key: "run",
+    warmup: Number(section.dataset.warmup),
+    span: () => span,
+    zoom: (from, to) => {
+      past.push(span);
+      go([Math.max(0, from), Math.min(duration, to)]);
+    },
+    back: () => go(past.pop() ?? [0, duration]),
+    whole: () => {
+      past.length = 0;
+      go([0, duration]);
+    },
+    point: (time) => all.forEach((chart) => chart.point(time)),
+  };
+  const make = (id: keyof typeof SPECS) => new Chart(section, id, SPECS[id], group);
+  const charts = { cwnd: make("cwnd"), rtt: make("rtt"), goodput: make("goodput"), queue: make("queue") };
+  const all = Object.values(charts);
+  const ssthresh = element("input", { type: "checkbox", checked: true });
+  const unit = element("select", {}, ...["packets", "kB", "ms"].map((name) => element("option", { textContent: name })));
+  unit.setAttribute("aria-label", "Unit of the backlog");
+  charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
+  charts.queue.tools.append(unit);
+
+  function press(action: string | undefined): void {
+    const [from, to] = span;
+    const part = to - from;
+    const by = (start: number, length: number) => {
+      const kept = Math.min(Math.max(start, 0), Math.max(duration - length, 0));
+      group.zoom(kept, kept + length);
+    };
+    if (action === "in") by(from + part / 4, part / 2);
+    else if (action === "out") by(from - part / 2, part * 2);
+    else if (action === "earlier") by(from - part / 2, part);
+    else if (action === "later") by(from + part / 2, part);
+    else group.whole();
+  }
+
+  function go([from, to]: Span): void {
+    if (to - from < LEAST_SPAN_S) return;
+    span = [from, to];
+    all.forEach((chart) => chart.reach(from, to));
+    tell();
+    later();
+  }
+
+  function tell(): void {
+    const [from, to] = span;
+    const part = from > 0 || to < duration;
+    buttons.forEach((button) => (button.disabled = button.dataset.go !== "in" && !part));
+    range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(duration)} s`;
+    history.replaceState(null, "", part ? `#t=${from.toFixed(4)}..${to.toFixed(4)}` : location.pathname);
+  }
+
+  function later(): void {
+    clearTimeout(timer);
+    timer = window.setTimeout(load, QUIET_MS);
+  }
+
+  async function load(): Promise<void> {
+    running?.abort();
+    running = new AbortController();
+    const { signal } = running;
+    section.setAttribute("aria-busy", "true");
+    const points = Math.min(20000, charts.cwnd.width * POINTS_PER_PIXEL);
+    const time = { from: String(span[0]), to: String(span[1]) };
+    const get = <T>(path: string, more: [string, string][]) =>
+      fetchJson<T>(`${api}/${path}?${new URLSearchParams([...Object.entries(time), ...more])}`, signal);
+    const flows = boxes.filter((box) => box.checked).map((box): [string, string] => ["flow", box.value]);
+    try {
+      const [tcp, goodput, queues] = await Promise.all([
+        flows.length ? get<Answers["tcp"]>("tcp", [["points", String(points)], ...flows]) : { flows: [] },
+        flows.length ? get<Answers["goodput"]>("goodput", [["points", "300"], ...flows]) : { bin_s: 0, flows: [] },
+        get<Answers["queues"]>("queues", [["points", String(points)]]),
+      ]);
+      answers = { tcp, goodput, queues };
+      draw();
+      section.dataset.loads = String(Number(section.dataset.loads ?? 0) + 1);
+    } catch (error) {
+      if (!signal.aborted) all.forEach((chart) => chart.say(`Cannot be shown: ${(error as Error).message}`));
+    } finally {
+      if (!signal.aborted) section.removeAttribute("aria-busy");
+    }
+  }
+
+  function draw(): void {
+    if (!answers) return;
+    const { tcp, goodput, queues } = answers;
+    const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
+    const look = (name: string) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
+    charts.cwnd.show(windows(tcp.flows, look, ssthresh.checked));
+    charts.rtt.show(roundTrips(tcp.flows, look));
+    charts.goodput.show(goodputs(goodput, look));
+    charts.queue.show(backlogs(queues.queues, unit.value as Unit));
+  }
+
+  boxes.forEach((box) => box.addEventListener("change", later));
+  ssthresh.addEventListener("change", draw);
+  unit.addEventListener("change", draw);
+  buttons.forEach((button) => button.addEventListener("click", () => press(button.dataset.go)));
+  window.addEventListener("hashchange", () => go(fromHash(duration)));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    all.forEach((chart) => chart.restyle());
+    draw();
+  });
+  tell();
+  void load();
+}
+
+/** Return the part of the time that the address names as `#t=12.5..20`, or all of it. */
+function fromHash(duration: number): Span {
+  const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
+  const [from, to] = [Number(found?.[1]), Number(found?.[2])];
+  return from >= 0 && to <= duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, duration];
+}
+
+type Look = (name: string) => Pick<Line, "stroke" | "dash" | "width">;
+type Column = { line: Line; values: Value[] };
+
+/** Put series with times of their own on one axis of time. */
+function join(series: { time_s: number[]; columns: Column[] }[], note: string, reach?: number): Picture {
+  const filled = series.filter(({ time_s }) => time_s.length);
+  const lines = filled.flatMap(({ columns }) => columns.map((column) => column.line));
+  if (!filled.length) return { x: [], columns: [], lines, note, reach };
+  const tables = filled.map(({ time_s, columns }) =>
+    [time_s, ...columns.map(({ values }) => values)] as uPlot.AlignedData);
+  const [x, ...columns] = tables.length > 1 ? uPlot.join(tables) : (tables[0] as uPlot.AlignedData);
+  return { x: x as number[], columns: columns as (Value | undefined)[][], lines, note, reach };
+}
+
+const scaled = (values: Value[], factor: number) =>
+  values.map((value) => (value === null ? null : value * factor));
+
+function column(of: Samples, field: string, look: Omit<Line, "write">, write: Line["write"], factor = 1): Column {
+  const { min, mean, max, last } = of.summary[field] ?? { min: null, mean: null, max: null, last: null };
+  const [a, b, c, d] = scaled([min, mean, max, last], factor) as [Value, Value, Value, Value];
+  return {
+    line: { ...look, write, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
+    values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor),
+  };
+}
+
+function windows(flows: Samples[], look: Look, ssthresh: boolean): Picture {
+  return join(flows.map((flow) => ({
+    time_s: flow.time_s,
+    columns: [
+      column(flow, "snd_cwnd_segments", { ...look(flow.name), label: `${flow.name} cwnd` }, whole),
+      ...(ssthresh ? [column(flow, "snd_ssthresh_segments",
+        { ...look(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 }, whole)] : []),
+    ],
+  })), "");
+}
+
+function roundTrips(flows: Samples[], look: Look): Picture {
+  return join(flows.map((flow) => ({
+    time_s: flow.time_s,
+    columns: [column(flow, "rtt_us", { ...look(flow.name), label: flow.name }, (value) => `${ms(value)} ms`, 1e-3)],
+  })), "");
+}
+
+function goodputs(answer: Answers["goodput"], look: Look): Picture {
+  const estimated = answer.flows.some((flow) => flow.source === "sender");
+  const note = `mean over ${digits(answer.bin_s)} s` + (estimated ? "; where no receiver was sampled, acknowledged bytes" : "");
+  return join(answer.flows.map((flow) => ({
+    time_s: flow.time_s,
+    columns: [{
+      line: { ...look(flow.name), label: flow.name, write: rate, samples: flow.time_s.length, summary: flow.summary.goodput_bps },
+      values: flow.goodput_bps,
+    }],
+  })), note);
+}
+
+function backlogs(queues: QueueSamples[], unit: Unit): Picture {
+  const used = queues.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
+  const limits: number[] = [];
+  const series = used.map((queue, index) => {
+    const per_ms = queue.rate_bps ? 8e3 / queue.rate_bps : 0;
+    const [field, factor, limit] = unit === "packets"
+      ? (["backlog_packets", 1, queue.limit_packets] as const)
+      : (["backlog_bytes", unit === "kB" ? 1e-3 : per_ms, queue.limit_bytes] as const);
+    if (limit) limits.push(limit * factor);
+    const look = { ...line(QUEUE_COLOUR + index), dash: index ? line(index).dash : [], width: 1.5 };
+    const write = unit === "packets" ? whole : (value: number) => `${digits(value)} ${unit}`;
+    const counts = (queue.fields.drops ?? []).map((value, at, counter) =>
+      at && value !== null ? value - (counter[at - 1] ?? value) : null);
+    return {
+      time_s: queue.time_s,
+      columns: [
+        column(queue, field, { ...look, label: queue.name }, write, factor),
+        { line: { ...look, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole }, values: counts },
+      ],
+    };
+  });
+  const most = Math.max(...used.map((queue) => queue.summary.backlog_packets?.max ?? 0), 1);
+  const limit = Math.max(...limits, 0);
+  const near = unit !== "packets" || limit <= 4 * most;
+  return join(series, "red ticks above: drops", limit && near ? limit : undefined);
+}
+
+/** Draw the limit as a line, and a tick wherever packets were dropped since the point before. */
+function drawQueue(plot: uPlot, picture: Picture): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.lineWidth = devicePixelRatio;
+  if (picture.reach) {
+    const y = Math.round(plot.valToPos(picture.reach, "y", true));
+    ctx.strokeStyle = colour("--dim");
+    ctx.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    ctx.setLineDash([]);
+  }
+  ctx.strokeStyle = colour("--drop");
+  ctx.beginPath();
+  picture.lines.forEach((line, at) => {
+    if (!line.bare || !plot.series[at + 1]?.show) return;
+    picture.columns[at]?.forEach((count, index) => {
+      if (!count) return;
+      const x = Math.round(plot.valToPos(picture.x[index] ?? 0, "x", true));
+      if (x < bbox.left || x > bbox.left + bbox.width) return;
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + 9 * devicePixelRatio);
+    });
+  });
+  ctx.stroke();
+  ctx.restore();
+}
