@@ -95,15 +95,20 @@ class Network:
     _adjacent: dict[str, list[tuple[str, Hop]]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+    _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
 
     def __post_init__(self) -> None:
+        self._leaves.update(self.hosts)
         for link in self.links:
             self._adjacent.setdefault(link.a, []).append((link.b, Hop(link, "forward")))
             self._adjacent.setdefault(link.b, []).append((link.a, Hop(link, "reverse")))
 
     def group(self, name: str) -> Group:
         """Return the group of that name; KeyError when there is none."""
-        return next(group for group in self.groups if group.name == name)
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise KeyError(name)
 
     def path(self, source: str, sink: str) -> tuple[Hop, ...]:
         """Return the hops of the path of least delay (ties: fewest hops, then link order).
@@ -120,9 +125,9 @@ class Network:
                 return path
             if best.get(node, (delay, hops)) < (delay, hops):
                 continue
-            if node != source and node in self.hosts:
-                continue  # hosts do not forward
             for neighbour, hop in self._adjacent.get(node, []):
+                if neighbour in self._leaves and neighbour != sink:
+                    continue  # hosts do not forward
                 reached = (delay + hop.channel.delay_s, hops + 1)
                 if neighbour not in best or reached < best[neighbour]:
                     best[neighbour] = reached

@@ -1,0 +1,162 @@
+"""What must hold between several values of a scenario.
+
+The checks read the tree, not the model, and pass over values that are not valid by themselves:
+so they report what they find beside every other fault, in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator import units
+from orchestrator.errors import Fault
+from orchestrator.scenario.document import (
+    Node,
+    Path,
+    Scalar,
+    Sequence,
+    find,
+    nearest,
+    plain,
+)
+from orchestrator.scenario.model import TOPOLOGIES
+from orchestrator.units import format_time, shown, suggest
+
+
+def check(tree: Node) -> list[Fault]:
+    """Return the faults between the values of a scenario."""
+    return [
+        nearest(tree, path).fault(message)
+        for rule in (_times, _samples, _windows, _flows, _names)
+        for path, message in rule(tree)
+    ]
+
+
+Finding = tuple[Path, str]
+
+
+def _time_ns(tree: Node, path: Path, default: int | None = None) -> int | None:
+    """Return a time in ns, the default when it is not given, None when it is not valid."""
+    node = find(tree, path)
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        return default
+    try:
+        return units.parse_time_ns(plain(node))
+    except units.UnitError:
+        return None
+
+
+def _text(tree: Node, path: Path) -> str | None:
+    node = find(tree, path)
+    return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
+
+
+def _items(tree: Node, path: Path) -> list[Path]:
+    """Return the path of each item of a list, none when there is no list."""
+    node = find(tree, path)
+    return (
+        [(*path, index) for index in range(len(node.items))] if isinstance(node, Sequence) else []
+    )
+
+
+def _shown_ns(time_ns: int) -> str:
+    return format_time(time_ns / units.NS_PER_S)
+
+
+def _times(tree: Node) -> Iterator[Finding]:
+    duration = _time_ns(tree, ("duration",))
+    if not duration:
+        return
+    for key in ("warmup", "start_jitter"):
+        time = _time_ns(tree, (key,), 0)
+        if time is not None and time >= duration:
+            yield (key,), f"{key} must be shorter than the duration of {_shown_ns(duration)}"
+
+
+def _samples(tree: Node) -> Iterator[Finding]:
+    duration = _time_ns(tree, ("duration",))
+    for key in ("tcp", "queue"):
+        period = _time_ns(tree, ("sample", key), 100_000_000)
+        if duration and period and period > duration:
+            yield (
+                ("sample", key) if find(tree, ("sample", key)) else ("duration",),
+                f"the sampling period of {_shown_ns(period)} ({key}) is longer than the "
+                f"duration of {_shown_ns(duration)}",
+            )
+
+
+def _windows(tree: Node) -> Iterator[Finding]:
+    duration = _time_ns(tree, ("duration",))
+    for item in _items(tree, ("measure",)):
+        begin, end = _time_ns(tree, (*item, "from")), _time_ns(tree, (*item, "to"))
+        if duration and end is not None and end > duration:
+            yield (*item, "to"), f"a window must end by the duration of {_shown_ns(duration)}"
+        if begin is not None and end is not None and begin >= end > 0:
+            yield (*item, "from"), f"a window must begin before it ends at {_shown_ns(end)}"
+
+
+def _flows(tree: Node) -> Iterator[Finding]:
+    groups = _groups(tree)
+    for item in _items(tree, ("flows",)):
+        name = _text(tree, (*item, "group"))
+        if groups is not None and name is not None and name not in groups:
+            yield (
+                (*item, "group"),
+                f"there is no group {shown(name)}{suggest(name, groups)}; "
+                f"defined: {', '.join(groups) or 'none'}",
+            )
+        yield from _schedule(tree, item)
+
+
+def _schedule(tree: Node, flow: Path) -> Iterator[Finding]:
+    """A flow starts, with all its jitter, before it stops, and stops by the end."""
+    duration = _time_ns(tree, ("duration",))
+    jitter = _time_ns(tree, ("start_jitter",), 0)
+    start = _time_ns(tree, (*flow, "start"), 0)
+    stop = _time_ns(tree, (*flow, "stop"), duration)
+    if duration and stop is not None and stop > duration:
+        yield (*flow, "stop"), f"a flow must stop by the duration of {_shown_ns(duration)}"
+        return
+    if start is None or not stop or jitter is None or (duration and jitter >= duration):
+        return
+    if start + jitter >= stop:
+        key = "start" if find(tree, (*flow, "start")) else "stop"
+        extra = f" plus start_jitter ({_shown_ns(jitter)})" if jitter else ""
+        yield (
+            (*flow, key),
+            f"the start ({_shown_ns(start)}){extra} must be before the flow's end "
+            f"({_shown_ns(stop)})",
+        )
+
+
+def _groups(tree: Node) -> list[str] | None:
+    """Return the names of the topology's groups, None when the topology cannot tell."""
+    node = find(tree, ("topology",))
+    data = plain(node) if node else None
+    kind = TOPOLOGIES.of(data)
+    if kind is None or not isinstance(data, dict):
+        return None
+    names = kind.group_names(data)
+    if not all(isinstance(name, str) for name in names):
+        return None
+    return list(dict.fromkeys(map(str, names)))
+
+
+def _names(tree: Node) -> Iterator[Finding]:
+    for path, what in (
+        (("flows",), "flow"),
+        (("topology", "groups"), "group"),
+        (("measure",), "window"),
+    ):
+        first: dict[str, Path] = {}
+        for item in _items(tree, path):
+            name = _text(tree, (*item, "name"))
+            if name is not None and name in first:
+                mark = nearest(tree, first[name])
+                yield (
+                    (*item, "name"),
+                    f"{what} {shown(name)} is given twice; first at line {mark.line}, "
+                    f"column {mark.column}",
+                )
+            elif name is not None:
+                first[name] = (*item, "name")

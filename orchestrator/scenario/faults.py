@@ -1,0 +1,92 @@
+"""Turns pydantic's errors into faults at a line and column, in this project's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from orchestrator.errors import Fault
+from orchestrator.scenario.base import Strict
+from orchestrator.scenario.document import Mapping, Node, Path, nearest
+from orchestrator.units import shown, suggest
+
+_EXPECTED = {
+    "string_type": "text (put it in quotes)",
+    "int_type": "a whole number",
+    "int_parsing_size": "a smaller number",
+    "bool_type": "`true` or `false`",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("above", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("below", "lt"),
+}
+
+
+def faults_of(
+    error: ValidationError, tree: Node, data: object, models: MappingABC[int, type[Strict]]
+) -> list[Fault]:
+    """Return the faults of a validation of ``data``, the plain form of ``tree``.
+
+    ``models`` tells by the id of each mapping in ``data`` what it was validated as.
+    """
+    return [_fault(details, tree, data, models) for details in error.errors(include_url=False)]
+
+
+def _fault(
+    details: ErrorDetails, tree: Node, data: object, models: MappingABC[int, type[Strict]]
+) -> Fault:
+    path, kind = details["loc"], details["type"]
+    if kind == "missing":
+        return nearest(tree, path[:-1]).fault(f"`{path[-1]}` is missing")
+    if kind == "extra_forbidden":
+        node, holder = _holder(tree, data, path[:-1])
+        key = str(path[-1])
+        mark = node.entries[key].key if isinstance(node, Mapping) else node.mark
+        model = models.get(id(holder))
+        return mark.fault(_unknown_key(key, model.keys() if model else []))
+    return nearest(tree, path).fault(_message(details))
+
+
+def _unknown_key(key: str, valid: list[str]) -> str:
+    return f"unknown key {shown(key)}{suggest(key, valid)}; valid keys: {', '.join(valid)}"
+
+
+def _holder(tree: Node, data: Any, path: Path) -> tuple[Node, object]:
+    """Return the mapping at that path, as a node and in plain form (see ``nearest``)."""
+    node = tree
+    for part in path:
+        if isinstance(node, Mapping):
+            if part not in node.entries:
+                continue
+            node = node.entries[str(part)].node
+        else:
+            node = node.items[int(part)]  # type: ignore[union-attr]
+        data = data[part]
+    return node, data
+
+
+def _message(details: ErrorDetails) -> str:
+    kind, found = details["type"], shown(details["input"])
+    context: dict[str, Any] = details.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in _EXPECTED:
+        return f"must be {_EXPECTED[kind]}, not {found}"
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return f"must be {words} {context[key]}, not {found}"
+    if kind == "literal_error":
+        valid = str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
+        close = suggest(str(details["input"]), valid)
+        return f"{found} is not valid{close}; valid: {', '.join(valid)}"
+    if kind == "too_short":
+        return f"must have at least {context['min_length']} item"
+    return details["msg"]

@@ -1,0 +1,159 @@
+"""Reads a scenario file: text to tree, overrides, matrix, validation; every fault at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from pydantic import ValidationError
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.scenario import overrides as overriding
+from orchestrator.scenario.base import Strict
+from orchestrator.scenario.checks import check
+from orchestrator.scenario.document import Mapping, Mark, Node, Path, end_of, nearest, parse, plain
+from orchestrator.scenario.faults import faults_of
+from orchestrator.scenario.matrix import expand
+from orchestrator.scenario.model import MAX_RUNS, Scenario
+from orchestrator.units import shown
+
+MAX_BYTES = 250_000
+_ENOUGH_FAULTS = 200
+
+
+@dataclass(frozen=True)
+class LoadedVariant:
+    """One combination of the matrix, validated. ``values`` is empty without a matrix."""
+
+    values: dict[str, object]
+    scenario: Scenario
+    tree: Node
+
+    def mark(self, path: Path) -> Mark:
+        """Return where the value at that path was given: file, --set or matrix."""
+        return nearest(self.tree, path)
+
+
+@dataclass(frozen=True)
+class LoadedScenario:
+    """A valid scenario and where it came from.
+
+    ``text`` and ``sha256`` are the file's, as it was read; ``overrides`` are already applied to
+    ``scenario``, and the matrix to the scenarios of ``variants`` (there is always one).
+    """
+
+    path: FilePath
+    text: str
+    sha256: str
+    overrides: tuple[str, ...]
+    scenario: Scenario
+    tree: Node
+    variants: tuple[LoadedVariant, ...]
+
+    def mark(self, path: Path) -> Mark:
+        """Return where the value at that path was given, or what encloses it."""
+        return nearest(self.tree, path)
+
+    def locate(self, path: Path) -> tuple[int, int]:
+        """Return the 1-based line and column of the value at that path, or of what encloses it."""
+        mark = self.mark(path)
+        return mark.line, mark.column
+
+
+def load(path: FilePath, overrides: Sequence[str] = ()) -> LoadedScenario:
+    """Read and validate a scenario file with ``PATH=VALUE`` overrides applied in their order.
+
+    Raises:
+        ScenarioError: with every fault found, each at its file:line:column.
+    """
+    content = _read(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, column = end_of(content[: error.start].decode())
+        fault = Fault(str(path), line + 1, column + 1, "not UTF-8 text")
+        raise ScenarioError([fault]) from None
+    return _load_text(path, text, hashlib.sha256(content).hexdigest(), overrides)
+
+
+def _read(path: FilePath) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ScenarioError([Fault(str(path), 1, 1, f"cannot be read: {reason}")]) from None
+    except ValueError as error:  # a NUL in the name
+        raise ScenarioError([Fault(shown(str(path)), 1, 1, f"cannot be read: {error}")]) from None
+    if len(content) > MAX_BYTES:
+        message = f"larger than {MAX_BYTES} bytes: this is no scenario"
+        raise ScenarioError([Fault(str(path), 1, 1, message)])
+    return content
+
+
+def _load_text(path: FilePath, text: str, sha256: str, overrides: Sequence[str]) -> LoadedScenario:
+    tree, faults = parse(text, str(path))
+    if tree is None:
+        empty = Fault(str(path), 1, 1, "the file is empty: it holds no scenario")
+        raise ScenarioError(faults or [empty])
+    if not isinstance(tree, Mapping):
+        message = f"a scenario is a mapping of keys ({', '.join(Scenario.keys())})"
+        raise ScenarioError([*faults, tree.mark.fault(f"{message}, not {shown(plain(tree))}")])
+    for override in overrides:
+        try:
+            tree, more = overriding.apply(tree, override)
+            faults += more
+        except ScenarioError as error:
+            faults += error.faults
+    scenario, invalid = _validate(tree)
+    variants, varied = _validate_variants(tree)
+    # What the text itself has wrong at a place (an alias, say) explains what is invalid there.
+    broken = {(each.file, each.line, each.column) for each in faults}
+    invalid = [*invalid, *varied]
+    faults += [each for each in invalid if (each.file, each.line, each.column) not in broken]
+    if scenario and not faults:
+        faults += _too_many(scenario, tree, len(variants))
+    if faults or scenario is None:
+        raise ScenarioError(_distinct(faults))
+    return LoadedScenario(path, text, sha256, tuple(overrides), scenario, tree, tuple(variants))
+
+
+def _validate(tree: Node) -> tuple[Scenario | None, list[Fault]]:
+    """Return the scenario, None when it is not valid, and the faults."""
+    data = plain(tree)
+    models: dict[int, type[Strict]] = {}
+    try:
+        scenario = Scenario.model_validate(data, context=models)
+    except ValidationError as error:
+        return None, faults_of(error, tree, data, models) + check(tree)
+    faults = check(tree)
+    return (None if faults else scenario), faults
+
+
+def _validate_variants(tree: Node) -> tuple[list[LoadedVariant], list[Fault]]:
+    expanded, faults = expand(tree)
+    loaded: list[LoadedVariant] = []
+    for variant in expanded:
+        scenario, more = _validate(variant.tree)
+        faults = _distinct(faults + more) if more else faults
+        if scenario:
+            loaded.append(LoadedVariant(variant.values, scenario, variant.tree))
+        if len(faults) > _ENOUGH_FAULTS:
+            break
+    return loaded, faults
+
+
+def _too_many(scenario: Scenario, tree: Node, variants: int) -> list[Fault]:
+    runs = variants * scenario.repetitions
+    if runs <= MAX_RUNS:
+        return []
+    where = nearest(tree, ("repetitions",) if scenario.repetitions > 1 else ("matrix",))
+    product = f"{variants} variants x {scenario.repetitions} repetitions"
+    return [where.fault(f"{product} are {runs} runs; {MAX_RUNS} are allowed")]
+
+
+def _distinct(faults: list[Fault]) -> list[Fault]:
+    """Return the faults without repeats."""
+    return list(dict.fromkeys(faults))

@@ -1,0 +1,164 @@
+"""The matrix: axes of values at paths, with ``exclude`` and ``include`` as GitHub Actions has them.
+
+1. Every combination of the axes' values is one.
+2. ``exclude``: a combination that has all values of an entry is taken away.
+3. ``include``: each entry is added to every combination that it does not contradict (it may
+   replace what an earlier entry added, never an axis's value); contradicting all, it becomes a
+   combination of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.scenario.document import Entry, Mapping, Node, Sequence, find, plain
+from orchestrator.scenario.model import MAX_RUNS
+from orchestrator.scenario.overrides import put, split_path
+from orchestrator.units import shown, suggest
+
+_FIXED = ("matrix", "repetitions", "version")
+
+Values = dict[str, Entry]
+"""Values by path; the entry's key is where the path stands."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One combination: its values by path, and the tree with them in place."""
+
+    values: dict[str, object]
+    tree: Node
+
+
+def expand(tree: Node) -> tuple[list[Variant], list[Fault]]:
+    """Return the variants (just the tree itself without a matrix) and the faults found.
+
+    With faults, the variants are what could be made of the rest, so that it can be checked too.
+    """
+    matrix = find(tree, ("matrix",))
+    if not isinstance(matrix, Mapping) or not matrix.entries:
+        return [Variant({}, tree)], []  # that it must be a mapping is for the validation to say
+    faults = list(_shape_faults(matrix))
+    combinations, more = _combinations(matrix, faults)
+    faults += more
+    variants: list[Variant] = []
+    base = _without_matrix(tree)
+    for combination in combinations:
+        variant = base
+        for path, entry in combination.items():
+            try:
+                variant = put(variant, split_path(path, entry.key, spread=False), entry.node)
+            except ScenarioError as error:
+                faults += error.faults
+        values = {path: plain(entry.node) for path, entry in combination.items()}
+        variants.append(Variant(values, variant))
+    return variants, faults
+
+
+def _without_matrix(tree: Node) -> Node:
+    """Return the tree for the variants: the matrix is done with, and validated once is enough."""
+    if not isinstance(tree, Mapping):
+        return tree
+    return replace(tree, entries={k: v for k, v in tree.entries.items() if k != "matrix"})
+
+
+def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
+    """What is wrong with the matrix before its values are looked at."""
+    for path, entry in matrix.entries.items():
+        if not isinstance(entry.node, Sequence):
+            yield entry.node.mark.fault(
+                f"{shown(path)} must be a list, not {shown(plain(entry.node))}"
+            )
+        elif not entry.node.items:
+            yield entry.node.mark.fault(f"{shown(path)} must have at least one value")
+        elif path not in ("include", "exclude"):
+            yield from _path_faults(path, entry)
+        else:
+            for item in entry.node.items:
+                if not isinstance(item, Mapping) or not item.entries:
+                    yield item.mark.fault(
+                        f"must be a mapping of paths to values, not {shown(plain(item))}"
+                    )
+                    continue
+                for inner, inner_entry in item.entries.items():
+                    yield from _path_faults(inner, inner_entry)
+
+
+def _path_faults(path: str, entry: Entry) -> Iterator[Fault]:
+    if path.split(".")[0] in _FIXED:
+        yield entry.key.fault(
+            f"{shown(path)} cannot vary: {', '.join(_FIXED)} are the same for all"
+        )
+
+
+def _combinations(matrix: Mapping, known: list[Fault]) -> tuple[list[Values], list[Fault]]:
+    axes = {
+        path: [Entry(entry.key, item) for item in _list(entry.node)]
+        for path, entry in matrix.entries.items()
+        if path not in ("include", "exclude") and _list(entry.node)
+    }
+    number = math.prod(len(entries) for entries in axes.values())
+    if number > MAX_RUNS:
+        return [], [matrix.mark.fault(f"{number} combinations; {MAX_RUNS} are allowed")]
+    products = itertools.product(*axes.values()) if axes else ()
+    found = [dict(zip(axes, each, strict=True)) for each in products]
+    faults: list[Fault] = []
+    for item in _list_at(matrix, "exclude"):
+        found, more = _exclude(found, item, axes)
+        faults += more
+    original = [dict(each) for each in found]
+    for item in _list_at(matrix, "include"):
+        _include(found, original, item)
+    if not found and not faults and not known:
+        faults.append(matrix.mark.fault("every combination is excluded"))
+    return found, faults
+
+
+def _list(node: Node) -> list[Node]:
+    return node.items if isinstance(node, Sequence) else []
+
+
+def _list_at(matrix: Mapping, key: str) -> list[Mapping]:
+    items = _list(matrix.entries[key].node) if key in matrix.entries else []
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+def _same(one: Entry, other: Entry) -> bool:
+    left, right = plain(one.node), plain(other.node)
+    return type(left) is type(right) and left == right
+
+
+def _exclude(
+    found: list[Values], item: Mapping, axes: dict[str, list[Entry]]
+) -> tuple[list[Values], list[Fault]]:
+    unknown = [path for path in item.entries if path not in axes]
+    if unknown:
+        return found, [
+            item.entries[path].key.fault(
+                f"{shown(path)} is no path of the matrix{suggest(path, axes)}; "
+                f"valid: {', '.join(axes) or 'none'}"
+            )
+            for path in unknown
+        ]
+    kept = [
+        each
+        for each in found
+        if not all(_same(each[path], entry) for path, entry in item.entries.items())
+    ]
+    if len(kept) == len(found):
+        return found, [item.mark.fault("excludes no combination")]
+    return kept, []
+
+
+def _include(found: list[Values], original: list[Values], item: Mapping) -> None:
+    extended = False
+    for values, axes in zip(found, original, strict=False):
+        if all(_same(axes[path], entry) for path, entry in item.entries.items() if path in axes):
+            values.update(item.entries)
+            extended = True
+    if not extended:
+        found.append(dict(item.entries))

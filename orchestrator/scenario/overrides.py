@@ -1,0 +1,122 @@
+"""``--set PATH=VALUE``, and what it shares with the matrix: a value put at a dotted path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.scenario.document import Entry, Mapping, Mark, Node, Scalar, Sequence, parse
+from orchestrator.units import printable, shown, suggest
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a dotted path and where it stands."""
+
+    text: str
+    mark: Mark
+
+
+def split_path(path: str, mark: Mark, *, spread: bool = True) -> list[Part]:
+    """Return the parts of a dotted path that starts at ``mark``.
+
+    Parts get columns of their own when ``spread``, and all that of ``mark`` otherwise.
+
+    Raises:
+        ScenarioError: the path has an empty part.
+    """
+    parts: list[Part] = []
+    column = mark.column
+    for text in path.split("."):
+        where = replace(mark, column=column) if spread else mark
+        if not text:
+            raise ScenarioError([where.fault(f"{shown(path)} is not a path: it has an empty part")])
+        parts.append(Part(text, where))
+        column += len(text) + 1
+    return parts
+
+
+def apply(root: Node, override: str) -> tuple[Node, list[Fault]]:
+    """Return the tree with ``PATH=VALUE`` put into it, and the faults of the value's text.
+
+    Raises:
+        ScenarioError: there is no such path, or the text has no path or no value.
+    """
+    file = printable(f"--set {override}")
+    path, equals, text = override.partition("=")
+    if not equals or not path:
+        raise ScenarioError([Fault(file, 1, 1, "write PATH=VALUE, such as `duration=30s`")])
+    value, faults = parse(text, file, column=len(path) + 2)
+    if value is None:
+        nothing = Fault(file, 1, len(path) + 2, f"a value for {shown(path)} is missing")
+        raise ScenarioError(faults or [nothing])
+    return put(root, split_path(path, Mark(file, 1, 1)), value), faults
+
+
+def put(root: Node, parts: list[Part], value: Node) -> Node:
+    """Return a tree with the value at that path; shares everything else with ``root``.
+
+    Keys that are missing are made: whether they may be there is for the validation to say.
+
+    Raises:
+        ScenarioError: a list has no such item, or a single value stands in the way.
+    """
+    return _put(root, parts, 0, value)
+
+
+def _put(node: Node, parts: list[Part], depth: int, value: Node) -> Node:
+    if depth == len(parts):
+        return value
+    part = parts[depth]
+    if isinstance(node, Scalar) and node.value is None:
+        node = Mapping(part.mark)
+    match node:
+        case Mapping(entries=entries):
+            if depth == 1 and parts[0].text == "matrix":  # an axis is a path, in one key
+                part = Part(".".join(rest.text for rest in parts[1:]), part.mark)
+                parts = [parts[0], part]
+            old = entries.get(part.text, Entry(part.mark, Mapping(part.mark)))
+            new = Entry(old.key, _put(old.node, parts, depth + 1, value))
+            return replace(node, entries={**entries, part.text: new})
+        case Sequence(items=items):
+            index = _index(items, parts, depth)
+            new_item = _put(items[index], parts, depth + 1, value)
+            return replace(node, items=[*items[:index], new_item, *items[index + 1 :]])
+        case Scalar():
+            before = ".".join(each.text for each in parts[:depth])
+            raise ScenarioError(
+                [
+                    part.mark.fault(
+                        f"{shown(before)} is the single value {shown(node.value)} and has no "
+                        f"{shown(part.text)}: set {shown(before)} as a whole"
+                    )
+                ]
+            )
+
+
+def _index(items: list[Node], parts: list[Part], depth: int) -> int:
+    """Return which item the part means: by its ``name`` first, then by its index."""
+    part = parts[depth]
+    names = [_name(item) for item in items]
+    if part.text in names:
+        return names.index(part.text)
+    if part.text in map(str, range(len(items))):
+        return int(part.text)
+    valid = [name for name in names if name]
+    listed = f"; valid: {', '.join(valid)}" if valid else ""
+    indices = f" or an index from 0 to {len(items) - 1}" if items else ""
+    before = ".".join(each.text for each in parts[:depth])
+    raise ScenarioError(
+        [
+            part.mark.fault(
+                f"{shown(before)} has no item {shown(part.text)}{suggest(part.text, valid)}"
+                f"{listed}{indices}"
+            )
+        ]
+    )
+
+
+def _name(item: Node) -> str | None:
+    name = item.entries.get("name") if isinstance(item, Mapping) else None
+    value = name.node.value if name and isinstance(name.node, Scalar) else None
+    return value if isinstance(value, str) else None

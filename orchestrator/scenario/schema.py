@@ -1,0 +1,48 @@
+"""The scenario language as JSON Schema, generated from the models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import SchemaSerializer, core_schema
+
+from orchestrator.scenario.kinds import FAMILY_MARK
+from orchestrator.scenario.losses import LOSSES
+from orchestrator.scenario.model import TOPOLOGIES, Scenario
+from orchestrator.scenario.queues import QUEUES
+from orchestrator.scenario.traffic import TRAFFIC
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a scenario, with units in the descriptions."""
+    schema = Scenario.model_json_schema(schema_generator=_Generator)
+    for family in (TOPOLOGIES, QUEUES, LOSSES, TRAFFIC):
+        schema["$defs"] |= family.json_schema(_Generator)
+    linked: dict[str, Any] = _linked(schema)
+    return {"$schema": DIALECT, **linked, "$defs": dict(sorted(linked["$defs"].items()))}
+
+
+class _Generator(GenerateJsonSchema):
+    """Writes defaults as a scenario has them: ``0s`` rather than 0.0."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        json_schema = super().default_schema(schema)
+        if "default" in json_schema:
+            serializer = SchemaSerializer(schema["schema"])
+            json_schema["default"] = serializer.to_python(schema["default"], mode="json")
+        return json_schema
+
+
+def _linked(node: Any) -> Any:
+    """Return the schema with references in place of the marks of families."""
+    if isinstance(node, list):
+        return [_linked(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    linked = {key: _linked(value) for key, value in node.items()}
+    if FAMILY_MARK in linked:
+        linked["$ref"] = f"#/$defs/{linked.pop(FAMILY_MARK)}"
+    return linked

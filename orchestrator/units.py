@@ -1,0 +1,291 @@
+"""Quantities as they are written at the edge (tc's units), and as numbers inside (SI).
+
+======== ============================================== ==========================
+quantity units                                          inside
+======== ============================================== ==========================
+rate     bit kbit mbit gbit (1000), kibit mibit gibit   int, bit/s
+time     ns us ms s min h                               float seconds, int ns
+size     B kB MB GB (1000), KiB MiB GiB (1024)          int, bytes
+limit    p (packets), a size, a time, bdp, bdp(min)     Limit
+chance   %, or a bare number from 0 to 1                float
+======== ============================================== ==========================
+
+A unit is always required: tc gives bare numbers surprising meanings. Two of tc's own units are
+refused because they mislead: ``mbps`` (bytes per second to tc) and ``kb`` (1024 bytes to tc).
+Every parser raises UnitError, whose message says what was found and what is valid.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+NS_PER_S = 1_000_000_000
+RATE_MIN_BPS = 8
+RATE_MAX_BPS = 100_000_000_000
+TIME_MAX_NS = 30 * 24 * 3600 * NS_PER_S
+SIZE_MAX_BYTES = 2**63 - 1
+LIMIT_MAX = 2**32 - 1
+"""A queue's limit is an unsigned 32-bit number of packets or bytes in the kernel."""
+CHANCE_MIN = 2.0**-32
+"""netem draws 32 bits for each packet: a smaller chance would be none at all."""
+
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(.*)", re.DOTALL)
+NUMBER_PATTERN = r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
+"""An unsigned number, for JSON Schema patterns."""
+
+RATE_UNITS = {
+    "bit": 1,
+    "kbit": 10**3,
+    "mbit": 10**6,
+    "gbit": 10**9,
+    "kibit": 2**10,
+    "mibit": 2**20,
+    "gibit": 2**30,
+}
+TIME_UNITS_NS = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+SIZE_UNITS = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
+_LIMIT_UNITS = ("p", *SIZE_UNITS, *TIME_UNITS_NS, "bdp", "bdp(min)")
+_OTHER_KINDS = {
+    "rate": RATE_UNITS,
+    "time": TIME_UNITS_NS,
+    "size": SIZE_UNITS,
+    "queue limit": {"p": 1, "bdp": 1, "bdp(min)": 1},
+    "chance": {"%": 1},
+}
+_HINTS = {
+    "m": "write `min` for minutes or `ms` for milliseconds",
+    "sec": "write `s`",
+    "µs": "write `us`",
+    "kb": "write `kB` for 1000 bytes or `KiB` for 1024",
+    "KB": "write `kB` for 1000 bytes or `KiB` for 1024",
+    "k": "write `kB` for 1000 bytes or `KiB` for 1024",
+}
+
+
+class UnitError(ValueError):
+    """A text is not the quantity asked for; the message says what is valid."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A queue's limit as it was written; exactly one of the four is set.
+
+    ``bdp`` multiplies the rate by the largest base RTT that crosses the link, or by the
+    smallest when ``smallest``.
+    """
+
+    packets: int | None = None
+    size_bytes: int | None = None
+    time_ns: int | None = None
+    bdp: Decimal | None = None
+    smallest: bool = False
+
+    def __str__(self) -> str:
+        if self.packets is not None:
+            return f"{self.packets}p"
+        if self.size_bytes is not None:
+            return format_size(self.size_bytes)
+        if self.time_ns is not None:
+            return format_time(self.time_ns / NS_PER_S)
+        return f"{self.bdp}bdp" + ("(min)" if self.smallest else "")
+
+
+def shown(value: object) -> str:
+    """Return a value as an error message shows it: short, on one line, in backquotes."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = printable(str(value)[:61])
+    return f"`{text[:60]}…`" if len(text) > 60 else f"`{text}`"
+
+
+def printable(text: str) -> str:
+    """Return the text, as long as it was, with what cannot be printed on one line replaced."""
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def suggest(word: str, valid: Iterable[str]) -> str:
+    """Return `` (did you mean `x`?)`` when one of the valid words is close, else nothing."""
+    close = difflib.get_close_matches(word[:100], list(valid), n=1, cutoff=0.6)
+    return f" (did you mean `{close[0]}`?)" if close else ""
+
+
+def parse_rate(value: object) -> int:
+    """Return bits per second of a text such as ``10mbit``; whole bytes per second only."""
+    valid = RATE_UNITS
+    number, unit = _split(value, "rate", valid, "10mbit")
+    unit = unit.lower()
+    if re.fullmatch(r"[kmgt]?i?bps", unit):
+        prefix = unit[:-2]
+        raise UnitError(
+            f"{shown(value)}: tc reads `{unit}` as bytes per second; for bits write `{prefix}it`"
+        )
+    bps = number * _factor(value, unit, "rate", valid)
+    if bps <= 0:
+        raise UnitError(f"{shown(value)}: a rate must be above zero")
+    if bps > RATE_MAX_BPS:
+        raise UnitError(f"{shown(value)}: a rate may be {format_rate(RATE_MAX_BPS)} at most")
+    if bps % 8:
+        below = int(bps) // 8 * 8
+        nearest = " or ".join(f"{n}bit" for n in (below, below + 8) if n >= RATE_MIN_BPS)
+        raise UnitError(
+            f"{shown(value)}: tc counts whole bytes per second; the nearest is {nearest}"
+        )
+    return int(bps)
+
+
+def parse_time_ns(value: object) -> int:
+    """Return nanoseconds of a text such as ``1.5s``; zero is allowed, less is not."""
+    number, unit = _split(value, "time", TIME_UNITS_NS, "10ms")
+    time_ns = number * _factor(value, unit, "time", TIME_UNITS_NS)
+    if number < 0:
+        raise UnitError(f"{shown(value)}: a time must not be negative")
+    if time_ns > TIME_MAX_NS:
+        raise UnitError(f"{shown(value)}: a time may be 720h (30 days) at most")
+    if time_ns % 1:
+        raise UnitError(f"{shown(value)}: a time must be a whole number of ns")
+    return int(time_ns)
+
+
+def parse_time(value: object) -> float:
+    """Return seconds of a text such as ``1.5s``; zero is allowed, less is not."""
+    return parse_time_ns(value) / NS_PER_S
+
+
+def parse_size(value: object) -> int:
+    """Return bytes, at least one, of a text such as ``150kB``."""
+    number, unit = _split(value, "size", SIZE_UNITS, "150kB")
+    size_bytes = number * _factor(value, unit, "size", SIZE_UNITS)
+    if size_bytes <= 0:
+        raise UnitError(f"{shown(value)}: a size must be above zero")
+    if size_bytes > SIZE_MAX_BYTES:
+        raise UnitError(f"{shown(value)}: a size must be below 2^63 bytes")
+    if size_bytes % 1:
+        raise UnitError(f"{shown(value)}: a size must be a whole number of bytes")
+    return int(size_bytes)
+
+
+def parse_chance(value: object) -> float:
+    """Return a probability below 1 of a text such as ``0.1%`` or a number such as ``1e-3``."""
+    text = repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    match = _NUMBER.fullmatch(text) if isinstance(text, str) else None
+    if match is None or match[2] not in ("", "%"):
+        raise UnitError(
+            f"{shown(value)} is not a probability: write a percentage such as `0.1%`, "
+            "or a number from 0 to 1"
+        )
+    chance = Decimal(match[1]) / (100 if match[2] else 1)
+    if chance < 0:
+        raise UnitError(f"{shown(value)}: a probability must not be negative")
+    if chance >= 1:
+        raise UnitError(f"{shown(value)}: a probability must be below 100% (a number below 1)")
+    if 0 < chance < CHANCE_MIN:
+        raise UnitError(f"{shown(value)}: netem resolves 2.4e-10 at best; smaller is never")
+    return float(chance)
+
+
+def parse_limit(value: object) -> Limit:
+    """Return a queue's limit: ``100p``, ``150kB``, ``20ms``, ``1bdp`` or ``2.5bdp(min)``."""
+    number, unit = _split(value, "queue limit", _LIMIT_UNITS, "100p")
+    if number <= 0:
+        raise UnitError(f"{shown(value)}: a queue limit must be above zero")
+    if unit in SIZE_UNITS:
+        limit = Limit(size_bytes=parse_size(value))
+    elif unit in TIME_UNITS_NS:
+        return Limit(time_ns=parse_time_ns(value))
+    elif unit in ("bdp", "bdp(min)"):
+        if number > 10_000:
+            raise UnitError(f"{shown(value)}: a queue limit may be 10000bdp at most")
+        return Limit(bdp=number, smallest=unit == "bdp(min)")
+    elif unit == "p":
+        if number % 1:
+            raise UnitError(f"{shown(value)}: a queue limit must be whole packets")
+        limit = Limit(packets=int(number))
+    else:
+        raise _unknown_unit(value, unit, "queue limit", _LIMIT_UNITS)
+    if max(limit.packets or 0, limit.size_bytes or 0) > LIMIT_MAX:
+        raise UnitError(f"{shown(value)}: a queue limit may be {LIMIT_MAX} packets or bytes")
+    return limit
+
+
+def format_rate(rate_bps: int) -> str:
+    """Return a rate in the largest unit that gives a whole number, such as ``10mbit``."""
+    return _whole(rate_bps, (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3)), "bit")
+
+
+def format_time(time_s: float) -> str:
+    """Return seconds in the largest unit up to s that gives a whole number, such as ``250ms``."""
+    return _whole(round(time_s * NS_PER_S), (("s", 10**9), ("ms", 10**6), ("us", 10**3)), "ns")
+
+
+def format_size(size_bytes: int) -> str:
+    """Return bytes in the largest decimal unit that gives a whole number, such as ``150kB``."""
+    return _whole(size_bytes, (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)), "B")
+
+
+def _whole(amount: int, units: tuple[tuple[str, int], ...], least: str) -> str:
+    for unit, factor in units:
+        if amount % factor == 0:
+            return f"{amount // factor}{unit}"
+    return f"{amount}{least}"
+
+
+def _split(value: object, what: str, valid: Iterable[str], example: str) -> tuple[Decimal, str]:
+    """Return number and unit as written; UnitError when either is not there."""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    bare = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if bare or (match is not None and not match[2]):
+        units = ", ".join(valid)
+        raise UnitError(f"{shown(value)}: a {what} needs a unit ({units}), such as `{example}`")
+    if value is None:
+        raise UnitError(f"a {what} is missing, such as `{example}`")
+    if match is None:
+        raise UnitError(
+            f"{shown(value)} is not a {what}: write a number and its unit without a space, "
+            f"such as `{example}`"
+        )
+    return Decimal(match[1]), match[2]
+
+
+def _factor(value: object, unit: str, what: str, valid: Mapping[str, int]) -> int:
+    try:
+        return valid[unit]
+    except KeyError:
+        raise _unknown_unit(value, unit, what, valid) from None
+
+
+def _unknown_unit(value: object, unit: str, what: str, valid: Iterable[str]) -> UnitError:
+    other = next((kind for kind, units in _OTHER_KINDS.items() if unit in units), None)
+    if unit != unit.strip():
+        why = "write the unit without a space"
+    elif unit in _HINTS and what != "rate":
+        why = f"unknown unit `{unit}`; {_HINTS[unit]}"
+    elif other:
+        why = f"`{unit}` is a unit of {other}, not of {what}"
+    else:
+        why = f"unknown unit {shown(unit)}{suggest(unit, valid)}"
+    return UnitError(f"{shown(value)}: {why}; valid units: {', '.join(valid)}")

@@ -1,0 +1,80 @@
+"""What ``plan --json`` shows, and how the estimates come about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.plan import RunSpec, plan
+from orchestrator.scenario import load
+
+QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
+
+
+def described(*overrides: str) -> dict[str, Any]:
+    return plan(load(QUICKSTART, overrides)).describe()
+
+
+def run(*overrides: str) -> RunSpec:
+    return plan(load(QUICKSTART, overrides)).runs[0]
+
+
+def test_the_quickstart() -> None:
+    description = described()
+    assert json.loads(json.dumps(description, allow_nan=False)) == description
+    assert (description["schema"], description["experiment"]) == (1, "quickstart")
+    (only,) = description["runs"]
+    assert (only["variant"], only["repetition"], only["seed"]) == ({}, 0, 1)
+    assert [flow["base_rtt_s"] for flow in only["flows"]] == [0.1, 0.1]
+    assert only["flows"][1]["path"] == ["b_src0:forward", "bottleneck:forward", "b_dst0:forward"]
+    assert 0.1 <= only["flows"][1]["start_s"] <= 0.11
+    forward = only["bottlenecks"][0]
+    assert forward == {
+        "name": "bottleneck:forward",
+        "rate_bps": 10_000_000,
+        "delay_s": 0.01,
+        "loss": 0.0,
+        "bdp_bytes": 125_000,
+        "queue_kind": "droptail",
+        "queue_packets": 100,
+        "queue_bytes": 151_400,
+        "queue_ms": 121.12,
+    }
+    assert only["bottlenecks"][1] == {**forward, "name": "bottleneck:reverse"}
+
+
+def test_a_queue_in_bytes_in_full_size_packets() -> None:
+    bottleneck = described("topology.bottleneck.queue.limit=1bdp")["runs"][0]["bottlenecks"][0]
+    assert bottleneck["queue_bytes"] == 125_000
+    assert bottleneck["queue_packets"] == pytest.approx(82.6)
+    assert bottleneck["queue_ms"] == 100.0
+
+
+def test_rows() -> None:
+    # 2 flows x 2 ends x 600 ticks; 5 links x 2 directions x (queue and delay) x 600 ticks
+    assert (run().tcp_rows, run().queue_rows) == (2400, 12_000)
+    assert run("sample.tcp=10ms", "sample.queue=1s").tcp_rows == 24_000
+    assert run("sample.queue=1s").queue_rows == 1200
+    # without a rate an access link has no queue: 4 links x 2 qdiscs less
+    access = ["topology.groups.a.access={delay: 20ms}", "topology.groups.b.access={delay: 20ms}"]
+    assert run(*access).queue_rows == 12 * 600
+
+
+def test_estimates() -> None:
+    spec = run()
+    packets = 10e6 * 60 / 8 / 1514
+    assert spec.estimated_wall_s == pytest.approx(1.0 + 8e-6 * packets + 25e-6 * 2400)
+    assert spec.estimated_disk_bytes == 400 * 2400 + 80 * 12_000
+    # a direction counts when data cross it
+    both = run("flows.reno.direction=reverse")
+    assert both.estimated_wall_s == pytest.approx(1.0 + 8e-6 * 2 * packets + 25e-6 * 2400)
+
+
+def test_totals() -> None:
+    description = described("repetitions=3", "matrix={seed: [1, 2]}")
+    assert len(description["runs"]) == 6
+    assert description["estimated_disk_bytes"] == 6 * run().estimated_disk_bytes
+    assert description["estimated_wall_s"] == round(6 * run().estimated_wall_s, 1)

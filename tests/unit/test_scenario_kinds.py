@@ -1,0 +1,84 @@
+"""A new kind is one new file, found the way the built-in kinds are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import orchestrator.scenario.queues
+import topologies
+from orchestrator.scenario.kinds import Kinds
+from orchestrator.scenario.losses import LOSSES
+from orchestrator.scenario.model import TOPOLOGIES, TopologySpec
+from orchestrator.scenario.queues import QUEUES, QueueSpec
+from orchestrator.scenario.traffic import TRAFFIC
+
+LINE = '''
+from typing import Literal
+
+from pydantic import Field
+
+from topologies import Layout, Topology
+from topologies.model import Channel, Group, Link, Network
+
+
+class Line(Topology):
+    """Two hosts and nothing else."""
+
+    kind: Literal["line"] = Field(description="two hosts")
+
+    def layout(self) -> Layout:
+        channel = Channel(delay_s=0.01)
+        group = Group("ends", ("left",), ("right",))
+        link = Link("line", "left", "right", channel, channel)
+        return Layout(Network(("left", "right"), (), (link,), (group,), ("line",)), {})
+'''
+RED = """
+from typing import Literal
+
+from orchestrator.scenario.queues import QueueSpec
+
+
+class Red(QueueSpec):
+    kind: Literal["red"] = "red"
+"""
+
+
+def test_the_built_in_kinds() -> None:
+    assert list(TOPOLOGIES.found) == ["dumbbell"]
+    assert list(QUEUES.found) == ["droptail"]
+    assert list(LOSSES.found) == ["independent"]
+    assert list(TRAFFIC.found) == ["bulk"]
+
+
+def test_a_topology_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "extra_line.py").write_text(LINE)
+    monkeypatch.setattr(topologies, "__path__", [*topologies.__path__, str(tmp_path)])
+    kinds = Kinds("topology", "topologies", TopologySpec)
+    assert list(kinds.found) == ["dumbbell", "line"]
+    line = kinds.found["line"].model_validate({"kind": "line"})
+    assert isinstance(line, topologies.Topology)
+    assert line.layout().network.base_rtt_s("left", "right") == 0.02
+
+
+def test_a_queue_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = orchestrator.scenario.queues
+    (tmp_path / "extra_red.py").write_text(RED)
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    assert list(Kinds("queue", package.__name__, QueueSpec).found) == ["droptail", "red"]
+
+
+def test_two_kinds_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = orchestrator.scenario.queues
+    (tmp_path / "extra_droptail.py").write_text(RED.replace('"red"', '"droptail"'))
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    with pytest.raises(TypeError, match="queue kind 'droptail' is defined twice"):
+        _ = Kinds("queue", package.__name__, QueueSpec).found
+
+
+def test_which_kind_a_mapping_is_of() -> None:
+    assert QUEUES.of({}) is QUEUES.found["droptail"]  # the default
+    assert TOPOLOGIES.of({}) is None
+    assert QUEUES.of({"kind": ["droptail"]}) is None
+    assert QUEUES.of("droptail") is None

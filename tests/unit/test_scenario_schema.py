@@ -1,0 +1,114 @@
+"""The JSON Schema is in step with the models, and says what everything is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator import units
+from orchestrator.scenario.model import Scenario
+from orchestrator.scenario.schema import json_schema
+
+SCHEMA = json_schema()
+
+
+def nodes(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in node.items():
+            yield from nodes(value, f"{path}/{key}")
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from nodes(value, f"{path}/{index}")
+
+
+def test_its_head() -> None:
+    assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert list(SCHEMA["properties"]) == Scenario.keys()
+    assert SCHEMA["required"] == ["version", "name", "duration", "topology", "flows"]
+    assert SCHEMA["additionalProperties"] is False
+    assert json.loads(json.dumps(SCHEMA, allow_nan=False)) == SCHEMA
+
+
+def test_every_reference_leads_somewhere() -> None:
+    references = [node["$ref"] for _, node in nodes(SCHEMA) if isinstance(node.get("$ref"), str)]
+    assert len(references) > 10
+    for reference in references:
+        target: Any = SCHEMA
+        for part in reference.removeprefix("#/").split("/"):
+            target = target[part]
+
+
+def test_every_key_is_described() -> None:
+    missing = [
+        f"{path}/{key}"
+        for path, node in nodes(SCHEMA)
+        if node.get("type") == "object" and path != "/properties/matrix"
+        for key, value in node.get("properties", {}).items()
+        if not value.get("description")
+    ]
+    assert not missing
+
+
+def test_every_mapping_is_closed() -> None:
+    open_ = [
+        path
+        for path, node in nodes(SCHEMA)
+        if node.get("type") == "object" and "properties" in node
+        if node.get("additionalProperties") is not False and path != "/properties/matrix"
+    ]
+    assert not open_
+
+
+def test_defaults_are_written_as_a_scenario_has_them() -> None:
+    assert SCHEMA["properties"]["warmup"]["default"] == "0s"
+    assert SCHEMA["$defs"]["Sample"]["properties"]["tcp"]["default"] == "100ms"
+    for path, node in nodes(SCHEMA):
+        if isinstance(node.get("default"), str) and "pattern" in node:
+            assert re.search(node["pattern"], node["default"]), path
+
+
+def test_every_kind_is_an_option_of_its_family() -> None:
+    assert SCHEMA["$defs"]["topology"]["anyOf"] == [{"$ref": "#/$defs/Dumbbell"}]
+    assert SCHEMA["$defs"]["queue"]["anyOf"] == [{"$ref": "#/$defs/DropTail"}]
+    assert SCHEMA["$defs"]["loss"]["anyOf"] == [
+        {"$ref": "#/$defs/Independent"},
+        {"$ref": "#/$defs/Independent/properties/probability"},
+    ]
+
+
+def test_an_example_matches_its_pattern() -> None:
+    seen = 0
+    for path, node in nodes(SCHEMA):
+        if "pattern" in node:
+            for example in node.get("examples", []):
+                assert re.search(node["pattern"], example), path
+                seen += 1
+    assert seen > 10
+
+
+@pytest.mark.parametrize(
+    ("definition", "key", "valid", "invalid"),
+    [
+        ("RateBothWays", "forward", ["10mbit", "1.5Mbit", "1e3kibit"], ["10", "10mbps", "10ms"]),
+        ("DelayBothWays", "forward", ["10ms", "0s", "2min"], ["10", "-1ms", "10m"]),
+        ("DropTail", "limit", ["100p", "1bdp", "2.5bdp(min)", "1kB"], ["100", "1bdp(max)", "p"]),
+        ("Flow", "name", ["a", "west-wood_2"], ["1a", "", "a.b", "a" * 41]),
+    ],
+)
+def test_patterns(definition: str, key: str, valid: list[str], invalid: list[str]) -> None:
+    pattern = SCHEMA["$defs"][definition]
+    pattern = pattern["anyOf"][1] if "anyOf" in pattern else pattern
+    pattern = pattern["properties"][key]["pattern"]
+    assert [bool(re.search(pattern, text)) for text in valid] == [True] * len(valid)
+    assert [bool(re.search(pattern, text)) for text in invalid] == [False] * len(invalid)
+
+
+def test_the_patterns_know_every_unit() -> None:
+    text = json.dumps(SCHEMA)
+    for unit in (*units.TIME_UNITS_NS, *units.SIZE_UNITS):
+        assert unit in text

@@ -1,0 +1,133 @@
+"""The dumbbell: parameters to hosts, links and channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from orchestrator.scenario.model import TOPOLOGIES
+from topologies import Layout
+from topologies.dumbbell import Dumbbell
+from topologies.model import Channel
+
+BOTTLENECK = {"rate": "10mbit", "delay": "10ms"}
+
+
+def dumbbell(bottleneck: dict[str, Any], *groups: dict[str, Any]) -> Layout:
+    data = {"kind": "dumbbell", "bottleneck": bottleneck, "groups": list(groups)}
+    return Dumbbell.model_validate(data).layout()
+
+
+def group(name: str, hosts: int = 1, **access: Any) -> dict[str, Any]:
+    return {"name": name, "hosts": hosts, "access": {"delay": "20ms", **access}}
+
+
+def test_hosts_and_links() -> None:
+    network = dumbbell(BOTTLENECK, group("a", 2), group("b")).network
+    assert network.hosts == ("a_src0", "a_src1", "a_dst0", "a_dst1", "b_src0", "b_dst0")
+    assert network.switches == ("s1", "s2")
+    assert network.bottlenecks == ("bottleneck",)
+    assert [(link.name, link.a, link.b) for link in network.links] == [
+        ("bottleneck", "s1", "s2"),
+        ("a_src0", "a_src0", "s1"),
+        ("a_src1", "a_src1", "s1"),
+        ("a_dst0", "s2", "a_dst0"),
+        ("a_dst1", "s2", "a_dst1"),
+        ("b_src0", "b_src0", "s1"),
+        ("b_dst0", "s2", "b_dst0"),
+    ]
+    assert network.group("a").sources == ("a_src0", "a_src1")
+    assert network.group("a").sinks == ("a_dst0", "a_dst1")
+
+
+def test_the_base_rtt_is_there_and_back_over_all_links() -> None:
+    network = dumbbell(BOTTLENECK, group("a"), group("b", delay="45ms")).network
+    assert network.base_rtt_s("a_src0", "a_dst0") == pytest.approx(0.1)
+    assert network.base_rtt_s("b_dst0", "b_src0") == pytest.approx(0.2)
+    assert [hop.name for hop in network.path("a_src0", "a_dst0")] == [
+        "a_src0:forward",
+        "bottleneck:forward",
+        "a_dst0:forward",
+    ]
+    assert [hop.name for hop in network.path("a_dst0", "a_src0")] == [
+        "a_dst0:reverse",
+        "bottleneck:reverse",
+        "a_src0:reverse",
+    ]
+
+
+def test_the_bottleneck_is_judged_and_has_one_bdp_unless_told() -> None:
+    layout = dumbbell(BOTTLENECK, group("a"))
+    link = layout.network.links[0]
+    assert link.forward == link.reverse == Channel(0.01, 10_000_000, None, 0.0, judged=True)
+    for direction in ("forward", "reverse"):
+        place = layout.queues[f"bottleneck:{direction}"]
+        assert (place.spec.kind, str(place.spec.limit)) == ("droptail", "1bdp")
+        assert place.where == ("topology", "bottleneck", "queue", direction, "limit")
+
+
+def test_access_links_without_a_rate_have_no_queue() -> None:
+    layout = dumbbell(BOTTLENECK, group("a"))
+    assert [link.forward.rate_bps for link in layout.network.links[1:]] == [None, None]
+    assert set(layout.queues) == {"bottleneck:forward", "bottleneck:reverse"}
+
+
+def test_access_links_with_a_rate_never_drop_unless_a_queue_is_asked_for() -> None:
+    layout = dumbbell(
+        BOTTLENECK,
+        group("a", rate="100mbit"),
+        group("b", rate="100mbit", queue={"limit": "50p"}),
+    )
+    assert str(layout.queues["a_src0:forward"].spec.limit) == "100000p"
+    assert str(layout.queues["b_src0:forward"].spec.limit) == "50p"
+    judged = {link.name: link.forward.judged for link in layout.network.links}
+    assert judged == {
+        "bottleneck": True,
+        "a_src0": False,
+        "a_dst0": False,
+        "b_src0": True,
+        "b_dst0": True,
+    }
+
+
+def test_each_direction_may_have_its_own() -> None:
+    layout = dumbbell(
+        {
+            "rate": {"forward": "10mbit", "reverse": "1mbit"},
+            "delay": {"forward": "10ms", "reverse": "30ms"},
+            "loss": {"forward": "0.1%", "reverse": 0},
+            "queue": {"forward": {"limit": "50p"}, "reverse": {"limit": "10kB"}},
+        },
+        group("a"),
+    )
+    link = layout.network.links[0]
+    assert link.forward == Channel(0.01, 10_000_000, None, 0.001, judged=True)
+    assert link.reverse == Channel(0.03, 1_000_000, None, 0.0, judged=True)
+    assert str(layout.queues["bottleneck:reverse"].spec.limit) == "10kB"
+    assert layout.network.base_rtt_s("a_src0", "a_dst0") == pytest.approx(0.12)
+
+
+def test_one_loss_is_for_both_directions_of_every_access_link() -> None:
+    layout = dumbbell({**BOTTLENECK, "loss": "1%"}, group("a", loss={"probability": 1e-8}))
+    losses = [(link.forward.loss, link.reverse.loss) for link in layout.network.links]
+    assert losses == [(0.01, 0.01), (1e-8, 1e-8), (1e-8, 1e-8)]
+
+
+def test_too_many_hosts_are_refused_before_they_are_made() -> None:
+    with pytest.raises(ValidationError, match="more than 10000 pairs of hosts"):
+        dumbbell(BOTTLENECK, group("a", 6000), group("b", 6000))
+
+
+def test_writing_gives_what_reads_back() -> None:
+    data = {
+        "kind": "dumbbell",
+        "bottleneck": {**BOTTLENECK, "rate": {"forward": "1mbit", "reverse": "2mbit"}},
+        "groups": [group("a", rate="1gbit", queue={"limit": "2.5bdp(min)"})],
+    }
+    spec = Dumbbell.model_validate(data)
+    written = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert written["bottleneck"]["rate"] == {"forward": "1mbit", "reverse": "2mbit"}
+    assert written["groups"][0]["access"]["queue"] == {"kind": "droptail", "limit": "2.5bdp(min)"}
+    assert TOPOLOGIES.found["dumbbell"].model_validate(written) == spec

@@ -1,0 +1,292 @@
+"""Quantities at the edge: what is read, what is refused and why, and that writing reads back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+
+from orchestrator import units
+from orchestrator.units import Limit, UnitError
+
+NOT_EVEN_TEXT: list[object] = [None, True, [], {}, "", "banana", "-", "nan", "inf", " ", "１mbit"]
+
+
+@pytest.mark.parametrize(
+    ("text", "bps"),
+    [
+        ("10mbit", 10_000_000),
+        ("10Mbit", 10_000_000),
+        ("1.5mbit", 1_500_000),
+        (".5mbit", 500_000),
+        ("1e3kbit", 1_000_000),
+        ("64kbit", 64_000),
+        ("0.8kbit", 800),
+        ("8bit", 8),
+        ("1gbit", 1_000_000_000),
+        ("100gbit", 100_000_000_000),
+        ("1kibit", 1024),
+        ("2mibit", 2 * 2**20),
+        ("1gibit", 2**30),
+    ],
+)
+def test_rates(text: str, bps: int) -> None:
+    assert units.parse_rate(text) == bps
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("10ms", "`10ms`: `ms` is a unit of time, not of rate; valid units: bit, kbit, mbit"),
+        ("10p", "`p` is a unit of queue limit, not of rate"),
+        ("10", "`10`: a rate needs a unit (bit, kbit, mbit, gbit, kibit, mibit, gibit), such as"),
+        (10, "`10`: a rate needs a unit"),
+        (1.5, "`1.5`: a rate needs a unit"),
+        ("10mbps", "`10mbps`: tc reads `mbps` as bytes per second; for bits write `mbit`"),
+        ("10bps", "for bits write `bit`"),
+        ("10KiBps", "for bits write `kibit`"),
+        ("10mbti", "unknown unit `mbti` (did you mean `mbit`?)"),
+        ("10m", "unknown unit `m`; valid units"),
+        ("10 mbit", "without a space"),
+        ("0mbit", "above zero"),
+        ("-10mbit", "above zero"),
+        ("101gbit", "100gbit at most"),
+        ("1e400gbit", "100gbit at most"),
+        ("1e4000gbit", "unknown unit `0gbit`"),
+        ("1001bit", "whole bytes per second; the nearest is 1000bit or 1008bit"),
+        ("0.1bit", "the nearest is 8bit"),
+        ("banana", "`banana` is not a rate: write a number and its unit without a space"),
+        (None, "a rate is missing, such as `10mbit`"),
+        (True, "`true` is not a rate"),
+        ([], "a list is not a rate"),
+        ({}, "a mapping is not a rate"),
+        ("x" * 500, "x…` is not a rate"),
+    ],
+)
+def test_rates_refused(value: object, why: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.parse_rate(value)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("60s", 60 * 10**9),
+        ("1.5s", 1_500_000_000),
+        ("250ms", 250_000_000),
+        ("100us", 100_000),
+        ("20ns", 20),
+        ("2min", 120 * 10**9),
+        ("1h", 3600 * 10**9),
+        ("0ms", 0),
+        ("-0s", 0),
+        ("0.1s", 100_000_000),
+        ("720h", 720 * 3600 * 10**9),
+    ],
+)
+def test_times(text: str, ns: int) -> None:
+    assert units.parse_time_ns(text) == ns
+    assert units.parse_time(text) == ns / 1e9
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("10mbit", "`mbit` is a unit of rate, not of time"),
+        ("10", "a time needs a unit (ns, us, ms, s, min, h), such as `10ms`"),
+        (0, "needs a unit"),
+        (float("inf"), "needs a unit"),
+        ("-1ms", "must not be negative"),
+        ("-1e-300s", "must not be negative"),
+        ("721h", "720h (30 days) at most"),
+        ("1e400s", "at most"),
+        ("0.5ns", "whole number of ns"),
+        ("1e-10s", "whole number of ns"),
+        ("5m", "write `min` for minutes or `ms` for milliseconds"),
+        ("5sec", "write `s`"),
+        ("5µs", "write `us`"),
+        ("5S", "unknown unit `S`"),
+    ],
+)
+def test_times_refused(value: object, why: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.parse_time_ns(value)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1B", 1),
+        ("150kB", 150_000),
+        ("3.2MB", 3_200_000),
+        ("1GB", 10**9),
+        ("64KiB", 65_536),
+        ("1MiB", 2**20),
+        ("1.5kB", 1500),
+    ],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert units.parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("150kb", "write `kB` for 1000 bytes or `KiB` for 1024"),
+        ("150k", "write `kB`"),
+        ("10kbit", "`kbit` is a unit of rate, not of size"),
+        ("0B", "above zero"),
+        ("-1kB", "above zero"),
+        ("0.5B", "whole number of bytes"),
+        ("1e300GB", "below 2^63"),
+        (1500, "needs a unit"),
+    ],
+)
+def test_sizes_refused(value: object, why: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.parse_size(value)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "chance"),
+    [
+        ("0.1%", 0.001),
+        ("0%", 0.0),
+        (0, 0.0),
+        (0.25, 0.25),
+        ("1e-8", 1e-8),
+        (1e-8, 1e-8),
+        ("99.99%", 0.9999),
+        ("1e-6%", 1e-8),
+    ],
+)
+def test_chances(value: object, chance: float) -> None:
+    assert units.parse_chance(value) == chance
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (1.5, "must be below 100%"),
+        (1, "must be below 100%"),
+        ("100%", "must be below 100%"),
+        ("-1%", "must not be negative"),
+        (1e-12, "2.4e-10 at best"),
+        ("banana", "write a percentage such as `0.1%`, or a number from 0 to 1"),
+        ("5ms", "is not a probability"),
+        (float("nan"), "is not a probability"),
+        (float("inf"), "is not a probability"),
+        (True, "`true` is not a probability"),
+    ],
+)
+def test_chances_refused(value: object, why: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.parse_chance(value)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("100p", Limit(packets=100)),
+        ("150kB", Limit(size_bytes=150_000)),
+        ("20ms", Limit(time_ns=20_000_000)),
+        ("1bdp", Limit(bdp=Decimal(1))),
+        ("2.5bdp", Limit(bdp=Decimal("2.5"))),
+        ("1bdp(min)", Limit(bdp=Decimal(1), smallest=True)),
+        ("4294967295p", Limit(packets=2**32 - 1)),
+    ],
+)
+def test_limits(text: str, limit: Limit) -> None:
+    assert units.parse_limit(text) == limit
+    assert str(limit) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("0p", "above zero"),
+        ("-5p", "above zero"),
+        ("0ms", "above zero"),
+        ("0bdp", "above zero"),
+        ("1.5p", "whole packets"),
+        ("4294967296p", "4294967295 packets or bytes"),
+        ("5GB", "4294967295 packets or bytes"),
+        ("1e6bdp", "10000bdp at most"),
+        ("100", "needs a unit (p, B, kB"),
+        ("1bdp(max)", "unknown unit `bdp(max)` (did you mean `bdp(min)`?)"),
+        ("10mbit", "`mbit` is a unit of rate, not of queue limit"),
+        ("10kb", "write `kB` for 1000 bytes"),
+    ],
+)
+def test_limits_refused(value: object, why: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.parse_limit(value)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "parse",
+    [
+        units.parse_rate,
+        units.parse_time_ns,
+        units.parse_size,
+        units.parse_chance,
+        units.parse_limit,
+    ],
+)
+@pytest.mark.parametrize("value", NOT_EVEN_TEXT, ids=repr)
+def test_what_is_no_quantity(parse: Callable[[object], object], value: object) -> None:
+    with pytest.raises(UnitError) as refused:
+        parse(value)
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("format_", "parse", "largest"),
+    [
+        (units.format_rate, units.parse_rate, units.RATE_MAX_BPS // 8),
+        (units.format_size, units.parse_size, 2**40),
+    ],
+)
+def test_written_whole_numbers_read_back(
+    format_: Callable[[int], str], parse: Callable[[object], int], largest: int
+) -> None:
+    draw = random.Random(1)
+    for _ in range(500):
+        amount = 8 * draw.randint(1, 10 ** draw.randint(1, 13)) % (8 * largest) or 8
+        assert parse(format_(amount)) == amount
+
+
+def test_written_times_read_back_to_the_bit() -> None:
+    draw = random.Random(1)
+    for _ in range(1000):
+        time_s = draw.randrange(units.TIME_MAX_NS // 10 ** draw.randint(0, 12) + 1) / 1e9
+        assert units.parse_time(units.format_time(time_s)) == time_s
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [(10_000_000, "10mbit"), (1_500_000, "1500kbit"), (10**9, "1gbit"), (1001, "1001bit")],
+)
+def test_rates_are_written_in_the_largest_whole_unit(text: int, written: str) -> None:
+    assert units.format_rate(text) == written
+
+
+@pytest.mark.parametrize(
+    ("time_s", "written"),
+    [(60.0, "60s"), (0.25, "250ms"), (0.0, "0s"), (1e-9, "1ns"), (0.0001, "100us")],
+)
+def test_times_are_written_in_the_largest_whole_unit(time_s: float, written: str) -> None:
+    assert units.format_time(time_s) == written
+
+
+def test_shown_is_short_and_printable() -> None:
+    assert units.shown("a\nb\x00\ud800") == "`a�b��`"
+    assert len(units.shown("x" * 10**6)) == 63
+    assert units.shown(None) == "nothing"

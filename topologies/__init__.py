@@ -1,0 +1,45 @@
+"""Topologies: parameters to a graph of hosts, switches and links; a file each.
+
+A topology is a class derived from Topology with a field ``kind: Literal["name"]`` in a module of
+this package. It describes and never acts: the test bed builds what ``layout`` returns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from orchestrator.scenario.document import Path
+from orchestrator.scenario.model import TopologySpec
+from orchestrator.scenario.queues import QueueSpec
+from topologies.model import Network
+
+__all__ = ["Layout", "QueuePlace", "Topology"]
+
+
+@dataclass(frozen=True)
+class QueuePlace:
+    """A channel's queue as the scenario asks for it; ``where`` leads to its limit there."""
+
+    spec: QueueSpec
+    where: Path
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A network whose channels have no queues yet, and the queue of each by the channel's name.
+
+    A limit in time or BDP needs the flows that cross the channel, so the plan sizes the queues.
+    Every channel with a rate has a queue here, a channel without a rate has none.
+    """
+
+    network: Network
+    queues: dict[str, QueuePlace]
+
+
+class Topology(TopologySpec, ABC):
+    """A topology's parameters and the graph that they stand for."""
+
+    @abstractmethod
+    def layout(self) -> Layout:
+        """Return the graph; names of hosts, switches and links are unique."""
