@@ -90,7 +90,7 @@ def _require_whole(facts: list[dict[str, Any]]) -> None:
     broken = [fact for fact in facts if fact["fact"] == "flow_error"]
     if broken:
         raise GuestError(f"flow {broken[0]['flow']}: {broken[0]['problem']}")
-    if not facts or facts[-1]["fact"] != "done":
+    if not any(fact["fact"] == "done" for fact in facts):
         raise GuestError("the test bed did not finish its records")
 
 
@@ -213,6 +213,11 @@ def _provenance(
             key: value for key, value in kernel.manifest.items() if key != "modules_sha256"
         },
         "modules": {name: hashes[name] for name in modules if name in hashes},
+        "engines": {
+            fact["flow"]: {key: fact[key] for key in ("sent_bytes", "received_bytes")}
+            for fact in facts
+            if fact["fact"] == "engine"
+        },
         "confined": confined,
         "origin_ns": _fact(facts, "done")["origin_ns"],
     }

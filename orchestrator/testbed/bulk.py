@@ -26,7 +26,7 @@ _chunk = memoryview(bytes(CHUNK_BYTES))
 class BulkFlow:
     """One flow of greedy data from ``source`` to ``sink``: by time, by bytes, or to the end."""
 
-    def __init__(self, bed, spec, report):
+    def __init__(self, bed, spec, report, _note):
         self.spec = spec
         self._report = report
         source, sink = bed.address(spec["source"]), bed.address(spec["sink"])

@@ -2,8 +2,9 @@
 
 The data connection is told from iperf3's control connection by its client port (--cport).
 A flow's goodput comes from the kernel's counters, as with the built-in engine; what iperf3
-itself reports is kept as a fact. iperf3 exits with 0 after some failures, so its JSON is looked
-at for "error".
+itself reports at its end is kept as a fact. When iperf3 has sent enough it ends the connection
+with what is still queued: the receiver gets less than was asked for by bytes. iperf3 exits with 0
+after some failures, so its JSON is looked at for "error".
 """
 
 import json
@@ -21,9 +22,9 @@ _READY_POLLS = 2000
 class IperfFlow:
     """One bulk flow carried by iperf3."""
 
-    def __init__(self, bed, spec, report):
+    def __init__(self, bed, spec, report, note):
         self.spec = spec
-        self._bed, self._report = bed, report
+        self._bed, self._report, self._note = bed, report, note
         self._sink_address = bed.address(spec["sink"])
         self._client = None
         command = ["iperf3", "-s", "-1", "-p", str(spec["port"]), "-B", self._sink_address, "-J"]
@@ -72,6 +73,15 @@ class IperfFlow:
             document = {"error": f"no JSON: {output[-200:]} {complaint[-200:]}"}
         if "error" in document:
             self._report(self.spec["name"], f"iperf3: {document['error']}")
+            return
+        end = document["end"]
+        self._note(
+            self.spec["name"],
+            {
+                "sent_bytes": end["sum_sent"]["bytes"],
+                "received_bytes": end["sum_received"]["bytes"],
+            },
+        )
 
 
 _PIPES = {

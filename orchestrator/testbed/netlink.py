@@ -22,6 +22,7 @@ NLM_F_CREATE = 0x400
 NLA_F_NESTED = 0x8000
 NLA_TYPE_MASK = 0x3FFF
 SOL_NETLINK = 270
+NETLINK_ADD_MEMBERSHIP = 1
 NETLINK_EXT_ACK = 11
 
 _HEADER = struct.Struct("=IHHII")
@@ -91,6 +92,21 @@ class Netlink:
     def close(self):
         """Close the socket."""
         self._socket.close()
+
+    def join(self, group):
+        """Receive what the kernel multicasts to that group; see ``drain``."""
+        self._socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
+        self._socket.setblocking(False)
+
+    def drain(self):
+        """Yield (message type, buffer, start, end) of every multicast message that has come in."""
+        while True:
+            try:
+                data = self._socket.recv(_RECEIVE_BYTES)
+            except BlockingIOError:
+                return
+            for kind, _flags, _sequence, start, end in messages(data):
+                yield kind, data, start, end
 
     def queue(self, kind, flags, body, what):
         """Gather a request; ``what`` names it in the error should the kernel refuse it."""

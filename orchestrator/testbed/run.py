@@ -39,7 +39,10 @@ def run(spec, records: Records):
     def report(flow, problem):
         records.fact("flow_error", flow=flow, problem=problem)
 
-    flows = [ENGINES[flow["engine"]](bed, flow, report) for flow in spec["flows"]]
+    def note(flow, values):
+        records.fact("engine", flow=flow, **values)
+
+    flows = [ENGINES[flow["engine"]](bed, flow, report, note) for flow in spec["flows"]]
     sampler = Sampler(bed, records)
     records.fact("queues", names=sampler.queue_names)
     records.fact("interfaces", at="start", interfaces=readback.interfaces(bed))

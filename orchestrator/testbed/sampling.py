@@ -18,6 +18,10 @@ class Sampler:
         for host, table in endpoints.items():
             with bed.enter(host):
                 probe = tcpdiag.TcpDiag(table, _addresses(bed, host, table))
+                if any(
+                    bed.spec["flows"][flow]["engine"] != "builtin" for flow, _e in table.values()
+                ):
+                    probe.watch_closing()
             kinds = {endpoint for _flow, endpoint in table.values()}
             if tcpdiag.SENDER in kinds:
                 self._senders.append(probe)
@@ -63,6 +67,7 @@ class Sampler:
             probes = [*probes, *(probe for probe in self._receivers if probe not in probes)]
         for probe in probes:
             self._records.tcp(probe.rows(time_ns))
+            self._records.tcp(probe.closed_rows(time_ns))
         if time_ns % schedule.DIGEST_NS == 0:
             self._records.progress("traffic", time_ns)
 

@@ -15,6 +15,7 @@ SOCK_DIAG_BY_FAMILY = 20
 INFO_BYTES, MEMORY_BYTES, CONGESTION_BYTES = 256, 36, 40
 ROW_BYTES = 24 + INFO_BYTES + MEMORY_BYTES + CONGESTION_BYTES + 4
 SENDER, RECEIVER = 0, 1
+_DESTROYED = 1  # SKNLGRP_INET_TCP_DESTROY
 
 _INFO, _CONGESTION_NAME, _MEMORY = 2, 4, 7  # INET_DIAG_INFO, _CONG, _SKMEMINFO
 _CONGESTION_INFO = (3, 9, 16)  # INET_DIAG_VEGASINFO, _DCTCPINFO, _BBRINFO
@@ -36,6 +37,7 @@ class TcpDiag:
 
     def __init__(self, endpoints, addresses):
         self._netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
+        self._closed = None
         self._endpoints = endpoints
         self._layouts = {}
         self.names = {}
@@ -45,6 +47,23 @@ class TcpDiag:
             ((local, remote),) = endpoints
             self._request = self._exact_request(local, remote, *addresses)
             self.rows = self._single_row
+
+    def watch_closing(self):
+        """From now on note the last state of sockets that a foreign program closes.
+
+        To be called in the namespace of the sockets.
+        """
+        self._closed = nl.Netlink(nl.NETLINK_SOCK_DIAG)
+        self._closed.join(_DESTROYED)
+
+    def closed_rows(self, time_ns):
+        """Return a last row for each socket of a flow that was closed since the last call."""
+        if self._closed is None:
+            return []
+        rows = (
+            self._row(data, start, end, time_ns) for _k, data, start, end in self._closed.drain()
+        )
+        return [row for row in rows if row]
 
     @staticmethod
     def _exact_request(local, remote, source, destination):

@@ -1,0 +1,61 @@
+"""Runs scenarios in the real guest and hands out what the store kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guest.build import GuestKernel, ensure
+from orchestrator.plan import plan
+from orchestrator.runner import Progress, RunOptions, run_plan
+from orchestrator.scenario import load
+from results.store import Store
+
+QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yaml"
+
+Run = Callable[..., dict[str, Any]]
+
+
+class Quiet:
+    """An observer that only counts."""
+
+    def __init__(self) -> None:
+        self.phases: list[str] = []
+
+    def progress(self, progress: Progress) -> None:
+        self.phases.append(progress.phase)
+
+
+@pytest.fixture(scope="session")
+def kernel() -> GuestKernel:
+    """The guest kernel, built when it is not cached."""
+    return ensure()
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def run(kernel: GuestKernel, db: Path) -> Run:
+    """Run a scenario file (the quickstart unless named) and return its one run's document."""
+
+    def run(*overrides: str, scenario: Path = QUICKSTART, **options: Any) -> dict[str, Any]:
+        planned = plan(load(scenario, overrides))
+        ids = run_plan(planned, RunOptions(db, kernel, **options), Quiet())
+        with Store.open_read_only(db) as store:
+            (document,) = store.document(ids)["runs"]
+        assert isinstance(document, dict)
+        return document
+
+    return run
+
+
+def failed_checks(document: dict[str, Any]) -> set[str]:
+    """Return the first words of the names of the checks that failed."""
+    checks = document["fidelity"]["checks"]
+    return {check["name"].split()[0] for check in checks if check["ok"] is False}

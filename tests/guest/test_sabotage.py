@@ -1,0 +1,114 @@
+"""Each check sees the one property that is broken on purpose behind the set-up's back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.guest.conftest import Run, failed_checks
+
+pytestmark = pytest.mark.guest
+
+# Run inside the bed after it was built and read back, before anything is measured.
+HOOKS = {
+    "offloads": (
+        "offloads_on",
+        """
+from testbed.ethtool import Ethtool
+with bed.enter("a_src0"):
+    Ethtool().set_offloads("eth0", on=True)
+""",
+    ),
+    "rate 5% low": (
+        "backlogged_rate",
+        """
+from testbed import qdisc
+link = bed.links["bottleneck"]
+name, index = link.device("f")
+qdisc.add_rate(bed.wires, index, 9_500_000, name, change=True)
+qdisc.add_queue(bed.wires, index, link.spec["forward"]["queue"], name, change=True)
+bed.wires.flush()
+""",
+    ),
+    "queue 10% short": (
+        "full_queue_delay",
+        """
+from testbed import qdisc
+name, index = bed.links["bottleneck"].device("f")
+queue = {"limit_packets": 90, "limit_bytes": None}
+qdisc.add_queue(bed.wires, index, queue, name, change=True)
+bed.wires.flush()
+""",
+    ),
+    "ten packets on a delay line": (
+        "drops_outside_bottleneck",
+        """
+from testbed import build
+link = bed.links["a_dst0"]
+channel = {**link.spec["forward"], "delay_limit_packets": 10}
+build.set_delay(bed.wires, link, channel, "b", change=True)
+bed.wires.flush()
+""",
+    ),
+    "another congestion control": (
+        "congestion_control",
+        """
+spec["flows"][0]["congestion"] = "cubic"
+""",
+    ),
+    "extra loss": (
+        "loss",
+        """
+from testbed import build
+link = bed.links["bottleneck"]
+build.set_delay(bed.wires, link, {**link.spec["forward"], "loss": 0.002}, "b", change=True)
+bed.wires.flush()
+""",
+    ),
+    "one millisecond more": (
+        "base_rtt",
+        """
+from testbed import build
+link = bed.links["b_src0"]
+channel = {**link.spec["forward"], "delay_ns": link.spec["forward"]["delay_ns"] + 1_000_000}
+build.set_delay(bed.wires, link, channel, "b", change=True)
+bed.wires.flush()
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOOKS)
+def test_a_broken_property_fails_its_check_and_the_verdict(
+    run: Run, tmp_path: Path, what: str
+) -> None:
+    check, code = HOOKS[what]
+    hook = tmp_path / "hook.py"
+    hook.write_text(code, encoding="utf-8")
+    document = run("duration=15s", "warmup=2s", hook=hook)
+    assert check in failed_checks(document), document["fidelity"]
+    assert document["fidelity"]["verdict"] == "unfaithful"
+
+
+def test_a_hook_that_breaks_nothing_leaves_the_run_faithful(run: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text("assert bed.links and spec['flows']\n", encoding="utf-8")
+    document = run("duration=15s", "warmup=2s", hook=hook)
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+
+
+def test_loss_asked_for_is_measured_and_twice_the_loss_is_seen(run: Run, tmp_path: Path) -> None:
+    asked = ["duration=30s", "warmup=2s", "topology.bottleneck.loss=0.5%"]
+    assert failed_checks(run(*asked)) == set()
+    hook = tmp_path / "hook.py"
+    hook.write_text(HOOKS["extra loss"][1].replace("0.002", "0.01"), encoding="utf-8")
+    assert "loss" in failed_checks(run(*asked, hook=hook))
+
+
+def test_a_hook_that_raises_fails_the_run_with_its_words(run: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text("raise ValueError('broken on purpose')\n", encoding="utf-8")
+    document = run("duration=15s", "warmup=2s", hook=hook)
+    assert document["status"] == "failed"
+    assert "broken on purpose" in document["error"]

@@ -1,0 +1,98 @@
+"""Queues, engines and flows' schedules do what the scenario says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from results.store import Store
+from tests.guest.conftest import Run
+
+pytestmark = pytest.mark.guest
+
+FRAME_BITS = 1514 * 8
+
+
+def test_the_queue_limit_sets_the_largest_rtt(run: Run) -> None:
+    """Over the whole run: the slow start fills 500 packets, congestion avoidance not again."""
+    largest = {}
+    for packets in (20, 500):
+        document = run(f"topology.bottleneck.queue.limit={packets}p", "warmup=0s", "duration=20s")
+        assert document["fidelity"]["verdict"] == "faithful"
+        largest[packets] = max(flow["rtt_max_s"] for flow in document["flows"])
+    expected = (500 - 20) * FRAME_BITS / 10e6
+    assert largest[500] - largest[20] == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize("limit", ["150kB", "60ms", "1bdp"])
+def test_every_way_to_say_a_limit_gives_that_queue(run: Run, limit: str) -> None:
+    document = run(f"topology.bottleneck.queue.limit={limit}", "duration=12s", "warmup=2s")
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    (check,) = [c for c in document["fidelity"]["checks"] if c["name"].startswith("full_queue")]
+    packets = {"150kB": 150_000 // 1514, "60ms": 75_000 // 1514, "1bdp": 125_000 // 1514}[limit]
+    assert check["expected"] == pytest.approx(packets * FRAME_BITS / 10e6)
+
+
+def test_iperf3_and_the_own_end_point_agree(run: Run) -> None:
+    goodput = {}
+    for engine in ("builtin", "iperf3"):
+        document = run(
+            "flows=[{name: one, group: a, congestion: cubic, traffic: {kind: bulk, engine: "
+            f"{engine}}}}}]",
+            "duration=40s",
+        )
+        assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+        assert document["flows"][0]["engine"] == engine
+        goodput[engine] = document["flows"][0]["goodput_bps"]
+    assert goodput["iperf3"] == pytest.approx(goodput["builtin"], rel=0.02)
+
+
+@pytest.mark.parametrize("engine", ["builtin", "iperf3"])
+def test_flows_by_bytes_and_by_time_end_as_asked(run: Run, db: Path, engine: str) -> None:
+    document = run(
+        "flows=["
+        f"{{name: sized, group: a, traffic: {{kind: bulk, engine: {engine}, bytes: 2MB}}}},"
+        f"{{name: timed, group: b, traffic: {{kind: bulk, engine: {engine}}}, start: 5s, stop: 9s}}"
+        "]",
+        "duration=20s",
+        "warmup=0s",
+        "measure=[{name: late, from: 12s, to: 20s}]",
+    )
+    sized, timed = document["flows"]
+    received = sized["goodput_bps"] * 20 / 8
+    if engine == "builtin":
+        assert received == 2_000_000
+    else:
+        with Store.open_read_only(db) as store:
+            told = store.load(store.resolve("last")).provenance["engines"]["sized"]
+        # iperf3 ends with what it still has queued, and does not count its cookie of 37 bytes.
+        assert received == told["received_bytes"] + 37
+        assert told["sent_bytes"] >= 2_000_000
+    assert timed["goodput_bps"] > 0
+    late = document["windows"]["late"]["flows"]
+    assert [flow["goodput_bps"] for flow in late] == [0, 0]
+
+
+def test_both_directions_and_many_flows_on_many_hosts(run: Run) -> None:
+    document = run(
+        "topology.groups.a.hosts=3",
+        "flows=["
+        "{name: many, group: a, count: 2, congestion: cubic, traffic: {kind: bulk}},"
+        "{name: back, group: b, congestion: westwood, traffic: {kind: bulk}, direction: reverse}]",
+        "duration=20s",
+        "warmup=5s",
+    )
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    assert [flow["name"] for flow in document["flows"]] == [
+        *(f"many[{number}]" for number in range(6)),
+        "back",
+    ]
+    used = {
+        link["direction"]: link["utilisation"]
+        for link in document["links"]
+        if link["name"] == "bottleneck"
+    }
+    assert used["forward"] > 0.9
+    # Its ACKs share the forward queue with six flows, so it gets far from all of the link.
+    assert used["reverse"] > 0.3
