@@ -36,7 +36,7 @@ class Case:
         """Return the scenario's text."""
         return f"""\
 version: 1
-name: {self.name}
+name: bench-{self.name}
 seed: 1
 duration: {self.duration}
 warmup: 1s

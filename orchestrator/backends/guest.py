@@ -20,7 +20,7 @@ from typing import IO
 from guest.build import GuestKernel
 from orchestrator.backends import sandbox
 from orchestrator.backends.bedspec import bed_spec
-from orchestrator.backends.record import assemble
+from orchestrator.backends.record import assemble, decoder
 from orchestrator.errors import GuestError, MachineError
 from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
@@ -80,14 +80,20 @@ def run(
     memory = _memory_bytes(spec)
     paths = _prepare(spec, options, folder, memory)
     command = _command(spec, options, paths, memory)
+    tcp = decoder(spec, folder)
+
+    def passed_on(phase: str, simulated_s: float) -> None:
+        tcp.advance()
+        report(phase, simulated_s)
+
     with (folder / "console").open("wb") as console, _started(command, console, options) as process:
         guard(process.pid)
         try:
-            _watch(process, paths.output, options.watchdog_s, report, folder)
+            _watch(process, paths.output, options.watchdog_s, passed_on, folder)
         finally:
             release(process.pid)
     if (paths.output / "progress").exists() and _progress(paths.output)[0] == "done":
-        return assemble(spec, options.kernel, folder, confined=not options.unconfined)
+        return assemble(spec, options.kernel, folder, tcp, confined=not options.unconfined)
     raise GuestError("the guest ended before the run did", last_words(folder))
 
 

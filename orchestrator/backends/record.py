@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from guest.build import GuestKernel
 from orchestrator.backends import decode
+from orchestrator.backends.bedspec import CLIENT_PORT_OFFSET
 from orchestrator.errors import GuestError
 from orchestrator.fidelity import judge
-from orchestrator.fidelity.evidence import Evidence
+from orchestrator.fidelity.evidence import Evidence, by_queue
 from orchestrator.recording import RECEIVER, SENDER, FlowRecord, QueueRecord, Recording
 from orchestrator.runspec import RunSpec
 from topologies.model import Link
@@ -23,7 +24,15 @@ _WIRE_INDEX_BASE = 100
 _ROOT_HANDLE, _CHILD_HANDLE = 0x00010000, 0x00100000
 
 
-def assemble(spec: RunSpec, kernel: GuestKernel, folder: Path, confined: bool) -> Recording:
+def decoder(spec: RunSpec, folder: Path) -> decode.TcpDecoder:
+    """Return the decoder of the run's TCP samples, for ``assemble``."""
+    ports = [(flow.port + CLIENT_PORT_OFFSET, flow.port) for flow in spec.flows]
+    return decode.TcpDecoder(folder / "out" / "tcp.bin", ports)
+
+
+def assemble(
+    spec: RunSpec, kernel: GuestKernel, folder: Path, tcp: decode.TcpDecoder, confined: bool
+) -> Recording:
     """Return the recording of a run whose bed has ended.
 
     Raises:
@@ -32,23 +41,23 @@ def assemble(spec: RunSpec, kernel: GuestKernel, folder: Path, confined: bool) -
     output = folder / "out"
     facts = decode.facts(output)
     _require_whole(facts)
-    tcp, congestion_fields = decode.tcp_samples(output)
+    tcp_samples = tcp.samples()
     names = _fact(facts, "queues")["names"]
     queues, places = _queues(spec, names, _fact(facts, "channels", "start")["channels"])
     samples = decode.queue_samples(output, len(names))
     samples = _renumbered(samples, places)
-    flows = _flows(spec, facts, congestion_fields)
+    flows = _flows(spec, facts, tcp)
     evidence = Evidence(spec.network, spec.duration_s, facts, flows, queues, samples)
     verdict, checks = judge(evidence)
     return Recording(
         kernel=_fact(facts, "versions")["kernel"],
         simulated_s=spec.duration_s,
-        digest=digest(tcp, samples, len(flows), len(queues)),
+        digest=digest(tcp_samples, samples, len(flows), len(queues)),
         verdict=verdict,
         flows=flows,
         queues=queues,
         checks=checks,
-        tcp=tcp,
+        tcp=tcp_samples,
         queue_samples=samples,
         provenance=_provenance(facts, kernel, confined, spec),
         console=_text(folder / "console"),
@@ -78,8 +87,7 @@ def digest(
             keys = ("bytes_sent", "data_segs_out", "total_retrans_segments")
             final += [int(last[key]) for key in keys]
         total.update(np.array(final, "<i8").tobytes())
-    for queue in range(queues):
-        rows = queue_samples[queue_samples["queue"] == queue]
+    for rows in by_queue(queue_samples, queues):
         if len(rows):
             grown = [int(rows[key][-1] - rows[key][0]) for key in ("bytes", "packets", "drops")]
             total.update(np.array(grown, "<i8").tobytes())
@@ -166,9 +174,8 @@ def _renumbered(samples: npt.NDArray[np.void], places: list[int]) -> npt.NDArray
 def _flows(
     spec: RunSpec,
     facts: list[dict[str, Any]],
-    fields: dict[int, tuple[tuple[str, str], ...]],
+    tcp: decode.TcpDecoder,
 ) -> list[FlowRecord]:
-    in_use = _fact(facts, "congestion")["names"]
     trips = {
         (fact["source"], fact["sink"]): fact["measured_ns"]
         for fact in facts
@@ -185,13 +192,13 @@ def _flows(
                 sink=flow.sink,
                 engine=flow.engine,
                 congestion_asked=flow.congestion,
-                congestion_control=in_use.get(str(number)),
+                congestion_control=tcp.congestion_names.get(number),
                 start_s=flow.start_s,
                 stop_s=flow.stop_s,
                 base_rtt_s=flow.base_rtt_s,
                 base_rtt_measured_s=None if measured_ns is None else measured_ns / 1e9,
                 path=flow.path,
-                congestion_fields=fields.get(number, ()),
+                congestion_fields=tcp.congestion_fields.get(number, ()),
             )
         )
     return records

@@ -88,10 +88,16 @@ class Netlink:
         self._socket.bind((0, 0))
         self._sequence = 0
         self._queued = []
+        # One buffer for good: recv() would map, fault in and unmap a new one for every message.
+        self._buffer = memoryview(bytearray(_RECEIVE_BYTES))
 
     def close(self):
         """Close the socket."""
         self._socket.close()
+
+    def _receive(self):
+        """Return the next datagram as bytes."""
+        return bytes(self._buffer[: self._socket.recv_into(self._buffer)])
 
     def join(self, group):
         """Receive what the kernel multicasts to that group; see ``drain``."""
@@ -99,14 +105,13 @@ class Netlink:
         self._socket.setblocking(False)
 
     def drain(self):
-        """Yield (message type, buffer, start, end) of every multicast message that has come in."""
+        """Return every multicast message that has come in, as one buffer."""
+        parts = []
         while True:
             try:
-                data = self._socket.recv(_RECEIVE_BYTES)
+                parts.append(self._receive())
             except BlockingIOError:
-                return
-            for kind, _flags, _sequence, start, end in messages(data):
-                yield kind, data, start, end
+                return b"".join(parts)
 
     def queue(self, kind, flags, body, what):
         """Gather a request; ``what`` names it in the error should the kernel refuse it."""
@@ -137,7 +142,7 @@ class Netlink:
         refusal = None
         waiting = set(names)
         while waiting:
-            data = self._socket.recv(_RECEIVE_BYTES)
+            data = self._receive()
             for kind, flags, sequence, start, end in messages(data):
                 if kind != NLMSG_ERROR or sequence not in waiting:
                     continue
@@ -156,15 +161,15 @@ class Netlink:
         self.flush()
 
     def ask(self, kind, body):
-        """Send a request that one message answers; return that buffer, or None on an error."""
+        """Send a request that one message answers; return it, or nothing when it is refused."""
         self._sequence += 1
         header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST, self._sequence, 0)
         self._socket.send(header + body)
         while True:
-            data = self._socket.recv(_RECEIVE_BYTES)
+            data = self._receive()
             _length, answer, _flags, sequence, _port = _HEADER.unpack_from(data)
             if sequence == self._sequence:
-                return None if answer == NLMSG_ERROR else data
+                return b"" if answer == NLMSG_ERROR else data
 
     def dump_raw(self, kind, body):
         """Return a dump's answer as one buffer, NLMSG_DONE included."""
@@ -173,7 +178,7 @@ class Netlink:
         self._socket.send(header + body)
         parts = []
         while True:
-            parts.append(self._socket.recv(_RECEIVE_BYTES))
+            parts.append(self._receive())
             if _HEADER.unpack_from(parts[-1])[1] in (NLMSG_DONE, NLMSG_ERROR):
                 return b"".join(parts)
 
@@ -183,7 +188,7 @@ class Netlink:
         header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | NLM_F_DUMP, self._sequence, 0)
         self._socket.send(header + body)
         while True:
-            data = self._socket.recv(_RECEIVE_BYTES)
+            data = self._receive()
             for answer, _flags, sequence, start, end in messages(data):
                 if sequence != self._sequence:
                     continue

@@ -1,16 +1,18 @@
 """What the bed writes out: fixed-size sample rows in two files, everything else as JSON lines.
 
-In the output folder: ``tcp.bin`` (rows of tcpdiag.ROW_BYTES), ``queue.bin`` (i64 time_ns, then
-qdisc.Counters' words), ``facts.jsonl`` (one {"fact": name, ...} a line) and ``progress`` (phase and
-nanoseconds of traffic simulated so far, rewritten in place). Nobody reads them before the bed
-has ended, except ``progress``.
+In the output folder: ``tcp.bin`` (i64 time_ns, u32 length, so many bytes of netlink answers; see
+tcpdiag), ``queue.bin`` (i64 time_ns, qdisc.Counters' words), ``facts.jsonl`` (one line a fact:
+{"fact": name, ...}) and ``progress`` (phase and nanoseconds of traffic simulated so far, rewritten
+in place). All but ``tcp.bin`` and ``progress`` are read only when the bed has ended.
 """
 
 import json
 import os
 import struct
 
-_TIME = struct.Struct("<q")
+from . import system
+
+_TIME, _ANSWERS = struct.Struct("<q"), struct.Struct("<qI")
 _FLUSH_BYTES = 1 << 18
 
 
@@ -24,10 +26,10 @@ class Records:
         self._facts = _create(directory, "facts.jsonl")
         self._progress = _create(directory, "progress")
 
-    def tcp(self, rows):
-        """Take sample rows of TCP endpoints."""
-        for row in rows:
-            self._take("tcp.bin", row)
+    def tcp(self, time_ns, answers):
+        """Take the kernel's answers about TCP end points."""
+        if answers:
+            self._take("tcp.bin", _ANSWERS.pack(time_ns, len(answers)) + answers)
 
     def queue(self, time_ns, counters):
         """Take one sample of all qdiscs."""
@@ -41,6 +43,7 @@ class Records:
     def progress(self, phase, time_ns=0):
         """Say where the bed is; the back end's watchdog and progress line read it."""
         os.pwrite(self._progress, f"{phase} {time_ns}".ljust(48).encode(), 0)
+        system.hand_out(self._progress)
 
     def _take(self, name, row):
         self._buffers[name].append(row)
@@ -52,6 +55,7 @@ class Records:
         data = memoryview(b"".join(self._buffers[name]))
         while data:
             data = data[os.write(self._files[name], data) :]
+        system.hand_out(self._files[name])
         self._buffers[name], self._sizes[name] = [], 0
 
     def close(self):

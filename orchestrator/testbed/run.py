@@ -52,12 +52,10 @@ def run(spec, records: Records):
     for flow in flows:
         flow.start(origin_ns)
     sampler.run(origin_ns, flows)
-    _finish(bed, records, sampler, origin_ns)
+    _finish(bed, records, origin_ns)
 
 
-def _finish(bed, records, sampler, origin_ns):
-    names = {str(flow): name for flow, name in sampler.congestion_names.items()}
-    records.fact("congestion", names=names)
+def _finish(bed, records, origin_ns):
     records.fact("channels", at="end", channels=readback.channels(bed))
     records.fact("interfaces", at="end", interfaces=readback.interfaces(bed))
     records.fact("softnet", at="end", drops=readback.softnet_drops())

@@ -10,19 +10,18 @@ class Sampler:
         self._records = records
         self._spec = bed.spec
         self._senders, self._receivers = [], []
-        endpoints = {}
-        for number, flow in enumerate(bed.spec["flows"]):
+        ends = {}
+        for flow in bed.spec["flows"]:
             ports = (flow["client_port"], flow["port"])
-            endpoints.setdefault(flow["source"], {})[ports] = (number, tcpdiag.SENDER)
-            endpoints.setdefault(flow["sink"], {})[ports[::-1]] = (number, tcpdiag.RECEIVER)
-        for host, table in endpoints.items():
+            ends.setdefault(flow["source"], []).append((ports, tcpdiag.SENDER, flow))
+            ends.setdefault(flow["sink"], []).append((ports[::-1], tcpdiag.RECEIVER, flow))
+        for host, present in ends.items():
+            ports, kinds, flows = zip(*present, strict=True)
+            peer = flows[0]["sink" if kinds[0] == tcpdiag.SENDER else "source"]
             with bed.enter(host):
-                probe = tcpdiag.TcpDiag(table, _addresses(bed, host, table))
-                if any(
-                    bed.spec["flows"][flow]["engine"] != "builtin" for flow, _e in table.values()
-                ):
+                probe = tcpdiag.TcpDiag(ports, (bed.address(host), bed.address(peer)))
+                if any(flow["engine"] != "builtin" for flow in flows):
                     probe.watch_closing()
-            kinds = {endpoint for _flow, endpoint in table.values()}
             if tcpdiag.SENDER in kinds:
                 self._senders.append(probe)
             if tcpdiag.RECEIVER in kinds:
@@ -33,11 +32,6 @@ class Sampler:
     def queue_names(self):
         """(interface index, handle) of the qdiscs, in the order of the queue samples."""
         return self._counters.names
-
-    @property
-    def congestion_names(self):
-        """{flow index: congestion control that the kernel reported for its sender}."""
-        return {flow: name for probe in self._senders for flow, name in probe.names.items()}
 
     def run(self, origin_ns, flows):
         """Sample from ``origin_ns`` to the end, stopping each flow when its time has come."""
@@ -66,17 +60,7 @@ class Sampler:
         if what & schedule.RECEIVERS:
             probes = [*probes, *(probe for probe in self._receivers if probe not in probes)]
         for probe in probes:
-            self._records.tcp(probe.rows(time_ns))
-            self._records.tcp(probe.closed_rows(time_ns))
+            self._records.tcp(time_ns, probe.answers())
+            self._records.tcp(time_ns, probe.last_answers())
         if time_ns % schedule.DIGEST_NS == 0:
             self._records.progress("traffic", time_ns)
-
-
-def _addresses(bed, host, table):
-    """Return (own, peer's) address where the host has but one endpoint, else None."""
-    if len(table) != 1:
-        return None
-    ((flow, endpoint),) = table.values()
-    spec = bed.spec["flows"][flow]
-    peer = spec["sink"] if endpoint == tcpdiag.SENDER else spec["source"]
-    return bed.address(host), bed.address(peer)
