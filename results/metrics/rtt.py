@@ -46,7 +46,13 @@ def rtt_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 @metric("rtt_max_s", unit="s", subject="flow", scopes=("run", "flow"))
 def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Largest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs."""
+    """Largest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs.
+
+    Of the whole run the warm-up counts too: slow start is where a queue fills up, and a long
+    one is not filled again by congestion avoidance within minutes. A window takes its own time.
+    """
+    if span == Span(data.warmup_s, data.duration_s):
+        span = Span(0.0, data.duration_s)
     rtts = _rtts(data, flows, span)
     return float(rtts.max()) if len(rtts) else None
 
