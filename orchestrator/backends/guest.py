@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import resource
 import select
 import shutil
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -94,6 +95,10 @@ def run(
             release(process.pid)
     if (paths.output / "progress").exists() and _progress(paths.output)[0] == "done":
         return assemble(spec, options.kernel, folder, tcp, confined=not options.unconfined)
+    failure = paths.output / "failure"
+    if failure.exists():
+        said = failure.read_text(encoding="utf-8", errors="replace")
+        raise GuestError(f"the test bed failed: {said}", last_words(folder))
     raise GuestError("the guest ended before the run did", last_words(folder))
 
 
@@ -125,12 +130,7 @@ def _memory_bytes(spec: RunSpec) -> int:
 def _prepare(spec: RunSpec, options: GuestOptions, folder: Path, memory: int) -> sandbox.Paths:
     document = bed_spec(spec, memory)
     kernel = options.kernel
-    for module in document["modules"]:
-        if not (kernel.modules_dir / f"{module}.ko").is_file():
-            raise MachineError(
-                f"the guest kernel {kernel.release} has no module {module}",
-                "orchestrator guest build",
-            )
+    document["modules"] = load_order(kernel, document["modules"])
     given, output = folder / "in", folder / "out"
     given.mkdir()
     output.mkdir()
@@ -139,6 +139,29 @@ def _prepare(spec: RunSpec, options: GuestOptions, folder: Path, memory: int) ->
         document["hook"] = "hook.py"
     (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
     return sandbox.Paths(kernel.linux, _TESTBED, kernel.modules_dir, given, output)
+
+
+def load_order(kernel: GuestKernel, modules: Iterable[str]) -> list[str]:
+    """Return the modules and what they depend on, each behind its dependencies.
+
+    Raises:
+        MachineError: the guest kernel has no such module.
+    """
+    ordered: list[str] = []
+    for module in modules:
+        path = kernel.modules_dir / f"{module}.ko"
+        if not path.is_file():
+            raise MachineError(
+                f"the guest kernel {kernel.release} has no module {module}",
+                "orchestrator guest build",
+            )
+        # What modinfo(8) reads: the section .modinfo holds zero-terminated key=value strings.
+        found = re.search(rb"\0depends=([^\0]*)\0", path.read_bytes())
+        needed = found[1].decode().split(",") if found and found[1] else []
+        for name in (*load_order(kernel, needed), module):
+            if name not in ordered:
+                ordered.append(name)
+    return ordered
 
 
 def _place(options: GuestOptions, inside: str, outside: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +32,11 @@ def decoder(spec: RunSpec, folder: Path) -> decode.TcpDecoder:
 
 
 def assemble(
-    spec: RunSpec, kernel: GuestKernel, folder: Path, tcp: decode.TcpDecoder, confined: bool
+    spec: RunSpec,
+    kernel: GuestKernel,
+    folder: Path,
+    tcp: decode.TcpDecoder,
+    confined: bool,
 ) -> Recording:
     """Return the recording of a run whose bed has ended.
 
@@ -39,6 +44,7 @@ def assemble(
         GuestError: the bed's files are incomplete, or a traffic end point failed.
     """
     output = folder / "out"
+    modules = json.loads((folder / "in" / "spec.json").read_text(encoding="utf-8"))["modules"]
     facts = decode.facts(output)
     _require_whole(facts)
     tcp_samples = tcp.samples()
@@ -59,7 +65,7 @@ def assemble(
         checks=checks,
         tcp=tcp_samples,
         queue_samples=samples,
-        provenance=_provenance(facts, kernel, confined, spec),
+        provenance=_provenance(facts, kernel, confined, modules),
         console=_text(folder / "console"),
         log=_text(output / "bed.log"),
     )
@@ -205,9 +211,8 @@ def _flows(
 
 
 def _provenance(
-    facts: list[dict[str, Any]], kernel: GuestKernel, confined: bool, spec: RunSpec
+    facts: list[dict[str, Any]], kernel: GuestKernel, confined: bool, modules: list[str]
 ) -> dict[str, Any]:
-    modules = sorted({f"tcp_{flow.congestion}" for flow in spec.flows})
     hashes = kernel.manifest["modules_sha256"]
     return {
         "versions": _fact(facts, "versions"),
@@ -219,7 +224,7 @@ def _provenance(
         "guest_kernel": {
             key: value for key, value in kernel.manifest.items() if key != "modules_sha256"
         },
-        "modules": {name: hashes[name] for name in modules if name in hashes},
+        "modules": {name: hashes[name] for name in modules},
         "engines": {
             fact["flow"]: {key: fact[key] for key in ("sent_bytes", "received_bytes")}
             for fact in facts

@@ -31,14 +31,16 @@ class BulkFlow:
         self._report = report
         source, sink = bed.address(spec["source"]), bed.address(spec["sink"])
         self._destination = (sink, spec["port"])
+        # At both ends: one that needs ECN, such as DCTCP, has to be agreed on by the receiver.
+        congestion = spec["congestion"].encode()
         with bed.enter(spec["sink"]):
             self._listener = socket.socket()
+            self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion)
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._listener.bind(self._destination)
             self._listener.listen(1)
         with bed.enter(spec["source"]):
             self._sender = socket.socket()
-            congestion = spec["congestion"].encode()
             self._sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion)
             self._sender.bind((source, spec["client_port"]))
         self._receiver = None

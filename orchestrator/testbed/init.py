@@ -26,12 +26,19 @@ def main():
         _load_modules(system)
         _run_bed()
         status = "done"
-    except BaseException:  # noqa: BLE001 - process 1 must power off whatever happened; the back end reports it
+    except BaseException as error:  # noqa: BLE001 - process 1 must power off whatever happened
         traceback.print_exc()
+        _tell_failure(error)
     finally:
         print(f"bed {status}", flush=True)
         sys.stderr.flush()
         system.power_off()
+
+
+def _tell_failure(error):
+    """Hand out what went wrong in one line; the traceback is in the log."""
+    with open(f"{OUTPUT}/failure", "w") as file:
+        file.write(f"{type(error).__name__}: {error}")
 
 
 def _mount_everything(system):

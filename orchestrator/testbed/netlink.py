@@ -23,7 +23,9 @@ NLA_F_NESTED = 0x8000
 NLA_TYPE_MASK = 0x3FFF
 SOL_NETLINK = 270
 NETLINK_ADD_MEMBERSHIP = 1
+NETLINK_CAP_ACK = 10
 NETLINK_EXT_ACK = 11
+_SO_RCVBUFFORCE = 33
 
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
@@ -83,8 +85,10 @@ class Netlink:
 
     def __init__(self, protocol=NETLINK_ROUTE):
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        # Beyond net.core.rmem_max: a batch's acknowledgements come in before any is read.
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 23)
         self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+        self._socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
         self._socket.bind((0, 0))
         self._sequence = 0
         self._queued = []

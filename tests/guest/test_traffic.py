@@ -96,3 +96,12 @@ def test_both_directions_and_many_flows_on_many_hosts(run: Run) -> None:
     assert used["forward"] > 0.9
     # Its ACKs share the forward queue with six flows, so it gets far from all of the link.
     assert used["reverse"] > 0.3
+
+
+def test_eighty_hosts_of_two_groups(run: Run) -> None:
+    document = run(
+        "topology.groups.a.hosts=20", "topology.groups.b.hosts=20", "duration=12s", "warmup=2s"
+    )
+    assert document["status"] == "ok", document["error"]
+    assert len(document["flows"]) == 40
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
