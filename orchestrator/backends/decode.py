@@ -114,7 +114,7 @@ class TcpDecoder:
             self._take(data, messages)
 
     def samples(self) -> npt.NDArray[np.void]:
-        """Return all samples in the order of time, when the bed has ended.
+        """Return all samples in the order of time, flow and end, when the bed has ended.
 
         Raises:
             GuestError: the last record is not whole.
@@ -123,7 +123,8 @@ class TcpDecoder:
         if self._path.exists() and self._path.stat().st_size != self._read_bytes:
             raise GuestError("tcp.bin ends in the middle of a record")
         rows = np.concatenate([np.zeros(0, TCP_DTYPE), *self._parts])
-        ordered: npt.NDArray[np.void] = rows[np.argsort(rows["time_ns"], kind="stable")]
+        order = np.lexsort((rows["endpoint"], rows["flow"], rows["time_ns"]))
+        ordered: npt.NDArray[np.void] = rows[order]
         return ordered
 
     def _take(self, data: bytes, messages: npt.NDArray[np.int64]) -> None:

@@ -1,0 +1,227 @@
+"""Each check of fidelity on evidence made up for it: what passes, fails, or cannot be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.fidelity import (
+    check_base_rtt,
+    check_burst,
+    check_congestion,
+    check_drops,
+    check_loss,
+    check_offloads,
+    check_rate,
+    check_settings,
+    judge,
+)
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.plan import plan
+from orchestrator.recording import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
+from orchestrator.scenario import load
+
+QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yaml"
+FRAME_NS = 1_211_200  # 1514 bytes at 10 Mbit/s
+
+
+def evidence(
+    facts: list[dict[str, Any]] | None = None,
+    samples: list[tuple[int, ...]] | None = None,
+    flows: list[FlowRecord] | None = None,
+    overrides: tuple[str, ...] = (),
+) -> Evidence:
+    """Return evidence about the quickstart's network and its two forward bottleneck qdiscs."""
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    queues = [
+        QueueRecord("q", "bottleneck", "forward", "queue", "droptail", True, rate_bps=10_000_000),
+        QueueRecord("d", "bottleneck", "forward", "delay", "netem", False),
+        QueueRecord("e", "a_src0", "forward", "delay", "netem", False),
+    ]
+    rows = np.array(samples or [], dtype=QUEUE_DTYPE)
+    return Evidence(run.network, run.duration_s, facts or [], flows or [], queues, rows)
+
+
+def only(checks: Any) -> Check:
+    (check,) = checks
+    assert isinstance(check, Check)
+    return check
+
+
+def trip(measured_ns: int | None) -> dict[str, Any]:
+    pair = {"source": "x", "sink": "y", "expected_ns": 100_000_000}
+    return {"fact": "round_trip", **pair, "measured_ns": measured_ns}
+
+
+@pytest.mark.parametrize(
+    ("measured_ns", "ok"),
+    [(100_000_000, True), (100_020_000, True), (100_020_001, False), (99_000_000, False)],
+)
+def test_base_rtt_is_judged_by_the_trip_farthest_off(measured_ns: int, ok: bool) -> None:
+    found = only(check_base_rtt.check(evidence([trip(100_000_003), trip(measured_ns)])))
+    assert (found.ok, found.measured) == (ok, max(measured_ns, 100_000_003 if ok else 0) / 1e9)
+
+
+def test_a_probe_that_never_comes_back_fails() -> None:
+    assert only(check_base_rtt.check(evidence([trip(100_000_000), trip(None)]))).ok is False
+
+
+def burst(gap_ns: int = FRAME_NS, frames: int = 100, sent: int = 160) -> dict[str, Any]:
+    """A burst sent at once into a queue of 100 packets that took ``frames`` of it."""
+    arrivals = [[n, 0, 40_000_000 + (n + 1) * gap_ns] for n in range(frames)]
+    return {
+        "fact": "burst", "channel": "bottleneck:forward", "rate_bps": 10_000_000, "sent": sent,
+        "queue_packets": 100, "feed_frame_ns": 0, "path_ns": 40_000_000, "arrivals": arrivals,
+    }  # fmt: skip
+
+
+def test_a_burst_tells_rate_and_queue() -> None:
+    rate, queue = check_burst.check(evidence([burst()]))
+    assert (rate.ok, queue.ok) == (True, True)
+    assert rate.measured == pytest.approx(10e6)
+    assert queue.measured == pytest.approx(0.12112)
+
+
+def test_loss_on_the_way_does_not_change_the_measured_rate() -> None:
+    thinned = burst()
+    thinned["arrivals"] = [a for a in thinned["arrivals"] if a[0] % 10]
+    rate, _ = check_burst.check(evidence([thinned]))
+    assert rate.ok is True
+
+
+@pytest.mark.parametrize(
+    ("changed", "rate_ok", "queue_ok"),
+    [
+        (burst(gap_ns=FRAME_NS * 20 // 19), False, False),
+        (burst(frames=90), True, False),
+        (burst(frames=110), True, False),
+        (burst(frames=100, sent=100), True, False),  # nothing overflowed: the queue is longer
+        (burst(frames=3), False, False),
+        (burst(frames=0), False, False),
+    ],
+)
+def test_a_burst_through_something_else_fails(
+    changed: dict[str, Any], rate_ok: bool, queue_ok: bool
+) -> None:
+    rate, queue = check_burst.check(evidence([changed]))
+    assert (rate.ok, queue.ok) == (rate_ok, queue_ok)
+
+
+def flow(name: str, asked: str, has: str | None) -> FlowRecord:
+    ends = (name, "a", "x", "y", "builtin")
+    return FlowRecord(*ends, asked, has, 0.0, None, 0.1, 0.1, ("bottleneck:forward",))
+
+
+def test_congestion_controls_are_compared_flow_by_flow() -> None:
+    flows = [flow("1", "reno", "reno"), flow("2", "reno", "cubic"), flow("3", "bbr", None)]
+    reno, bbr = check_congestion.check(evidence(flows=flows))
+    assert (reno.ok, reno.measured) == (False, "cubic")
+    assert (bbr.ok, bbr.measured) == (None, None)
+    assert only(check_congestion.check(evidence(flows=flows[:1]))).ok is True
+
+
+def sample(
+    time_ns: int, queue: int, octets: int = 0, packets: int = 0, drops: int = 0, backlog: int = 0
+) -> tuple[int, ...]:
+    return (time_ns, queue, octets, packets, drops, 0, 0, backlog, backlog // 1514)
+
+
+def quiet(rx_dropped: int = 0, softnet: int = 0, gso: bool = False) -> list[dict[str, Any]]:
+    """Facts about interfaces and the CPU before and after traffic."""
+    facts: list[dict[str, Any]] = []
+    for at, dropped, lost in (("start", 1, 5), ("end", 1 + rx_dropped, 5 + softnet)):
+        state = {"offloads": {"gso": gso, "tso": False}, "rx_dropped": dropped, "tx_dropped": 0}
+        facts.append({"fact": "interfaces", "at": at, "interfaces": {"h/eth0": state}})
+        facts.append({"fact": "softnet", "at": at, "drops": lost})
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("queue", "rx_dropped", "softnet", "total"),
+    [(0, 0, 0, 0), (1, 0, 0, 7), (2, 0, 0, 7), (0, 3, 0, 3), (0, 0, 2, 2)],
+)
+def test_drops_count_everywhere_but_at_the_bottleneck(
+    queue: int, rx_dropped: int, softnet: int, total: int
+) -> None:
+    samples = [sample(0, number) for number in range(3)] + [sample(9, queue, drops=7)]
+    found = only(check_drops.check(evidence(quiet(rx_dropped, softnet), samples)))
+    assert (found.measured, found.ok) == (total, total == 0)
+
+
+def test_random_loss_is_no_drop_outside_the_bottleneck() -> None:
+    samples = [sample(0, 0), sample(0, 1, drops=7), sample(0, 2)]
+    lossy = evidence(quiet(), samples, overrides=("topology.bottleneck.loss=1%",))
+    assert only(check_drops.check(lossy)).ok is True
+
+
+@pytest.mark.parametrize(
+    ("drops", "ok"), [(100, True), (145, True), (60, True), (155, False), (50, False), (0, False)]
+)
+def test_loss_is_held_against_its_binomial_interval(drops: int, ok: bool) -> None:
+    samples = [sample(0, 0), sample(0, 1, packets=10_000 - drops, drops=drops), sample(0, 2)]
+    found = check_loss.check(evidence([], samples, overrides=("topology.bottleneck.loss=1%",)))
+    assert only(found).ok is ok
+
+
+def test_channels_without_loss_lose_nothing_at_all() -> None:
+    samples = [sample(0, 0), sample(0, 1, packets=10**6), sample(0, 2, packets=10**6, drops=1)]
+    found = only(check_loss.check(evidence([], samples)))
+    assert (found.name, found.ok) == ("loss elsewhere", False)
+
+
+def test_loss_of_a_channel_that_nothing_crossed_cannot_be_told() -> None:
+    samples = [sample(0, number) for number in range(3)]
+    asked = evidence([], samples, overrides=("topology.bottleneck.loss=1%",))
+    assert only(check_loss.check(asked)).ok is None
+
+
+def test_offloads_must_be_off_at_both_times() -> None:
+    assert only(check_offloads.check(evidence(quiet()))).ok is True
+    found = only(check_offloads.check(evidence(quiet(gso=True))))
+    assert (found.ok, found.measured, found.detail) == (False, 1, "gso of h/eth0")
+
+
+def test_settings_must_stay_what_they_were() -> None:
+    facts: list[dict[str, Any]] = [
+        {"fact": "channels", "at": "start", "channels": {"b": {"rate": 1}, "c": {"rate": 2}}},
+        {"fact": "channels", "at": "end", "channels": {"b": {"rate": 1}, "c": {"rate": 3}}},
+    ]
+    found = only(check_settings.check(evidence(facts)))
+    assert (found.ok, found.detail) == (False, "c")
+    facts[1]["channels"]["c"] = {"rate": 2}
+    assert only(check_settings.check(evidence(facts))).ok is True
+
+
+def ticks(rate_bps: float, backlog: int, count: int = 100) -> list[tuple[int, ...]]:
+    """A queue sampled every 100 ms that sends at ``rate_bps``."""
+    return [
+        sample(n * 100_000_000, 0, octets=int(n * rate_bps / 80), backlog=backlog)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "ok"), [(10e6, True), (9.96e6, True), (9.5e6, False), (10.1e6, False)]
+)
+def test_the_rate_is_judged_while_backlogged(rate_bps: float, ok: bool) -> None:
+    found = only(check_rate.check(evidence([], ticks(rate_bps, backlog=130_000))))
+    assert found.ok is ok
+    assert found.measured == pytest.approx(rate_bps, rel=1e-4)
+
+
+def test_a_queue_that_may_have_run_empty_tells_no_rate() -> None:
+    assert list(check_rate.check(evidence([], ticks(5e6, backlog=120_000)))) == []
+
+
+def test_the_verdict_is_the_worst_of_the_checks() -> None:
+    channels = {"fact": "channels", "channels": {}}
+    still = [{**channels, "at": "start"}, {**channels, "at": "end"}]
+    samples = [sample(0, number) for number in range(3)]
+    good = [*quiet(), *still]
+    assert judge(evidence(good, samples))[0] == "faithful"
+    silent = [flow("1", "reno", None)]
+    assert judge(evidence(good, samples, silent))[0] == "doubtful"
+    assert judge(evidence([*good, trip(1)], samples, silent))[0] == "unfaithful"
