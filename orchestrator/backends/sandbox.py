@@ -50,7 +50,7 @@ def confined(paths: Paths) -> list[str]:
     words += ["--ro-bind", str(paths.input), INPUT]
     words += ["--bind", str(paths.output), OUTPUT]
     words += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/dev/shm", "--tmpfs", "/tmp"]
-    return [*words, "--chdir", "/tmp", "--"]
+    return [*words, "--remount-ro", "/", "--chdir", "/tmp", "--"]
 
 
 def _system_folder(folder: Path) -> list[str]:

@@ -1,50 +1,110 @@
-"""The guest kernel with a shell on this terminal, in real time, to look around in."""
+"""The guest kernel with a shell, in real time: on this terminal, or for commands from a pipe."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from guest.build import GuestKernel
 from orchestrator.backends import sandbox
-from orchestrator.errors import GuestError, UsageError
+from orchestrator.errors import GuestError
 
 _INIT = """
 mount -t proc proc /proc; mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /tmp
-for module in "$BED_MODULES"/tcp_*.ko; do insmod "$module"; done
-echo "guest kernel $(uname -r); the root is read-only, /tmp and /run are yours; exit powers off"
-setsid -c -w bash --norc </dev/tty0 >/dev/tty0 2>&1
+mkdir /run/out; mount -t hostfs none /run/out -o "$BED_OUTPUT"
+# Twice, for the few that need another one's symbols.
+for round in 1 2; do
+  for module in "$BED_MODULES"/tcp_*.ko; do insmod "$module" 2>/dev/null; done
+done
+if [ -e "$BED_INPUT/commands" ]; then
+  sh "$BED_INPUT/commands" </dev/null >/run/out/said 2>&1
+  echo $? >/run/out/status
+else
+  echo "guest kernel $(uname -r); the root is read-only, /tmp and /run are yours; exit powers off"
+  setsid -c -w bash --norc </dev/tty0 >/dev/tty0 2>&1
+fi
 poweroff -f
 """
 
 
-def open_shell(kernel: GuestKernel) -> None:
-    """Boot the guest on the terminal and return when its shell ends.
+def open_shell(kernel: GuestKernel) -> int:
+    """Boot the guest, return the status of what ran in it when that ends.
+
+    On a terminal that is an interactive shell; from a pipe or file on standard input, its
+    commands, whose output goes to standard output.
 
     Raises:
-        UsageError: standard input is no terminal.
         MachineError: this user cannot be confined here.
         GuestError: the guest did not end well.
     """
-    if not os.isatty(0):
-        raise UsageError("guest shell needs a terminal on standard input")
     sandbox.require_confinement()
+    interactive = os.isatty(0)
     with tempfile.TemporaryDirectory(prefix="orchestrator-shell-") as name:
         folder = Path(name)
-        (folder / "out").mkdir()
-        (folder / "init.sh").write_text(_INIT)
-        testbed = Path(__file__).resolve().parent.parent / "testbed"
-        paths = sandbox.Paths(kernel.linux, testbed, kernel.modules_dir, folder, folder / "out")
-        words = [*sandbox.confined(paths), sandbox.KERNEL, "mem=512M", "rootfstype=hostfs"]
-        words += ["rootflags=/", "ro", "quiet", "con=null", "con0=fd:0,fd:1", "uml_dir=/tmp/"]
-        words += [f"BED_MODULES={sandbox.MODULES}", "PS1=guest# "]
-        words += ["init=/bin/sh", "--", f"{sandbox.INPUT}/init.sh"]
-        words.remove("--new-session")
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": "/dev/shm"}
-        environment["TERM"] = os.environ.get("TERM", "dumb")
-        status = subprocess.run(words, env=environment, cwd="/", check=False).returncode
-    if status:
-        raise GuestError(f"the guest ended with status {status}")
+        given, output = folder / "in", folder / "out"
+        given.mkdir()
+        output.mkdir()
+        (given / "init.sh").write_text(_INIT, encoding="utf-8")
+        if not interactive:
+            (given / "commands").write_bytes(sys.stdin.buffer.read())
+        done = subprocess.run(
+            _command(kernel, given, output, interactive),
+            env={
+                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+                "TMPDIR": "/dev/shm",
+                "TERM": os.environ.get("TERM", "dumb"),
+            },
+            cwd="/",
+            check=False,
+            stdin=None if interactive else subprocess.DEVNULL,
+            stdout=None if interactive else subprocess.PIPE,
+            stderr=None if interactive else subprocess.STDOUT,
+        )
+        if interactive:
+            if done.returncode:
+                raise GuestError(f"the guest ended with status {done.returncode}")
+            return 0
+        return _hand_on(output, done.stdout)
+
+
+def _command(kernel: GuestKernel, given: Path, output: Path, interactive: bool) -> list[str]:
+    testbed = Path(__file__).resolve().parent.parent / "testbed"
+    paths = sandbox.Paths(kernel.linux, testbed, kernel.modules_dir, given, output)
+    boundary = sandbox.confined(paths)
+    if interactive:
+        boundary.remove("--new-session")  # the shell needs this terminal
+    console = "con0=fd:0,fd:1" if interactive else "con0=null,fd:1"
+    return [
+        *boundary,
+        sandbox.KERNEL,
+        "mem=512M",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        "quiet",
+        "con=null",
+        console,
+        "uml_dir=/tmp/",
+        f"BED_MODULES={sandbox.MODULES}",
+        f"BED_INPUT={sandbox.INPUT}",
+        f"BED_OUTPUT={sandbox.OUTPUT}",
+        "PS1=guest# ",
+        "init=/bin/sh",
+        "--",
+        f"{sandbox.INPUT}/init.sh",
+    ]
+
+
+def _hand_on(output: Path, console: bytes) -> int:
+    """Print what the commands said and return their status."""
+    status = output / "status"
+    if not status.exists():
+        lines = console.decode(errors="replace").splitlines()
+        raise GuestError("the guest ended before the commands did", lines[-8:])
+    sys.stdout.buffer.write((output / "said").read_bytes())
+    sys.stdout.flush()
+    return int(status.read_text(encoding="ascii"))

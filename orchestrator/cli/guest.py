@@ -65,10 +65,16 @@ def info(as_json: bool) -> None:
 
 
 @command.command()
-def shell() -> None:
-    """Boot the guest kernel with a shell on this terminal; leave with Ctrl-D or ``exit``."""
+def shell() -> int:
+    """Boot the guest kernel with a shell on this terminal; leave with Ctrl-D or ``exit``.
+
+    With commands on standard input, run those and end with their status:
+
+    \b
+    echo 'cat /proc/sys/net/ipv4/tcp_available_congestion_control' | orchestrator guest shell
+    """
     from orchestrator.backends.shell import open_shell
 
     with StatusLine() as line:
         kernel = ensure_kernel(line)
-    open_shell(kernel)
+    return open_shell(kernel)

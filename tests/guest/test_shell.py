@@ -1,0 +1,51 @@
+"""The guest's shell, with commands from a pipe."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guest.build import GuestKernel
+
+pytestmark = pytest.mark.guest
+
+ORCHESTRATOR = Path(sys.executable).parent / "orchestrator"
+
+
+def shell(commands: str) -> tuple[int, str]:
+    """Run the commands in a guest; return their status and output."""
+    done = subprocess.run(
+        [str(ORCHESTRATOR), "guest", "shell"],
+        input=commands,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_commands_from_a_pipe_run_as_root_of_the_guest(kernel: GuestKernel) -> None:
+    commands = "id -u; uname -r; cat /proc/sys/net/ipv4/tcp_available_congestion_control; exit 7"
+    status, said = shell(commands)
+    user, release, congestion = said.splitlines()
+    assert (status, user, release) == (7, "0", kernel.release)
+    assert {"reno", "cubic", "westwood", "vegas", "yeah", "bbr"} <= set(congestion.split())
+
+
+def test_the_shell_cannot_write_the_host(kernel: GuestKernel, tmp_path: Path) -> None:
+    places = ["/etc", "/usr", "/home", "/root", "/var", str(tmp_path)]
+    tries = "".join(
+        f"touch {root}{place}/intruder\n" for place in places for root in ("", "/tmp/h")
+    )
+    status, said = shell(
+        "mount -o remount,rw /; mkdir /tmp/h; mount -t hostfs none /tmp/h -o / || exit 9\n"
+        f"{tries}ls /tmp/h/bed"
+    )
+    assert status == 0
+    assert said.splitlines()[-1] == "out", said
+    assert said.count("Read-only file system") + said.count("No such file") == len(places) * 2
+    for place in places:
+        assert not (Path(place) / "intruder").exists()
