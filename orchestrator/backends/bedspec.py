@@ -7,6 +7,7 @@ from their order, so a renamed scenario runs the same to the bit.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +24,7 @@ _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
 _BUFFER_PIPES = 8
 _PROBE_MARGIN_PACKETS = 64
 _PROBE_MOST_PACKETS = 20_000
+_PROBE_ARRIVALS = 40
 _SETTLE_S = 0.2
 
 BUILT_IN = frozenset({"reno", "cubic"})
@@ -222,6 +224,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str,
         "source": flow.source,
         "sink": flow.sink,
         "packets": packets,
+        "rounds": max(1, math.ceil(_PROBE_ARRIVALS / max(1, queue_packets(queue)))),
         "settle_ns": nanoseconds(settle_s),
         "rate_bps": rate,
         "feed_frame_ns": 0 if feed is None else nanoseconds(FRAME_BYTES * 8 / feed),

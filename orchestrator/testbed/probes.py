@@ -66,10 +66,15 @@ def round_trip_ns(bed, source, sink, expected_ns):
 
 
 def queue_burst(bed, probe):
-    """Overfill a queue and return {"sent", "arrivals": [[sequence, sent_ns, arrived_ns]...]}.
+    """Overfill a queue, a few times when it is short.
 
-    ``probe``: {"source", "sink", "packets", "settle_ns"}; settle_ns is long enough for the last
-    packet to arrive.
+    Args:
+        bed: the built network.
+        probe: {"source", "sink", "packets" of a burst, "rounds", "settle_ns"}; settle_ns is long
+            enough for the last packet to arrive.
+
+    Returns:
+        {"sent": packets of a burst, "arrivals": [[round, sequence, sent_ns, arrived_ns], ...]}.
     """
     with bed.enter(probe["sink"]):
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -81,11 +86,13 @@ def queue_burst(bed, probe):
         sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * 4096)
         sender.connect((bed.address(probe["sink"]), PROBE_PORT))
     padding = bytes(PAYLOAD_BYTES - _STAMP.size)
-    for sequence in range(probe["packets"]):
-        sender.send(_STAMP.pack(sequence, system.realtime_ns()) + padding)
     timer = system.Timer()
-    timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
-    arrivals = _drain(receiver)
+    arrivals = []
+    for number in range(probe["rounds"]):
+        for sequence in range(probe["packets"]):
+            sender.send(_STAMP.pack(sequence, system.realtime_ns()) + padding)
+        timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
+        arrivals += [[number, *arrival] for arrival in _drain(receiver)]
     sender.close()
     receiver.close()
     return {"sent": probe["packets"], "arrivals": arrivals}

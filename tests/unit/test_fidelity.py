@@ -71,7 +71,7 @@ def test_a_probe_that_never_comes_back_fails() -> None:
 
 def burst(gap_ns: int = FRAME_NS, frames: int = 100, sent: int = 160) -> dict[str, Any]:
     """A burst sent at once into a queue of 100 packets that took ``frames`` of it."""
-    arrivals = [[n, 0, 40_000_000 + (n + 1) * gap_ns] for n in range(frames)]
+    arrivals = [[0, n, 0, 40_000_000 + (n + 1) * gap_ns] for n in range(frames)]
     return {
         "fact": "burst", "channel": "bottleneck:forward", "rate_bps": 10_000_000, "sent": sent,
         "queue_packets": 100, "feed_frame_ns": 0, "path_ns": 40_000_000, "arrivals": arrivals,
@@ -87,7 +87,7 @@ def test_a_burst_tells_rate_and_queue() -> None:
 
 def test_loss_on_the_way_does_not_change_the_measured_rate() -> None:
     thinned = burst()
-    thinned["arrivals"] = [a for a in thinned["arrivals"] if a[0] % 10]
+    thinned["arrivals"] = [a for a in thinned["arrivals"] if a[1] % 10]
     rate, _ = check_burst.check(evidence([thinned]))
     assert rate.ok is True
 
@@ -99,7 +99,7 @@ def test_loss_on_the_way_does_not_change_the_measured_rate() -> None:
         (burst(frames=90), True, False),
         (burst(frames=110), True, False),
         (burst(frames=100, sent=100), True, False),  # nothing overflowed: the queue is longer
-        (burst(frames=3), False, False),
+        (burst(frames=2), False, False),
         (burst(frames=0), False, False),
     ],
 )
@@ -108,6 +108,20 @@ def test_a_burst_through_something_else_fails(
 ) -> None:
     rate, queue = check_burst.check(evidence([changed]))
     assert (rate.ok, queue.ok) == (rate_ok, queue_ok)
+
+
+def test_a_short_queue_is_probed_in_rounds() -> None:
+    short = {**burst(), "queue_packets": 4, "sent": 70}
+    short["arrivals"] = [
+        [number, n, number * 10**9, number * 10**9 + 40_000_000 + n * FRAME_NS]
+        for number in range(10)
+        for n in range(5)
+    ]
+    rate, queue = check_burst.check(evidence([short]))
+    assert (rate.ok, queue.ok) == (True, True)
+    shorter = {**short, "queue_packets": 2}
+    (queue,) = check_burst.check(evidence([shorter]))
+    assert queue.ok is False
 
 
 def flow(name: str, asked: str, has: str | None) -> FlowRecord:
