@@ -159,6 +159,8 @@ def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
         "net.ipv4.tcp_rmem": f"4096 131072 {buffer}",
         "net.ipv4.tcp_wmem": f"4096 16384 {buffer}",
         "net.ipv4.tcp_no_metrics_save": 1,
+        # A SYN lost by chance must not turn a DCTCP flow into a Reno flow for good.
+        "net.ipv4.tcp_ecn_fallback": 0,
     }
 
 

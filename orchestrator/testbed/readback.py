@@ -19,6 +19,7 @@ SYSCTLS_THAT_MATTER = (
     "net.ipv4.tcp_timestamps",
     "net.ipv4.tcp_window_scaling",
     "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_ecn_fallback",
     "net.ipv4.tcp_recovery",
     "net.ipv4.tcp_early_retrans",
     "net.ipv4.tcp_frto",
