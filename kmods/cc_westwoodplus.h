@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Westwood+'s estimator as both westwoodplus and logwestwood use it. */
+#ifndef CC_WESTWOODPLUS_H
+#define CC_WESTWOODPLUS_H
+
+#include "cc.h"
+#include "core/westwoodplus.h"
+
+struct cc_wwp {
+	struct cc_flow flow;	/* ack_us and delivered: at the sample's begin */
+	struct wwp filter;
+	struct cc_pair pair;
+};
+
+static inline void cc_wwp_init(struct cc_wwp *w, const struct sock *sk)
+{
+	*w = (struct cc_wwp){ 0 };
+	cc_flow_init(&w->flow, sk);
+	w->pair.delivered = tcp_sk(sk)->delivered;
+}
+
+/*
+ * One sample per round trip: d[k] is what was delivered in it, however many
+ * ACKs brought it. The first begins with the first ACK; were it to begin with
+ * the connection, its round trip would hold a single segment. While the
+ * application limits the rate, samples below the estimate are dropped.
+ */
+static inline void cc_wwp_ack(struct cc_wwp *w, struct sock *sk,
+			      enum wwp_mode mode, u32 pair)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 elapsed_us = tp->tcp_mstamp - w->flow.ack_us;
+	struct cc_sample sample;
+	u64 rate;
+
+	cc_pair_ssthresh(&w->pair, sk, w->flow.rtt_min_us, pair);
+	if (!w->flow.rtt_us ||
+	    elapsed_us < wwp_interval_us(w->flow.rtt_us, mode))
+		return;
+	if (!cc_flow_sample(&w->flow, sk, &sample))
+		return;
+	rate = core_rate(sample.bytes, sample.interval_us);
+	if (!tp->app_limited || rate >= w->filter.bw)
+		wwp_update(&w->filter, rate, mode);
+}
+
+static inline void cc_wwp_event(struct cc_wwp *w, struct sock *sk,
+				enum tcp_ca_event event, bool clamp)
+{
+	if (cc_was_idle(sk, event))
+		cc_flow_restart(&w->flow, sk);
+	if (event == CA_EVENT_COMPLETE_CWR && clamp)
+		cc_complete_cwr(sk);
+}
+
+#endif /* CC_WESTWOODPLUS_H */

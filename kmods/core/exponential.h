@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The gain 1 - e^(-T/K) of filters whose pole follows the time between samples
+ * (CSFQ, TIBET eq. 3; TIBET's second filter, eq. 5), and e^-x itself (Libra).
+ */
+#ifndef CORE_EXPONENTIAL_H
+#define CORE_EXPONENTIAL_H
+
+#include "arith.h"
+
+/* e^-16, e^-8, ... e^(-1/16), to the nearest 2^-32; e^-22 is as good as 0 */
+#define CORE_EXP_STEPS 9
+#define CORE_EXP_LIMIT 22
+
+static const u32 core_exp_step[CORE_EXP_STEPS] = {
+	483, 1440801, 78665070, 581260615, 1580030169,
+	2605029347U, 3344923893U, 3790295335U, 4034748382U,
+};
+
+/*
+ * 1 - e^-x for x < 1/16, all q32: x - x^2/2 + x^3/6 - x^4/24 by Horner's rule.
+ * What is left out is below x^5/120 = 8e-9. The result keeps the relative
+ * precision of x, so that a gain does not vanish for short intervals: 1 us
+ * against 0.5 s is 8590 units of 2^-32 (q16 would be 0 below 8 us).
+ */
+static inline u64 core_exp_series(u64 x)
+{
+	u64 inner = CORE_ONE_Q32 - x / 4;
+
+	inner = CORE_ONE_Q32 - div64_u64(core_mul_q32(x, inner), 3);
+	inner = CORE_ONE_Q32 - core_mul_q32(x, inner) / 2;
+	return core_mul_q32(x, inner);
+}
+
+/* e^-x: one factor for each bit of x from 16 to 1/16, the series for the rest */
+static inline u64 core_exp_neg(u64 x)
+{
+	u64 result = CORE_ONE_Q32;
+	int i;
+
+	if (x >= CORE_EXP_LIMIT * CORE_ONE_Q32)
+		return 0;
+	for (i = 0; i < CORE_EXP_STEPS; i++)
+		if (x & ((16 * CORE_ONE_Q32) >> i))
+			result = core_mul_q32(core_exp_step[i], result);
+	x &= CORE_ONE_Q32 / 16 - 1;
+	return core_mul_q32(result, CORE_ONE_Q32 - core_exp_series(x));
+}
+
+/*
+ * 1 - e^(-elapsed/constant), q32. A constant of 0 is no filter at all, and from
+ * 22 time constants on nothing of the past is left. Below x = 1/16 this is the
+ * series itself, with all of its precision.
+ */
+static inline u64 core_exp_gain(u32 elapsed_us, u32 constant_us)
+{
+	u64 x;
+
+	if (elapsed_us / CORE_EXP_LIMIT >= constant_us)
+		return CORE_ONE_Q32;
+	x = div64_u64(((u64)elapsed_us << 32) + constant_us / 2, constant_us);
+	return CORE_ONE_Q32 - core_exp_neg(x);
+}
+
+#endif /* CORE_EXPONENTIAL_H */

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ideal TCP: the exact available bandwidth and round-trip time from outside
+ *
+ * A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP
+ * over Wireless Networks", IEEE Transactions on Mobile Computing 3 (2004),
+ * section 4.5: the upper bound of all schemes that estimate bandwidth.
+ *
+ *   three duplicate ACKs:  ssthresh = Exact_Available_Bw * Exact_RTT,
+ *                          cwnd = min(cwnd, ssthresh)
+ *   timeout:               the same ssthresh, cwnd = 1
+ *
+ * The available bandwidth is the link's, minus what UDP sources send, over the
+ * number of TCP connections. Both numbers belong to a network namespace and may
+ * change at any time; while one of them is 0, half of the window is taken:
+ *
+ *   net.ipv4.idealtcp_rate_bps   bit/s
+ *   net.ipv4.idealtcp_rtt_us     microseconds
+ *
+ * Shown by get_info and the trace: bw the given rate, min_rtt the smallest RTT
+ * measured, pacing_gain the given RTT in us, cwnd_gain the last RTT in us.
+ */
+
+#define CC_TRACE_SYSTEM tcp_idealtcp
+#include "cc.h"
+#include "cc_netns.h"
+#include "core/idealtcp.h"
+
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+
+/* What a namespace is told */
+struct idealtcp_net {
+	struct cc_netns sysctls;
+	unsigned long rate_bps;
+	unsigned int rtt_us;
+};
+
+static unsigned int idealtcp_net_id __read_mostly;
+
+static const struct ctl_table idealtcp_table[] = {
+	{
+		.procname	= "idealtcp_rate_bps",
+		.data		= CC_NETNS_FIELD(struct idealtcp_net, rate_bps),
+		.maxlen		= sizeof(unsigned long),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_minmax,
+	},
+	{
+		.procname	= "idealtcp_rtt_us",
+		.data		= CC_NETNS_FIELD(struct idealtcp_net, rtt_us),
+		.maxlen		= sizeof(unsigned int),
+		.mode		= 0644,
+		.proc_handler	= proc_douintvec_minmax,
+	},
+};
+
+static const struct idealtcp_net *idealtcp_given(const struct sock *sk)
+{
+	return net_generic(sock_net(sk), idealtcp_net_id);
+}
+
+/* The given rate in q10 bytes/s */
+static u64 idealtcp_bw(const struct idealtcp_net *given)
+{
+	u64 bytes_per_s = READ_ONCE(given->rate_bps) / 8;
+
+	return min_t(u64, bytes_per_s, CORE_BW_MAX >> CORE_BW_SHIFT) <<
+	       CORE_BW_SHIFT;
+}
+
+static void idealtcp_init(struct sock *sk)
+{
+	cc_flow_init(inet_csk_ca(sk), sk);
+}
+
+static void idealtcp_pkts_acked(struct sock *sk,
+				const struct ack_sample *sample)
+{
+	if (sample->rtt_us > 0)
+		cc_flow_rtt(inet_csk_ca(sk), sample->rtt_us);
+}
+
+static void idealtcp_in_ack_event(struct sock *sk, u32 flags)
+{
+	const struct idealtcp_net *given = idealtcp_given(sk);
+	const struct cc_flow *flow = inet_csk_ca(sk);
+
+	cc_trace(sk, flow, idealtcp_bw(given), READ_ONCE(given->rtt_us),
+		 flow->rtt_us);
+}
+
+static void idealtcp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	cc_cong_avoid(sk, ack, acked, READ_ONCE(count_acks));
+}
+
+static u32 idealtcp_ssthresh(struct sock *sk)
+{
+	const struct idealtcp_net *given = idealtcp_given(sk);
+	u64 rate_bps = READ_ONCE(given->rate_bps);
+	u32 rtt_us = READ_ONCE(given->rtt_us);
+
+	if (!rate_bps || !rtt_us)
+		return tcp_reno_ssthresh(sk);
+	return ideal_window(rate_bps, rtt_us, tcp_sk(sk)->mss_cache);
+}
+
+static void idealtcp_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
+		cc_complete_cwr(sk);
+}
+
+static size_t idealtcp_get_info(struct sock *sk, u32 ext, int *attr,
+				union tcp_cc_info *info)
+{
+	const struct idealtcp_net *given = idealtcp_given(sk);
+	const struct cc_flow *flow = inet_csk_ca(sk);
+
+	return cc_info(ext, attr, info, idealtcp_bw(given),
+		       READ_ONCE(flow->rtt_min_us), READ_ONCE(given->rtt_us),
+		       READ_ONCE(flow->rtt_us));
+}
+
+static struct tcp_congestion_ops tcp_idealtcp __read_mostly = {
+	.init		= idealtcp_init,
+	.ssthresh	= idealtcp_ssthresh,
+	.cong_avoid	= idealtcp_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.cwnd_event	= idealtcp_cwnd_event,
+	.in_ack_event	= idealtcp_in_ack_event,
+	.pkts_acked	= idealtcp_pkts_acked,
+	.get_info	= idealtcp_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "idealtcp",
+};
+
+static int __net_init idealtcp_net_init(struct net *net)
+{
+	struct idealtcp_net *given = net_generic(net, idealtcp_net_id);
+
+	return cc_netns_add(net, &given->sysctls, idealtcp_table,
+			    ARRAY_SIZE(idealtcp_table));
+}
+
+static void __net_exit idealtcp_net_exit(struct net *net)
+{
+	struct idealtcp_net *given = net_generic(net, idealtcp_net_id);
+
+	cc_netns_remove(&given->sysctls);
+}
+
+static struct pernet_operations idealtcp_net_ops = {
+	.init	= idealtcp_net_init,
+	.exit	= idealtcp_net_exit,
+	.id	= &idealtcp_net_id,
+	.size	= sizeof(struct idealtcp_net),
+};
+
+static int __init idealtcp_register(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct cc_flow) > ICSK_CA_PRIV_SIZE);
+	BUILD_BUG_ON(offsetof(struct idealtcp_net, sysctls));
+	err = register_pernet_subsys(&idealtcp_net_ops);
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&tcp_idealtcp);
+	if (err)
+		unregister_pernet_subsys(&idealtcp_net_ops);
+	return err;
+}
+
+static void __exit idealtcp_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_idealtcp);
+	unregister_pernet_subsys(&idealtcp_net_ops);
+}
+
+module_init(idealtcp_register);
+module_exit(idealtcp_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Ideal TCP: exact bandwidth and RTT given from outside");

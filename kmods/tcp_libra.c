@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP Libra
+ *
+ * "TCP Libra: balancing flows over heterogeneous propagation scenarios",
+ * section 2.1, with T the round-trip time and w the window:
+ *
+ *   on success:  w += (1/w) * alpha * T^2 / (T + T0)
+ *   on loss:     w -= T1 * w / (2 * (T + T0)), ssthresh accordingly
+ *   alpha = k1 * C * e^(-k2 * (T - Tmin) / (Tmax - Tmin))
+ *
+ * The formulas are in core/libra.h. Section 5.3: packets are sent uniformly but
+ * randomly within a round trip (pacing=1).
+ *
+ * Silent in the paper: C's unit (capacity_unit; Mbit/s by default, with which a
+ * flow of 83 ms on 100 Mbit/s grows by 1.3 packets a round trip, near Reno),
+ * k2 and T1 (2 and 1 s by default), and how C is estimated. C is a setting of
+ * the network namespace, so that flows may be wrong about it (section 6):
+ *
+ *   net.ipv4.libra_capacity_kbps   kbit/s; 0 estimates it by packet pairs
+ *
+ * While C is not known the increase is Reno's.
+ *
+ * Shown by get_info and the trace: bw C, min_rtt Tmin, pacing_gain the last
+ * increase per round trip in 2^-8 segments, cwnd_gain Tmax in us.
+ */
+
+#define CC_TRACE_SYSTEM tcp_libra
+#include "cc.h"
+#include "cc_netns.h"
+#include <linux/random.h>
+#include "core/libra.h"
+#include "core/newreno_ns2.h"
+
+CC_PARAM(t0_us, 1000000, 0, 16000000, "T0");
+CC_PARAM(t1_us, 1000000, 0, 16000000, "T1");
+CC_PARAM(k1_percent, 200, 1, 100000, "100 * k1");
+CC_PARAM(k2_percent, 200, 0, 2000, "100 * k2");
+CC_PARAM(capacity_unit, 0, 0, 1, "C in 0 Mbit/s, 1 segments per second");
+CC_PARAM(pacing, 1, 0, 1, "1 sends at random times within a round trip");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(packetpair, 3, 2, 3, "C's estimate: 2 packet pair (Keshav), 3 least squares (Hoe)");
+
+struct libra_state {
+	struct cc_flow flow;
+	u64	capacity;	/* estimated C, q10 bytes/s; 0: none yet */
+	u32	rtt_max_us;	/* Tmax */
+	u32	per_rtt;	/* last increase per round trip, q8 segments */
+	struct cc_pair pair;
+};
+
+/* What a namespace is told */
+struct libra_net {
+	struct cc_netns sysctls;
+	unsigned int capacity_kbps;
+};
+
+static unsigned int libra_net_id __read_mostly;
+
+static const struct ctl_table libra_table[] = {
+	{
+		.procname	= "libra_capacity_kbps",
+		.data		= CC_NETNS_FIELD(struct libra_net, capacity_kbps),
+		.maxlen		= sizeof(unsigned int),
+		.mode		= 0644,
+		.proc_handler	= proc_douintvec_minmax,
+	},
+};
+
+/* C in q10 bytes/s; 0 while it is not known */
+static u64 libra_capacity(const struct sock *sk)
+{
+	const struct libra_net *given = net_generic(sock_net(sk), libra_net_id);
+	const struct libra_state *l = inet_csk_ca(sk);
+	u64 kbps = READ_ONCE(given->capacity_kbps);
+
+	return kbps ? (kbps * 125) << CORE_BW_SHIFT : READ_ONCE(l->capacity);
+}
+
+/* alpha in thousandths per second: C is below 2^48 bytes/s */
+static u64 libra_alpha(const struct sock *sk)
+{
+	const struct libra_state *l = inet_csk_ca(sk);
+	u64 bytes_per_s = libra_capacity(sk) >> CORE_BW_SHIFT;
+	u64 k2 = (READ_ONCE(k2_percent) << LIBRA_K2_SHIFT) / 100;
+	u64 alpha, stability;
+
+	if (READ_ONCE(capacity_unit))
+		alpha = core_scale(bytes_per_s, 1000, tcp_sk(sk)->mss_cache);
+	else
+		alpha = div_u64(bytes_per_s, 125);
+	alpha = core_scale(alpha, READ_ONCE(k1_percent), 100);
+	stability = libra_stability(l->flow.rtt_us, l->flow.rtt_min_us,
+				    l->rtt_max_us, k2);
+	return core_mul_q32(alpha, stability);
+}
+
+static void libra_init(struct sock *sk)
+{
+	struct libra_state *l = inet_csk_ca(sk);
+
+	*l = (struct libra_state){ .pair.delivered = tcp_sk(sk)->delivered };
+	cc_flow_init(&l->flow, sk);
+	if (READ_ONCE(pacing))
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+/* Tmin and Tmax take in the sample before it is used */
+static void libra_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	struct libra_state *l = inet_csk_ca(sk);
+
+	if (sample->rtt_us <= 0)
+		return;
+	cc_flow_rtt(&l->flow, sample->rtt_us);
+	WRITE_ONCE(l->rtt_max_us, max_t(u32, l->rtt_max_us, sample->rtt_us));
+}
+
+static void libra_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct libra_state *l = inet_csk_ca(sk);
+	u64 rate = cc_pair_ack(&l->pair, sk, READ_ONCE(packetpair));
+
+	if (rate)
+		WRITE_ONCE(l->capacity, rate);
+	cc_trace(sk, &l->flow, libra_capacity(sk), l->per_rtt, l->rtt_max_us);
+}
+
+static void libra_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct libra_state *l = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 window, factor;
+	u64 step;
+
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (READ_ONCE(count_acks))
+		acked = min(acked, 1U);
+	if (tcp_in_slow_start(tp)) {
+		acked = tcp_slow_start(tp, acked);
+		if (!acked)
+			return;
+	}
+	window = tcp_snd_cwnd(tp);
+	if (!libra_capacity(sk) || !l->flow.rtt_us) {
+		cc_grow(tp, ns2_acked(&l->flow.fraction, window, acked));
+		return;
+	}
+	factor = libra_factor(l->flow.rtt_us, READ_ONCE(t0_us));
+	step = libra_increment(libra_alpha(sk), factor, window);
+	WRITE_ONCE(l->per_rtt, min_t(u64, core_scale(step, window, 1) >> 24,
+				     U32_MAX));
+	cc_grow(tp, core_accumulate(&l->flow.fraction, step, acked));
+}
+
+static u32 libra_ssthresh(struct sock *sk)
+{
+	const struct libra_state *l = inet_csk_ca(sk);
+
+	if (!l->flow.rtt_us)
+		return tcp_reno_ssthresh(sk);
+	return libra_decrease(tcp_snd_cwnd(tcp_sk(sk)), l->flow.rtt_us,
+			      READ_ONCE(t0_us), READ_ONCE(t1_us));
+}
+
+static void libra_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
+		cc_complete_cwr(sk);
+}
+
+/*
+ * The core asks this before it sends: the time to draw the gap to the next
+ * packet. It is uniform between 1/32 and 63/32 of T/w, 1 in the mean. The rate
+ * that the core keeps (it would send up to twice as fast) is replaced.
+ */
+static u32 libra_min_tso_segs(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 bytes = (u64)tcp_snd_cwnd(tp) * tp->mss_cache;
+	u32 gap, rtt_us = tp->srtt_us >> 3;
+	u64 rate;
+
+	if (READ_ONCE(pacing) && rtt_us) {
+		gap = 1 + (get_random_u32() >> 16) * 62 / 65536;
+		rate = core_scale(bytes, USEC_PER_SEC, rtt_us);
+		rate = core_scale(rate, 32, gap);
+		WRITE_ONCE(sk->sk_pacing_rate,
+			   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+	}
+	return 1;
+}
+
+static size_t libra_get_info(struct sock *sk, u32 ext, int *attr,
+			     union tcp_cc_info *info)
+{
+	const struct libra_state *l = inet_csk_ca(sk);
+
+	return cc_info(ext, attr, info, libra_capacity(sk),
+		       READ_ONCE(l->flow.rtt_min_us), READ_ONCE(l->per_rtt),
+		       READ_ONCE(l->rtt_max_us));
+}
+
+static struct tcp_congestion_ops tcp_libra __read_mostly = {
+	.init		= libra_init,
+	.ssthresh	= libra_ssthresh,
+	.cong_avoid	= libra_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.cwnd_event	= libra_cwnd_event,
+	.in_ack_event	= libra_in_ack_event,
+	.pkts_acked	= libra_pkts_acked,
+	.min_tso_segs	= libra_min_tso_segs,
+	.get_info	= libra_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "libra",
+};
+
+static int __net_init libra_net_init(struct net *net)
+{
+	struct libra_net *given = net_generic(net, libra_net_id);
+
+	return cc_netns_add(net, &given->sysctls, libra_table,
+			    ARRAY_SIZE(libra_table));
+}
+
+static void __net_exit libra_net_exit(struct net *net)
+{
+	struct libra_net *given = net_generic(net, libra_net_id);
+
+	cc_netns_remove(&given->sysctls);
+}
+
+static struct pernet_operations libra_net_ops = {
+	.init	= libra_net_init,
+	.exit	= libra_net_exit,
+	.id	= &libra_net_id,
+	.size	= sizeof(struct libra_net),
+};
+
+static int __init libra_register(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct libra_state) > ICSK_CA_PRIV_SIZE);
+	BUILD_BUG_ON(offsetof(struct libra_net, sysctls));
+	err = register_pernet_subsys(&libra_net_ops);
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&tcp_libra);
+	if (err)
+		unregister_pernet_subsys(&libra_net_ops);
+	return err;
+}
+
+static void __exit libra_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_libra);
+	unregister_pernet_subsys(&libra_net_ops);
+}
+
+module_init(libra_register);
+module_exit(libra_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("TCP Libra");

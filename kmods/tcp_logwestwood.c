@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP LogWestwood+: logarithmic increase, adaptive decrease
+ *
+ * D. Kliazovich, F. Granelli, D. Miorandi, "Logarithmic window increase for TCP
+ * Westwood+ for improvement in high speed, long distance networks", Computer
+ * Networks 52 (2008), section 3.1.
+ *
+ *   on each ACK:  W += max((Wmax - W) / (alpha * W), 1 / W)
+ *   on loss:      ssthresh = Bwe * RTTmin, Wmax = W
+ *
+ * The increase is in core/logwestwood.h, the estimate in core/westwoodplus.h.
+ *
+ * Silent or ambiguous in the paper and so parameters: what counts as an ACK
+ * (count_acks), when alpha is halved (halve_on_loss), whether Wmax and alpha
+ * change upon a timeout (rto_counts; the paper defines Wmax by "the last packet
+ * loss event" and adds in a footnote that loss means three duplicate ACKs, so
+ * by default they do not), whether one segment may add several (max_increment).
+ *
+ * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
+ * Wmax in segments, cwnd_gain alpha.
+ */
+
+#define CC_TRACE_SYSTEM tcp_logwestwood
+#include "cc_westwoodplus.h"
+#include "core/logwestwood.h"
+
+CC_PARAM(mode, 0, 0, 1, "filter: 0 the paper's, one pole of 0.9; 1 mainline's");
+CC_PARAM_CHECKED(alpha_min, 2, 2, 1073741824, true, "alpha's floor and first value");
+CC_PARAM_CHECKED(alpha_max, 1073741824, 2, 1073741824, true, "alpha's ceiling");
+CC_PARAM(halve_on_loss, 0, 0, 1,
+	 "alpha is halved 0 when W reaches Wmax, 1 at the loss after that");
+CC_PARAM(rto_counts, 0, 0, 1, "1 lets a timeout set Wmax and alpha, too");
+CC_PARAM(max_increment, 1, 0, 1,
+	 "segments that one acknowledged segment may add; 0 for no limit");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
+
+struct logwestwood {
+	struct cc_wwp estimate;
+	struct liad window;
+};
+
+static struct liad_rules logwestwood_rules(void)
+{
+	u32 low = ilog2(READ_ONCE(alpha_min));
+
+	return (struct liad_rules){
+		.log2_alpha_min = low,
+		.log2_alpha_max = max_t(u32, low, ilog2(READ_ONCE(alpha_max))),
+		.halve_on_loss = READ_ONCE(halve_on_loss),
+		.cap = READ_ONCE(max_increment),
+	};
+}
+
+static void logwestwood_init(struct sock *sk)
+{
+	struct logwestwood *lw = inet_csk_ca(sk);
+	struct liad_rules rules = logwestwood_rules();
+
+	cc_wwp_init(&lw->estimate, sk);
+	liad_init(&lw->window, &rules);
+}
+
+static void logwestwood_pkts_acked(struct sock *sk,
+				   const struct ack_sample *sample)
+{
+	struct logwestwood *lw = inet_csk_ca(sk);
+
+	if (sample->rtt_us > 0)
+		cc_flow_rtt(&lw->estimate.flow, sample->rtt_us);
+}
+
+static void logwestwood_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct logwestwood *lw = inet_csk_ca(sk);
+
+	cc_wwp_ack(&lw->estimate, sk, READ_ONCE(mode), READ_ONCE(packetpair));
+	cc_trace(sk, &lw->estimate.flow, lw->estimate.filter.bw,
+		 lw->window.wmax, 1U << lw->window.log2_alpha);
+}
+
+static void logwestwood_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct logwestwood *lw = inet_csk_ca(sk);
+	struct liad_rules rules = logwestwood_rules();
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (READ_ONCE(count_acks))
+		acked = min(acked, 1U);
+	if (tcp_in_slow_start(tp)) {
+		acked = tcp_slow_start(tp, acked);
+		if (!acked)
+			return;
+	}
+	cc_grow(tp, liad_acked(&lw->window, &rules, tcp_snd_cwnd(tp), acked));
+}
+
+static u32 logwestwood_ssthresh(struct sock *sk)
+{
+	struct logwestwood *lw = inet_csk_ca(sk);
+	struct liad_rules rules = logwestwood_rules();
+
+	liad_loss(&lw->window, &rules, tcp_snd_cwnd(tcp_sk(sk)));
+	return cc_ssthresh(sk, lw->estimate.filter.bw,
+			   lw->estimate.flow.rtt_min_us);
+}
+
+static u32 logwestwood_undo_cwnd(struct sock *sk)
+{
+	struct logwestwood *lw = inet_csk_ca(sk);
+
+	liad_undo(&lw->window);
+	return tcp_reno_undo_cwnd(sk);
+}
+
+/* A timeout has called ssthresh() just before CA_EVENT_LOSS */
+static void logwestwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct logwestwood *lw = inet_csk_ca(sk);
+
+	cc_wwp_event(&lw->estimate, sk, event, READ_ONCE(clamp_cwnd));
+	if (event == CA_EVENT_LOSS && !READ_ONCE(rto_counts))
+		liad_undo(&lw->window);
+}
+
+static size_t logwestwood_get_info(struct sock *sk, u32 ext, int *attr,
+				   union tcp_cc_info *info)
+{
+	const struct logwestwood *lw = inet_csk_ca(sk);
+
+	return cc_info(ext, attr, info, READ_ONCE(lw->estimate.filter.bw),
+		       READ_ONCE(lw->estimate.flow.rtt_min_us),
+		       READ_ONCE(lw->window.wmax),
+		       1U << READ_ONCE(lw->window.log2_alpha));
+}
+
+static struct tcp_congestion_ops tcp_logwestwood __read_mostly = {
+	.init		= logwestwood_init,
+	.ssthresh	= logwestwood_ssthresh,
+	.cong_avoid	= logwestwood_cong_avoid,
+	.undo_cwnd	= logwestwood_undo_cwnd,
+	.cwnd_event	= logwestwood_cwnd_event,
+	.in_ack_event	= logwestwood_in_ack_event,
+	.pkts_acked	= logwestwood_pkts_acked,
+	.get_info	= logwestwood_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "logwestwood",
+};
+
+static int __init logwestwood_register(void)
+{
+	BUILD_BUG_ON(sizeof(struct logwestwood) > ICSK_CA_PRIV_SIZE);
+	return tcp_register_congestion_control(&tcp_logwestwood);
+}
+
+static void __exit logwestwood_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_logwestwood);
+}
+
+module_init(logwestwood_register);
+module_exit(logwestwood_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("TCP LogWestwood+");

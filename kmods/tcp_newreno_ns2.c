@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * NewReno with the window counted as ns-2 does
+ *
+ * The baseline of all four papers: ns-2's tcp.cc, opencwnd(), grows the window
+ * by 1 (slow start) or 1/W for each ACK. Linux counts acknowledged segments, so
+ * under delayed ACKs its Reno grows twice as fast. What is different from Linux's
+ * reno is only that; use tcp_sack=0 for NewReno's recovery.
+ *
+ * Shown by get_info and the trace: bw 0, min_rtt RTTmin, pacing_gain the window's
+ * fraction in 2^-32 segments, cwnd_gain the last RTT in us.
+ */
+
+#define CC_TRACE_SYSTEM tcp_newreno_ns2
+#include "cc.h"
+#include "core/newreno_ns2.h"
+
+CC_PARAM(count_acks, 1, 0, 1, CC_COUNT_ACKS_TEXT);
+
+static void newreno_ns2_init(struct sock *sk)
+{
+	cc_flow_init(inet_csk_ca(sk), sk);
+}
+
+static void newreno_ns2_pkts_acked(struct sock *sk,
+				   const struct ack_sample *sample)
+{
+	if (sample->rtt_us > 0)
+		cc_flow_rtt(inet_csk_ca(sk), sample->rtt_us);
+}
+
+static void newreno_ns2_in_ack_event(struct sock *sk, u32 flags)
+{
+	const struct cc_flow *flow = inet_csk_ca(sk);
+
+	cc_trace(sk, flow, 0, flow->fraction, flow->rtt_us);
+}
+
+static void newreno_ns2_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct cc_flow *flow = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (READ_ONCE(count_acks))
+		acked = min(acked, 1U);
+	if (tcp_in_slow_start(tp)) {
+		acked = tcp_slow_start(tp, acked);
+		if (!acked)
+			return;
+	}
+	cc_grow(tp, ns2_acked(&flow->fraction, tcp_snd_cwnd(tp), acked));
+}
+
+static size_t newreno_ns2_get_info(struct sock *sk, u32 ext, int *attr,
+				   union tcp_cc_info *info)
+{
+	const struct cc_flow *flow = inet_csk_ca(sk);
+
+	return cc_info(ext, attr, info, 0, READ_ONCE(flow->rtt_min_us),
+		       READ_ONCE(flow->fraction), READ_ONCE(flow->rtt_us));
+}
+
+static struct tcp_congestion_ops tcp_newreno_ns2 __read_mostly = {
+	.init		= newreno_ns2_init,
+	.ssthresh	= tcp_reno_ssthresh,
+	.cong_avoid	= newreno_ns2_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.in_ack_event	= newreno_ns2_in_ack_event,
+	.pkts_acked	= newreno_ns2_pkts_acked,
+	.get_info	= newreno_ns2_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "newreno_ns2",
+};
+
+static int __init newreno_ns2_register(void)
+{
+	BUILD_BUG_ON(sizeof(struct cc_flow) > ICSK_CA_PRIV_SIZE);
+	return tcp_register_congestion_control(&tcp_newreno_ns2);
+}
+
+static void __exit newreno_ns2_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_newreno_ns2);
+}
+
+module_init(newreno_ns2_register);
+module_exit(newreno_ns2_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("NewReno with the window counted per ACK as in ns-2");

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TIBET: Time Intervals based Bandwidth Estimation Technique
+ *
+ * A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP
+ * over Wireless Networks", IEEE Transactions on Mobile Computing 3 (2004),
+ * section 3.
+ *
+ *   Bwe = filtered length / filtered interval, filtered once more (T0)
+ *   three duplicate ACKs:  ssthresh = Bwe * RTTmin, cwnd = min(cwnd, ssthresh)
+ *   timeout:               ssthresh = Bwe * RTTmin, cwnd = 1
+ *
+ * The filters are in core/tibet.h. The increase is Reno's.
+ *
+ * The paper's results estimate on the stream of sent packets, for which Linux
+ * has no hook: estimate_on=1 takes what was sent between two ACKs, which is
+ * late by less than the time between them. Where RTTmin ages (n_cong > 0), it
+ * does so before ssthresh is set at the same event, and not below
+ * rtt_min_floor_us.
+ *
+ * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
+ * the filtered interval in us, cwnd_gain the filtered length in bytes.
+ */
+
+#define CC_TRACE_SYSTEM tcp_tibet
+#include "cc.h"
+#include "core/tibet.h"
+
+CC_PARAM(estimate_on, 0, 0, 1, "0 ACKs, 1 sent packets");
+CC_PARAM(t0_us, 1000000, 0, 60000000, "second filter's T0; 0 leaves it out");
+CC_PARAM(n_cong, 0, 0, 1000, "congestion events until RTTmin ages; 0 never (paper: 5)");
+CC_PARAM(gamma_percent, 50, 0, 100, "what is left of RTTmin then");
+CC_PARAM(rtt_min_floor_us, 1000, 1, 1000000, "RTTmin does not age below");
+CC_PARAM(clock_gran_us, 0, 0, 10000000, "granularity of the RTT clock; 0 exact");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
+
+struct tibet_state {
+	struct cc_flow flow;
+	struct tibet filter;
+	u32	sent;		/* low bits of tp->bytes_sent at the last sample */
+	u32	events;		/* congestion events since RTTmin aged */
+	u32	saved_events;	/* the same before the last event, for undo */
+	u32	unaged_rtt_min_us; /* RTTmin before it; U32_MAX: did not age */
+	struct cc_pair pair;
+};
+
+static void tibet_init(struct sock *sk)
+{
+	struct tibet_state *t = inet_csk_ca(sk);
+
+	*t = (struct tibet_state){ 0 };
+	cc_flow_init(&t->flow, sk);
+	t->unaged_rtt_min_us = U32_MAX;
+	t->pair.delivered = tcp_sk(sk)->delivered;
+}
+
+static void tibet_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	struct tibet_state *t = inet_csk_ca(sk);
+
+	if (sample->rtt_us > 0)
+		cc_flow_rtt(&t->flow, tibet_coarse_rtt(sample->rtt_us,
+						       READ_ONCE(clock_gran_us)));
+}
+
+static void tibet_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct tibet_state *t = inet_csk_ca(sk);
+	u32 sent = (u32)tcp_sk(sk)->bytes_sent;
+	bool first = !t->flow.ack_us;
+	struct cc_sample sample;
+
+	cc_pair_ssthresh(&t->pair, sk, t->flow.rtt_min_us, READ_ONCE(packetpair));
+	if (cc_flow_sample(&t->flow, sk, &sample)) {
+		u64 bytes = READ_ONCE(estimate_on) ? sent - t->sent : sample.bytes;
+
+		t->sent = sent;
+		if (!cc_app_limited(sk, t->filter.bw))
+			tibet_sample(&t->filter, bytes, sample.interval_us,
+				     READ_ONCE(t0_us));
+	} else if (first) {
+		t->sent = sent;	/* the first window has no interval */
+	}
+	cc_trace(sk, &t->flow, t->filter.bw, t->filter.interval >> TIBET_SHIFT,
+		 t->filter.length >> TIBET_SHIFT);
+}
+
+static void tibet_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	cc_cong_avoid(sk, ack, acked, READ_ONCE(count_acks));
+}
+
+static u32 tibet_ssthresh(struct sock *sk)
+{
+	struct tibet_state *t = inet_csk_ca(sk);
+	u32 before_us = t->flow.rtt_min_us, after_us;
+
+	t->saved_events = t->events;
+	t->unaged_rtt_min_us = U32_MAX;
+	if (before_us == U32_MAX)
+		return cc_ssthresh(sk, t->filter.bw, before_us);
+	after_us = tibet_age_rtt_min(before_us, &t->events, READ_ONCE(n_cong),
+				     READ_ONCE(gamma_percent),
+				     READ_ONCE(rtt_min_floor_us));
+	if (after_us != before_us) {
+		t->unaged_rtt_min_us = before_us;
+		WRITE_ONCE(t->flow.rtt_min_us, after_us);
+	}
+	return cc_ssthresh(sk, t->filter.bw, t->flow.rtt_min_us);
+}
+
+/* An event that was none does not age RTTmin */
+static u32 tibet_undo_cwnd(struct sock *sk)
+{
+	struct tibet_state *t = inet_csk_ca(sk);
+
+	if (t->unaged_rtt_min_us != U32_MAX)
+		WRITE_ONCE(t->flow.rtt_min_us, t->unaged_rtt_min_us);
+	t->unaged_rtt_min_us = U32_MAX;
+	t->events = t->saved_events;
+	return tcp_reno_undo_cwnd(sk);
+}
+
+static void tibet_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct tibet_state *t = inet_csk_ca(sk);
+
+	if (cc_was_idle(sk, event))
+		cc_flow_restart(&t->flow, sk);
+	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
+		cc_complete_cwr(sk);
+}
+
+static size_t tibet_get_info(struct sock *sk, u32 ext, int *attr,
+			     union tcp_cc_info *info)
+{
+	const struct tibet_state *t = inet_csk_ca(sk);
+
+	return cc_info(ext, attr, info, READ_ONCE(t->filter.bw),
+		       READ_ONCE(t->flow.rtt_min_us),
+		       READ_ONCE(t->filter.interval) >> TIBET_SHIFT,
+		       READ_ONCE(t->filter.length) >> TIBET_SHIFT);
+}
+
+static struct tcp_congestion_ops tcp_tibet __read_mostly = {
+	.init		= tibet_init,
+	.ssthresh	= tibet_ssthresh,
+	.cong_avoid	= tibet_cong_avoid,
+	.undo_cwnd	= tibet_undo_cwnd,
+	.cwnd_event	= tibet_cwnd_event,
+	.in_ack_event	= tibet_in_ack_event,
+	.pkts_acked	= tibet_pkts_acked,
+	.get_info	= tibet_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "tibet",
+};
+
+static int __init tibet_register(void)
+{
+	BUILD_BUG_ON(sizeof(struct tibet_state) > ICSK_CA_PRIV_SIZE);
+	return tcp_register_congestion_control(&tcp_tibet);
+}
+
+static void __exit tibet_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_tibet);
+}
+
+module_init(tibet_register);
+module_exit(tibet_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("TIBET: Time Intervals based Bandwidth Estimation Technique");

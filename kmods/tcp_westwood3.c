@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP Westwood with its third filter
+ *
+ * A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP
+ * over Wireless Networks", IEEE Transactions on Mobile Computing 3 (2004),
+ * section 2.2.3, "Algorithm Westwood 3"; R. Wang et al., "Adaptive Bandwidth
+ * Share Estimation in TCP Westwood", Globecom 2002.
+ *
+ *   s = bytes of the last T / T
+ *   Bwe = p * Bwe + (1 - p) * s, p = (2 tau - d) / (2 tau + d)
+ *
+ * with d the time since the last ACK. How T and tau adapt is in core/westwood.h;
+ * TIBET's text leaves it to its reference.
+ *
+ * Upon three duplicate ACKs, a timeout or ECN ssthresh = Bwe * RTTmin. The increase
+ * is Reno's.
+ *
+ * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain T
+ * in us, cwnd_gain tau in us.
+ */
+
+#define CC_TRACE_SYSTEM tcp_westwood3
+#include "cc.h"
+#include "core/westwood.h"
+
+CC_PARAM(gain_steps, 10, 0, 255, "N: tau is at most 1 + N round trips");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+
+struct westwood3_state {
+	struct cc_flow flow;
+	struct westwood3 filter;
+};
+
+static void westwood3_init(struct sock *sk)
+{
+	struct westwood3_state *w = inet_csk_ca(sk);
+
+	*w = (struct westwood3_state){ 0 };
+	cc_flow_init(&w->flow, sk);
+}
+
+static void westwood3_pkts_acked(struct sock *sk,
+				 const struct ack_sample *sample)
+{
+	struct westwood3_state *w = inet_csk_ca(sk);
+
+	if (sample->rtt_us > 0)
+		cc_flow_rtt(&w->flow, sample->rtt_us);
+}
+
+static u32 westwood3_tau_us(const struct westwood3_state *w)
+{
+	return ww3_tau_us(&w->filter, READ_ONCE(w->flow.rtt_us),
+			  READ_ONCE(gain_steps));
+}
+
+static void westwood3_sample(struct westwood3_state *w, const struct sock *sk,
+			     const struct cc_sample *sample)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 bytes = min_t(u64, sample->bytes, CORE_BYTES_MAX);
+	u64 window = (u64)tcp_snd_cwnd(tp) * tp->mss_cache;
+	u32 span = ww3_span_us(w->filter.bw, min_t(u64, window, U32_MAX),
+			       w->flow.rtt_us, w->flow.rtt_min_us);
+	u64 rate = ww3_sample(&w->filter, bytes, sample->interval_us, span);
+
+	ww3_update(&w->filter, rate, sample->interval_us, w->flow.rtt_us,
+		   READ_ONCE(gain_steps));
+}
+
+static void westwood3_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct westwood3_state *w = inet_csk_ca(sk);
+	struct cc_sample sample;
+
+	if (cc_flow_sample(&w->flow, sk, &sample) && w->flow.rtt_us &&
+	    !cc_app_limited(sk, w->filter.bw))
+		westwood3_sample(w, sk, &sample);
+	cc_trace(sk, &w->flow, w->filter.bw, w->filter.span_us,
+		 westwood3_tau_us(w));
+}
+
+static void westwood3_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	cc_cong_avoid(sk, ack, acked, READ_ONCE(count_acks));
+}
+
+static u32 westwood3_ssthresh(struct sock *sk)
+{
+	const struct westwood3_state *w = inet_csk_ca(sk);
+
+	return cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
+}
+
+static void westwood3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct westwood3_state *w = inet_csk_ca(sk);
+
+	if (cc_was_idle(sk, event)) {
+		cc_flow_restart(&w->flow, sk);
+		w->filter.span_us = 0;
+	}
+	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
+		cc_complete_cwr(sk);
+}
+
+static size_t westwood3_get_info(struct sock *sk, u32 ext, int *attr,
+				 union tcp_cc_info *info)
+{
+	const struct westwood3_state *w = inet_csk_ca(sk);
+
+	return cc_info(ext, attr, info, READ_ONCE(w->filter.bw),
+		       READ_ONCE(w->flow.rtt_min_us), READ_ONCE(w->filter.span_us),
+		       westwood3_tau_us(w));
+}
+
+static struct tcp_congestion_ops tcp_westwood3 __read_mostly = {
+	.init		= westwood3_init,
+	.ssthresh	= westwood3_ssthresh,
+	.cong_avoid	= westwood3_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.cwnd_event	= westwood3_cwnd_event,
+	.in_ack_event	= westwood3_in_ack_event,
+	.pkts_acked	= westwood3_pkts_acked,
+	.get_info	= westwood3_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "westwood3",
+};
+
+static int __init westwood3_register(void)
+{
+	BUILD_BUG_ON(sizeof(struct westwood3_state) > ICSK_CA_PRIV_SIZE);
+	return tcp_register_congestion_control(&tcp_westwood3);
+}
+
+static void __exit westwood3_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_westwood3);
+}
+
+module_init(westwood3_register);
+module_exit(westwood3_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("TCP Westwood with its third filter");

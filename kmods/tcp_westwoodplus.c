@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP Westwood+ as its paper has it
+ *
+ * L. A. Grieco, S. Mascolo, "Performance Evaluation and Comparison of
+ * Westwood+, New Reno, and Vegas TCP Congestion Control", ACM Computer
+ * Communication Review 34 (2004), section 2.2.
+ *
+ * A sample of bandwidth per round trip goes through one filter with its pole at
+ * 0.9; upon three duplicate ACKs, a timeout or ECN, ssthresh = Bwe * RTTmin. The
+ * formulas and their scales are in core/westwoodplus.h.
+ *
+ * It differs from mainline's tcp_westwood: that has two filters of 7/8 (here by
+ * mode=1), samples over at least 50 ms, takes the estimate for ssthresh only at
+ * the end of recovery, when the recovery's own low rate is in it, measures in
+ * jiffies, and forgets RTTmin upon a timeout.
+ *
+ * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
+ * the last RTT in us, cwnd_gain mainline's first filter in kbit/s.
+ */
+
+#define CC_TRACE_SYSTEM tcp_westwoodplus
+#include "cc_westwoodplus.h"
+
+CC_PARAM(mode, 0, 0, 1, "filter: 0 the paper's, one pole of 0.9; 1 mainline's");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
+
+static u32 westwoodplus_first_kbps(const struct cc_wwp *w)
+{
+	return cc_kbps(READ_ONCE(w->filter.first));
+}
+
+static void westwoodplus_init(struct sock *sk)
+{
+	cc_wwp_init(inet_csk_ca(sk), sk);
+}
+
+static void westwoodplus_pkts_acked(struct sock *sk,
+				    const struct ack_sample *sample)
+{
+	struct cc_wwp *w = inet_csk_ca(sk);
+
+	if (sample->rtt_us > 0)
+		cc_flow_rtt(&w->flow, sample->rtt_us);
+}
+
+static void westwoodplus_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct cc_wwp *w = inet_csk_ca(sk);
+
+	cc_wwp_ack(w, sk, READ_ONCE(mode), READ_ONCE(packetpair));
+	cc_trace(sk, &w->flow, w->filter.bw, w->flow.rtt_us,
+		 westwoodplus_first_kbps(w));
+}
+
+static void westwoodplus_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	cc_cong_avoid(sk, ack, acked, READ_ONCE(count_acks));
+}
+
+static u32 westwoodplus_ssthresh(struct sock *sk)
+{
+	const struct cc_wwp *w = inet_csk_ca(sk);
+
+	return cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
+}
+
+static void westwoodplus_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	cc_wwp_event(inet_csk_ca(sk), sk, event, READ_ONCE(clamp_cwnd));
+}
+
+static size_t westwoodplus_get_info(struct sock *sk, u32 ext, int *attr,
+				    union tcp_cc_info *info)
+{
+	const struct cc_wwp *w = inet_csk_ca(sk);
+
+	return cc_info(ext, attr, info, READ_ONCE(w->filter.bw),
+		       READ_ONCE(w->flow.rtt_min_us), READ_ONCE(w->flow.rtt_us),
+		       westwoodplus_first_kbps(w));
+}
+
+static struct tcp_congestion_ops tcp_westwoodplus __read_mostly = {
+	.init		= westwoodplus_init,
+	.ssthresh	= westwoodplus_ssthresh,
+	.cong_avoid	= westwoodplus_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.cwnd_event	= westwoodplus_cwnd_event,
+	.in_ack_event	= westwoodplus_in_ack_event,
+	.pkts_acked	= westwoodplus_pkts_acked,
+	.get_info	= westwoodplus_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "westwoodplus",
+};
+
+static int __init westwoodplus_register(void)
+{
+	BUILD_BUG_ON(sizeof(struct cc_wwp) > ICSK_CA_PRIV_SIZE);
+	return tcp_register_congestion_control(&tcp_westwoodplus);
+}
+
+static void __exit westwoodplus_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_westwoodplus);
+}
+
+module_init(westwoodplus_register);
+module_exit(westwoodplus_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("TCP Westwood+ with the paper's filter");

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TIBET's Figs 1, 5, 6, 7 and 10: every filter on the same synthetic arrivals.
+ * The means are over ARRIVALS samples after the first tenth.
+ */
+
+#include "arrivals.h"
+#include "../core/csfq.h"
+#include "../core/tibet.h"
+#include "../core/westwood.h"
+
+/* Mean estimate over the true rate, by filter */
+struct biases {
+	double westwood1, westwood2, westwood3, csfq, tibet;
+};
+
+#define FIGURE_TAU_US 500000
+#define FIGURE_RTT_US 100000
+#define FIGURE_CWND_BYTES 20000
+
+static void figure_westwood3(struct westwood3 *w, u32 us)
+{
+	u32 span = ww3_span_us(w->bw, FIGURE_CWND_BYTES, FIGURE_RTT_US,
+			       FIGURE_RTT_US);
+
+	ww3_update(w, ww3_sample(w, ARRIVAL_BYTES, us, span), us, FIGURE_RTT_US,
+		   10);
+}
+
+static struct biases figure_biases(enum arrivals kind)
+{
+	struct westwood w1 = { 0 }, w2 = { 0 };
+	struct westwood3 w3 = { 0 };
+	struct tibet t = { 0 };
+	struct biases b = { 0 };
+	u64 csfq = 0;
+	double seconds = 0, rate;
+	u32 k, counted = 0;
+
+	for (k = 0; k < ARRIVALS; k++) {
+		u32 us = arrival_us(kind, k);
+		u64 sample = core_rate(ARRIVAL_BYTES, us);
+
+		ww1_update(&w1, sample);
+		ww2_update(&w2, sample, us, FIGURE_TAU_US, false);
+		csfq = csfq_update(csfq, ARRIVAL_BYTES, us, 500000);
+		tibet_sample(&t, ARRIVAL_BYTES, us, CORE_US_PER_S);
+		figure_westwood3(&w3, us);
+		if (k < ARRIVALS / 10)
+			continue;
+		counted++;
+		seconds += us / 1e6;
+		b.westwood1 += from_q10(w1.bw);
+		b.westwood2 += from_q10(w2.bw);
+		b.westwood3 += from_q10(w3.bw);
+		b.csfq += from_q10(csfq);
+		b.tibet += from_q10(t.bw);
+	}
+	rate = ARRIVAL_BYTES * (double)counted / seconds * counted;
+	b.westwood1 /= rate;
+	b.westwood2 /= rate;
+	b.westwood3 /= rate;
+	b.csfq /= rate;
+	b.tibet /= rate;
+	return b;
+}
+
+static void show(const char *arrivals, const struct biases *b)
+{
+	printf("%-12s estimate over true rate: westwood1 %.3f westwood2 %.3f ",
+	       arrivals, b->westwood1, b->westwood2);
+	printf("westwood3 %.3f csfq %.3f tibet %.3f\n", b->westwood3, b->csfq,
+	       b->tibet);
+}
+
+static void test_figures(void)
+{
+	struct biases e = figure_biases(ARRIVALS_EXPONENTIAL);
+	struct biases r = figure_biases(ARRIVALS_RAYLEIGH);
+	struct biases p = figure_biases(ARRIVALS_PERIODIC);
+
+	show("exponential", &e);
+	show("Rayleigh", &r);
+	show("periodic", &p);
+
+	/* Figs 1, 5, 10: Westwood 2 far above, Westwood 3 less, TIBET within 2% */
+	CHECK(e.westwood2 > 1.5);
+	CHECK(r.westwood2 > 1.15);
+	CHECK(e.westwood3 > 1.005 && e.westwood3 < e.westwood2 - 0.4);
+	CHECK(r.westwood3 > 1.001 && r.westwood3 < r.westwood2 - 0.1);
+	CHECK_NEAR(e.tibet, 1, 0.02, 0);
+	CHECK_NEAR(r.tibet, 1, 0.02, 0);
+	/* Westwood 1 filters bare samples: worse than Westwood 2 */
+	CHECK(e.westwood1 > e.westwood2);
+	CHECK(r.westwood1 > r.westwood2);
+	/* Fig. 7: CSFQ's bias is small */
+	CHECK_NEAR(e.csfq, 1, 0.02, 0);
+	CHECK_NEAR(r.csfq, 1, 0.02, 0);
+	/* Fig. 6: true 2L/3T, filtered samples 3L/4T, which is 9/8 of it */
+	CHECK_NEAR(p.westwood1, 1.125, 0.001, 0);
+	CHECK_NEAR(p.westwood2, 1.125, 0.001, 0);
+	CHECK_NEAR(p.tibet, 1, 0.001, 0);
+}
