@@ -86,9 +86,11 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
             ],
             "bursts": list(_bursts(network, run.flows)),
         },
-        "modules": sorted(
-            {f"tcp_{f.congestion}" for f in run.flows if f.congestion not in BUILT_IN}
-        ),
+        "modules": {
+            f"tcp_{flow.congestion}": " ".join(f"{k}={v}" for k, v in flow.parameters.items())
+            for flow in sorted(run.flows, key=lambda flow: flow.congestion)
+            if flow.congestion not in BUILT_IN
+        },
     }
 
 

@@ -13,12 +13,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from guest.build import GuestKernel
+from kmods.build import BuiltModules
 from orchestrator.backends import sandbox
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.record import assemble, decoder
@@ -42,13 +43,18 @@ Report = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class GuestOptions:
-    """How to run the guest. ``cpu`` None picks a CPU; ``hook`` is a test's way to break the bed."""
+    """How to run the guest.
+
+    ``cpu`` None picks a CPU; ``modules`` are those of our own; ``hook`` is a test's way to break
+    the bed.
+    """
 
     kernel: GuestKernel
     unconfined: bool = False
     cpu: int | None = None
     watchdog_s: float = WATCHDOG_S
     hook: Path | None = None
+    modules: BuiltModules | None = None
 
 
 def workspace() -> Path:
@@ -130,37 +136,51 @@ def _memory_bytes(spec: RunSpec) -> int:
 def _prepare(spec: RunSpec, options: GuestOptions, folder: Path, memory: int) -> sandbox.Paths:
     document = bed_spec(spec, memory)
     kernel = options.kernel
-    document["modules"] = load_order(kernel, document["modules"])
     given, output = folder / "in", folder / "out"
     given.mkdir()
     output.mkdir()
     if options.hook is not None:
         shutil.copy(options.hook, given / "hook.py")
         document["hook"] = "hook.py"
+    document["modules"] = _hand_in_modules(options, document["modules"], given)
     (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
     return sandbox.Paths(kernel.linux, _TESTBED, kernel.modules_dir, given, output)
 
 
-def load_order(kernel: GuestKernel, modules: Iterable[str]) -> list[str]:
-    """Return the modules and what they depend on, each behind its dependencies.
+def _hand_in_modules(options: GuestOptions, wanted: Mapping[str, str], given: Path) -> list[Any]:
+    """Copy the modules that the run needs into ``given``; return them in the order of loading.
 
     Raises:
-        MachineError: the guest kernel has no such module.
+        MachineError: there is no such module for the guest kernel.
     """
-    ordered: list[str] = []
-    for module in modules:
-        path = kernel.modules_dir / f"{module}.ko"
-        if not path.is_file():
-            raise MachineError(
-                f"the guest kernel {kernel.release} has no module {module}",
-                "orchestrator guest build",
-            )
+    folders = [options.kernel.modules_dir]
+    if options.modules is not None:
+        folders.insert(0, options.modules.folder)
+    (given / "modules").mkdir()
+    handed = []
+    for path in load_order(folders, wanted):
+        shutil.copy(path, given / "modules")
+        handed.append({"name": path.stem, "parameters": wanted.get(path.stem, "")})
+    return handed
+
+
+def load_order(folders: Sequence[Path], names: Iterable[str]) -> list[Path]:
+    """Return the modules' files and those they depend on, each behind its dependencies.
+
+    Raises:
+        MachineError: a module is in none of the folders.
+    """
+    ordered: list[Path] = []
+    for name in names:
+        path = next((f / f"{name}.ko" for f in folders if (f / f"{name}.ko").is_file()), None)
+        if path is None:
+            raise MachineError(f"the guest kernel has no module {name}", "orchestrator guest build")
         # What modinfo(8) reads: the section .modinfo holds zero-terminated key=value strings.
         found = re.search(rb"\0depends=([^\0]*)\0", path.read_bytes())
         needed = found[1].decode().split(",") if found and found[1] else []
-        for name in (*load_order(kernel, needed), module):
-            if name not in ordered:
-                ordered.append(name)
+        for each in (*load_order(folders, needed), path):
+            if each not in ordered:
+                ordered.append(each)
     return ordered
 
 
@@ -177,7 +197,6 @@ def _command(spec: RunSpec, options: GuestOptions, paths: sandbox.Paths, memory:
         "BED_CODE": code,
         "BED_INPUT": _place(options, sandbox.INPUT, paths.input),
         "BED_OUTPUT": _place(options, sandbox.OUTPUT, paths.output),
-        "BED_MODULES": _place(options, sandbox.MODULES, paths.modules),
     }
     boot = [
         _place(options, sandbox.KERNEL, paths.linux),

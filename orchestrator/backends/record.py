@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from guest.build import GuestKernel
+from guest.cache import sha256
+from kmods import catalogue
 from orchestrator.backends import decode
 from orchestrator.backends.bedspec import CLIENT_PORT_OFFSET
 from orchestrator.errors import GuestError
@@ -44,7 +46,14 @@ def assemble(
         GuestError: the bed's files are incomplete, or a traffic end point failed.
     """
     output = folder / "out"
-    modules = json.loads((folder / "in" / "spec.json").read_text(encoding="utf-8"))["modules"]
+    loaded = json.loads((folder / "in" / "spec.json").read_text(encoding="utf-8"))["modules"]
+    modules = {
+        module["name"]: {
+            "sha256": sha256(folder / "in" / "modules" / f"{module['name']}.ko"),
+            "parameters": module["parameters"],
+        }
+        for module in loaded
+    }
     facts = decode.facts(output)
     _require_whole(facts)
     tcp_samples = tcp.samples()
@@ -204,16 +213,23 @@ def _flows(
                 base_rtt_s=flow.base_rtt_s,
                 base_rtt_measured_s=None if measured_ns is None else measured_ns / 1e9,
                 path=flow.path,
-                congestion_fields=tcp.congestion_fields.get(number, ()),
+                congestion_fields=_congestion_fields(flow.congestion, tcp, number),
             )
         )
     return records
 
 
+def _congestion_fields(
+    congestion: str, tcp: decode.TcpDecoder, flow: int
+) -> tuple[tuple[str, str], ...]:
+    """Return (meaning, unit) of the flow's congestion columns; our own modules say it."""
+    module = catalogue.modules().get(congestion)
+    return tcp.congestion_fields.get(flow, ()) if module is None else module.shown
+
+
 def _provenance(
-    facts: list[dict[str, Any]], kernel: GuestKernel, confined: bool, modules: list[str]
+    facts: list[dict[str, Any]], kernel: GuestKernel, confined: bool, modules: dict[str, Any]
 ) -> dict[str, Any]:
-    hashes = kernel.manifest["modules_sha256"]
     return {
         "versions": _fact(facts, "versions"),
         "sysctls": _fact(facts, "sysctls"),
@@ -224,7 +240,7 @@ def _provenance(
         "guest_kernel": {
             key: value for key, value in kernel.manifest.items() if key != "modules_sha256"
         },
-        "modules": {name: hashes[name] for name in modules},
+        "modules": modules,
         "engines": {
             fact["flow"]: {key: fact[key] for key in ("sent_bytes", "received_bytes")}
             for fact in facts

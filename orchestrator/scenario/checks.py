@@ -27,7 +27,7 @@ def check(tree: Node) -> list[Fault]:
     """Return the faults between the values of a scenario."""
     return [
         nearest(tree, path).fault(message)
-        for rule in (_times, _samples, _windows, _flows, _names)
+        for rule in (_times, _samples, _windows, _flows, _parameters, _names)
         for path, message in rule(tree)
     ]
 
@@ -140,6 +140,24 @@ def _groups(tree: Node) -> list[str] | None:
     if not all(isinstance(name, str) for name in names):
         return None
     return list(dict.fromkeys(map(str, names)))
+
+
+def _parameters(tree: Node) -> Iterator[Finding]:
+    """A module's parameters hold for the whole kernel: flows that use it must agree on them."""
+    first: dict[str, tuple[int, object]] = {}
+    for path in _items(tree, ("flows",)):
+        node = find(tree, (*path, "congestion"))
+        given = None if node is None else plain(node)
+        name = given.get("name") if isinstance(given, dict) else given
+        parameters = (given.get("parameters") or {}) if isinstance(given, dict) else {}
+        if not isinstance(name, str):
+            continue
+        index, other = first.setdefault(name, (int(path[-1]), parameters))
+        if other != parameters:
+            yield (
+                (*path, "congestion"),
+                f"parameters of {name} hold for the whole kernel, and flow {index} gives others",
+            )
 
 
 def _names(tree: Node) -> Iterator[Finding]:

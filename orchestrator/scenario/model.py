@@ -51,7 +51,7 @@ class Congestion(Strict):
     name: Annotated[
         str,
         AfterValidator(congestion.check_name),
-        WithJsonSchema({"type": "string", "enum": list(congestion.MAINLINE)}),
+        WithJsonSchema({"type": "string", "enum": list(congestion.known())}),
     ] = Field(description="as the kernel reports it")
     parameters: dict[str, int] = Field(
         default_factory=dict, description="of the module or namespace; mainline modules take none"

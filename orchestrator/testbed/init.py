@@ -1,7 +1,7 @@
 """The guest's first process: mounts, loads modules, runs the bed, and powers off.
 
 The kernel starts it as ``python3 -S -B -m testbed.init`` with an environment from the boot line
-that names host folders: BED_CODE (holds this package), BED_INPUT (spec.json), BED_MODULES and
+that names host folders: BED_CODE (holds this package), BED_INPUT (spec.json, modules/) and
 BED_OUTPUT, the only one that is written. The root stays read-only; all else is tmpfs.
 """
 
@@ -10,8 +10,8 @@ import os
 import sys
 import traceback
 
-CODE, INPUT, MODULES, OUTPUT = "/run/bed/code", "/run/bed/in", "/run/bed/modules", "/run/bed/out"
-HOST_FOLDERS = {"BED_CODE": CODE, "BED_INPUT": INPUT, "BED_MODULES": MODULES, "BED_OUTPUT": OUTPUT}
+CODE, INPUT, OUTPUT = "/run/bed/code", "/run/bed/in", "/run/bed/out"
+HOST_FOLDERS = {"BED_CODE": CODE, "BED_INPUT": INPUT, "BED_OUTPUT": OUTPUT}
 
 
 def main():
@@ -70,8 +70,8 @@ def _redirect_output():
 
 
 def _load_modules(system):
-    for name in _spec()["modules"]:
-        system.load_module(f"{MODULES}/{name}.ko")
+    for module in _spec()["modules"]:
+        system.load_module(f"{INPUT}/modules/{module['name']}.ko", module["parameters"])
 
 
 def _spec():

@@ -46,13 +46,16 @@ def hand_out(descriptor):
     _checked(_libc.sync_file_range(descriptor, whole_file, whole_file, flags), "sync_file_range")
 
 
-def load_module(path):
-    """Load the kernel module in that file; one that is loaded already is left as it is."""
+def load_module(path, parameters):
+    """Load the kernel module in that file with ``parameters`` such as "a=1 b=2".
+
+    One that is loaded already is left as it is.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        result = _libc.syscall(ctypes.c_long(_SYS_FINIT_MODULE), descriptor, b"", 0)
+        result = _libc.syscall(ctypes.c_long(_SYS_FINIT_MODULE), descriptor, parameters.encode(), 0)
         if result < 0 and ctypes.get_errno() != errno.EEXIST:
-            _checked(result, f"load module {path}")
+            _checked(result, f"load module {path} {parameters}")
     finally:
         os.close(descriptor)
 

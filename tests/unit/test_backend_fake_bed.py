@@ -6,6 +6,7 @@ by a small program in the guest's place.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
@@ -31,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CAPTURED = ROOT / "tests" / "data" / "bed"
 OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
 DIGEST = "6e3f9089cd51a60ffa7c4cfd90dcf5293fbbcf1da75cdb126d7f340962a130dc"
+MODULE = b"\0depends=\0name=tcp_westwood\0"
 PORTS = [(25001, 5001), (25002, 5002)]
 
 # Copies the captured files in two halves, as a guest would write them bit by bit.
@@ -71,7 +73,7 @@ def bed(tmp_path: Path) -> Path:
 def kernel(tmp_path: Path) -> GuestKernel:
     modules = tmp_path / "modules"
     modules.mkdir()
-    (modules / "tcp_westwood.ko").write_bytes(b"\0depends=\0name=tcp_westwood\0")
+    (modules / "tcp_westwood.ko").write_bytes(MODULE)
     manifest = {"modules_sha256": {"tcp_westwood": "abc"}, "source": "captured"}
     return GuestKernel("key", tmp_path / "linux", modules, "6.12", manifest)
 
@@ -112,7 +114,9 @@ def test_a_played_back_run_is_stored_whole(
     with Store.open_read_only(tmp_path / "runs.db") as store:
         stored = store.load(document["id"])
         assert stored.artefact("console") == "fake console\n"
-        assert stored.provenance["modules"] == {"tcp_westwood": "abc"}
+        (module,) = stored.provenance["modules"].items()
+        assert module[0] == "tcp_westwood"
+        assert module[1]["sha256"] == hashlib.sha256(MODULE).hexdigest()
 
 
 def damage(bed: Path, kind: str) -> None:
@@ -209,13 +213,17 @@ def test_modules_come_behind_what_they_depend_on(kernel: GuestKernel) -> None:
     for name, needed in depends.items():
         path = kernel.modules_dir / f"{name}.ko"
         path.write_bytes(b"x\0license=GPL\0depends=" + needed + b"\0end\0")
-    assert guest.load_order(kernel, ["a", "tcp_westwood"]) == ["c", "b", "a", "tcp_westwood"]
+    order = guest.load_order([kernel.modules_dir], ["a", "tcp_westwood"])
+    assert [path.stem for path in order] == ["c", "b", "a", "tcp_westwood"]
 
 
 def test_the_specification_of_the_captured_run_is_still_the_same() -> None:
     captured = json.loads((CAPTURED / "spec.json").read_text(encoding="utf-8"))
-    memory = guest._memory_bytes(spec())
-    assert json.loads(json.dumps(bed_spec(spec(), memory))) == captured
+    document = json.loads(json.dumps(bed_spec(spec(), guest._memory_bytes(spec()))))
+    # Named by the plan, then found and put in the order of loading.
+    assert document.pop("modules") == {"tcp_westwood": ""}
+    assert captured.pop("modules") == [{"name": "tcp_westwood", "parameters": ""}]
+    assert document == captured
 
 
 def test_names_do_not_reach_the_specification() -> None:

@@ -28,6 +28,7 @@ NAMES = [
     "doctor",
     "export",
     "guest",
+    "kmods",
     "plan",
     "run",
     "runs",

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("orchestrator", "topologies", "results", "web", "guest")
+PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
 BASE = {"orchestrator", "orchestrator.errors", "orchestrator.units"}
 MODEL = {*BASE, "orchestrator.recording", "topologies.model"}
-SCENARIO = {*MODEL, "orchestrator.scenario"}
+SCENARIO = {*MODEL, "kmods.catalogue", "orchestrator.scenario"}
 PLANNED = {*SCENARIO, "topologies", "orchestrator.runspec", "orchestrator.plan"}
 RUN = {
     *PLANNED,
     "guest",
+    "kmods.build",
     "orchestrator.fidelity",
     "orchestrator.testbed",
     "orchestrator.backends",
@@ -30,7 +31,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.units": BASE,
     "orchestrator.recording": BASE,
     "topologies.model": BASE,
-    "orchestrator.scenario": MODEL,
+    "kmods": set(),
+    "kmods.catalogue": BASE,
+    "kmods.build": {*BASE, "guest", "kmods.catalogue"},
+    "kmods.tests": set(),
+    "orchestrator.scenario": {*MODEL, "kmods.catalogue"},
     "topologies": SCENARIO,
     "orchestrator.runspec": SCENARIO | {"topologies"},
     "orchestrator.plan": PLANNED,

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.scenario import load
-from orchestrator.scenario.congestion import MAINLINE
+from orchestrator.scenario.congestion import MAINLINE, known
 from topologies.dumbbell import Dumbbell
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
@@ -149,7 +149,7 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
     (("name: westwood", "name: 7"), 15, 12, "must be text (put it in quotes), not `7`"),
     (("name: quickstart", "name: ../x"), 2, 7, "`../x` is not a name"),
     (("congestion: reno", "congestion: renno"), 16, 40, "control `renno` (did you mean `reno`?)"),
-    (("congestion: reno", "congestion: {name: bbr3}"), 16, 47, f"valid: {', '.join(MAINLINE)}"),
+    (("congestion: reno", "congestion: {name: bbr3}"), 16, 47, f"valid: {', '.join(known())}"),
     (("congestion: reno", "congestion: {}"), 16, 40, "`name` is missing"),
     (("congestion: reno", "congestion: [reno]"), 16, 40, "must be a mapping, not a list"),
     (

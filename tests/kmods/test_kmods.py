@@ -1,0 +1,65 @@
+"""The modules' style, and their builds for the kernels they are meant for."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from guest.build import ensure
+from kmods import build, catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADERS = Path("/usr/src")
+# Out of the kernel's tree one source serves several versions, and a trace event's layout is given.
+PASSED_OVER = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,OPEN_ENDED_LINE,MACRO_ARG_REUSE"
+
+
+def make(*words: str) -> str:
+    """Run make; return what it says, or fail with that."""
+    done = subprocess.run(
+        ["make", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+def trees() -> dict[str, Path]:
+    """Return the prepared trees by what they are: Debian's headers, newest of each series."""
+    found = {}
+    for series in ("6.1", "6.12"):
+        folders = HEADERS.glob(f"linux-headers-{series}.*-amd64")
+        newest = sorted(folders, key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)])
+        assert newest, f"no headers of Debian's {series}: tools/setup-debian test installs them"
+        found[series] = newest[-1]
+    return found
+
+
+@pytest.mark.parametrize("series", ["6.1", "6.12", "guest"])
+def test_modules_build_without_a_word(tmp_path: Path, series: str) -> None:
+    tree = ensure().tree if series == "guest" else trees()[series]
+    for path in build.sources():
+        target = tmp_path / path.relative_to(ROOT / "kmods")
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(path, target)
+    arch = ["ARCH=um"] if series == "guest" else []
+    said = make("-C", str(tree), f"M={tmp_path}", "-j2", "W=1", "C=2", *arch, "modules")
+    assert not re.search("warning|error", said, re.IGNORECASE), said[-4000:]
+    built = {path.stem for path in tmp_path.glob("*.ko")}
+    assert built == {f"tcp_{name}" for name in catalogue.modules()}
+
+
+def test_sources_are_in_kernel_style() -> None:
+    script = ensure().tree / "scripts" / "checkpatch.pl"
+    sources = [path for path in build.sources() if path.suffix in (".c", ".h")]
+    command = ["perl", str(script), "--no-tree", "--strict", "--terse", "--ignore", PASSED_OVER]
+    done = subprocess.run(
+        [*command, "-f", *map(str, sources)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
