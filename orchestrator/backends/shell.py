@@ -13,21 +13,38 @@ from orchestrator.backends import sandbox
 from orchestrator.errors import GuestError
 
 _INIT = """
-mount -t proc proc /proc; mount -t sysfs sysfs /sys
-mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /tmp
-mkdir /run/out; mount -t hostfs none /run/out -o "$BED_OUTPUT"
+import glob, os, subprocess, sys
+sys.path.insert(0, os.environ["BED_CODE"])
+from testbed import system
+
+# Before any program runs: where root's files show as nobody's, a setuid mount loses root.
+system.mount("none", "/", "none", system.MS_REMOUNT | system.MS_RDONLY | system.MS_NOSUID)
+for kind, place in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("tmpfs", "/tmp")):
+    system.mount(kind, place, kind)
+os.makedirs("/run/out")
+system.mount("none", "/run/out", "hostfs", 0, os.environ["BED_OUTPUT"])
+os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run")
 # Twice, for the few that need another one's symbols.
-for round in 1 2; do
-  for module in "$BED_MODULES"/tcp_*.ko; do insmod "$module" 2>/dev/null; done
-done
-if [ -e "$BED_INPUT/commands" ]; then
-  sh "$BED_INPUT/commands" </dev/null >/run/out/said 2>&1
-  echo $? >/run/out/status
-else
-  echo "guest kernel $(uname -r); the root is read-only, /tmp and /run are yours; exit powers off"
-  setsid -c -w bash --norc </dev/tty0 >/dev/tty0 2>&1
-fi
-poweroff -f
+for path in 2 * sorted(glob.glob(os.environ["BED_MODULES"] + "/tcp_*.ko")):
+    try:
+        system.load_module(path, "")
+    except OSError:
+        pass
+commands = os.environ["BED_INPUT"] + "/commands"
+if os.path.exists(commands):
+    with open("/run/out/said", "wb") as said:
+        status = subprocess.call(
+            ["sh", commands], stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+        )
+    with open("/run/out/status", "w") as file:
+        file.write(str(status))
+else:
+    print(f"guest kernel {os.uname().release}; the root is read-only, /tmp and /run are yours;"
+          " exit powers off", flush=True)
+    terminal = os.open("/dev/tty0", os.O_RDWR)
+    words = ["setsid", "-c", "-w", "bash", "--norc"]
+    subprocess.call(words, stdin=terminal, stdout=terminal, stderr=terminal)
+system.power_off()
 """
 
 
@@ -48,7 +65,7 @@ def open_shell(kernel: GuestKernel) -> int:
         given, output = folder / "in", folder / "out"
         given.mkdir()
         output.mkdir()
-        (given / "init.sh").write_text(_INIT, encoding="utf-8")
+        (given / "init.py").write_text(_INIT, encoding="utf-8")
         if not interactive:
             (given / "commands").write_bytes(sys.stdin.buffer.read())
         done = subprocess.run(
@@ -89,13 +106,16 @@ def _command(kernel: GuestKernel, given: Path, output: Path, interactive: bool) 
         "con=null",
         console,
         "uml_dir=/tmp/",
+        f"BED_CODE={sandbox.BED}",
         f"BED_MODULES={sandbox.MODULES}",
         f"BED_INPUT={sandbox.INPUT}",
         f"BED_OUTPUT={sandbox.OUTPUT}",
         "PS1=guest# ",
-        "init=/bin/sh",
+        "init=/usr/bin/python3",
         "--",
-        f"{sandbox.INPUT}/init.sh",
+        "-S",
+        "-B",
+        f"{sandbox.INPUT}/init.py",
     ]
 
 
