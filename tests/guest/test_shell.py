@@ -47,7 +47,8 @@ def test_the_shell_cannot_write_the_host(kernel: GuestKernel, tmp_path: Path) ->
     )
     assert status == 0
     assert said.splitlines()[-1] == "out", said
-    assert said.count("Read-only file system") + said.count("No such file") == len(places) * 2
+    # Read-only, not there, or (to an ordinary user) not permitted: every single one.
+    assert said.count("cannot touch") == len(places) * 2, said
     for place in places:
         with contextlib.suppress(PermissionError):  # /root, to an ordinary user
             assert not (Path(place) / "intruder").exists()
