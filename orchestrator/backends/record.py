@@ -62,7 +62,7 @@ def assemble(
     samples = decode.queue_samples(output, len(names))
     samples = _renumbered(samples, places)
     flows = _flows(spec, facts, tcp)
-    evidence = Evidence(spec.network, spec.duration_s, facts, flows, queues, samples)
+    evidence = Evidence(spec.network, facts, flows, queues, samples)
     verdict, checks = judge(evidence)
     return Recording(
         kernel=_fact(facts, "versions")["kernel"],

@@ -19,7 +19,6 @@ class Evidence:
     """Facts of the bed, in their order, and the samples; see testbed/run.py for the facts."""
 
     network: Network
-    duration_s: float
     facts: list[dict[str, Any]]
     flows: list[FlowRecord]
     queues: list[QueueRecord]

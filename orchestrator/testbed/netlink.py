@@ -47,16 +47,6 @@ def attribute(kind, payload):
     return _ATTRIBUTE.pack(length, kind) + payload + bytes(-length % 4)
 
 
-def u8(kind, value):
-    """Return an attribute of one byte."""
-    return attribute(kind, struct.pack("=B", value))
-
-
-def u16(kind, value):
-    """Return an attribute of two bytes."""
-    return attribute(kind, struct.pack("=H", value))
-
-
 def u32(kind, value):
     """Return an attribute of four bytes."""
     return attribute(kind, struct.pack("=I", value))

@@ -1,6 +1,5 @@
 """Reads back from the kernel everything that a run's result rests on."""
 
-import hashlib
 import os
 import subprocess
 
@@ -144,9 +143,3 @@ def versions(iperf):
         said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
         found["iperf3"] = said.stdout.splitlines()[0]
     return found
-
-
-def sha256(path):
-    """Return the file's SHA-256 in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -42,7 +42,7 @@ def evidence(
         QueueRecord("e", "a_src0", "forward", "delay", "netem", False),
     ]
     rows = np.array(samples or [], dtype=QUEUE_DTYPE)
-    return Evidence(run.network, run.duration_s, facts or [], flows or [], queues, rows)
+    return Evidence(run.network, facts or [], flows or [], queues, rows)
 
 
 def only(checks: Any) -> Check:
