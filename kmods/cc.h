@@ -21,6 +21,10 @@
 #define CREATE_TRACE_POINTS
 #include "cc_trace.h"
 
+/* What `modinfo` tells of all of them; DKMS knows the modules by this version */
+MODULE_AUTHOR("The authors of the TCP congestion-control orchestrator");
+MODULE_VERSION("1.0");
+
 /* ---- module parameters ---- */
 
 /* Where a parameter is kept and what it may be */
@@ -110,13 +114,16 @@ static inline void cc_flow_restart(struct cc_flow *flow, const struct sock *sk)
 }
 
 /*
- * Whether sending begins after a pause. CA_EVENT_TX_START comes whenever
- * nothing is in flight, so also when all is lost and a timeout retransmits;
- * that silence counts in the papers' filters.
+ * Whether sending begins after a pause of the application. CA_EVENT_TX_START
+ * comes whenever nothing is in flight. So it does when one ACK acknowledges all
+ * of that and lets the next window go, which is no pause, and when all is lost
+ * and a timeout retransmits: that silence counts in the papers' filters.
  */
 static inline bool cc_was_idle(const struct sock *sk, enum tcp_ca_event event)
 {
-	return event == CA_EVENT_TX_START && !tcp_sk(sk)->packets_out;
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return event == CA_EVENT_TX_START && !tp->packets_out && tp->app_limited;
 }
 
 struct cc_sample {

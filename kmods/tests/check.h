@@ -12,6 +12,11 @@
 
 #include "../core/arith.h"
 
+/* After so many the program ends */
+#ifndef CHECKS_TO_FAIL
+#define CHECKS_TO_FAIL 20
+#endif
+
 static unsigned int checks_failed;
 static unsigned long checks_made;
 
@@ -26,7 +31,7 @@ static unsigned long checks_made;
 static inline void check_failed(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: %s", file, line, what);
-	if (++checks_failed >= 20) {
+	if (++checks_failed >= CHECKS_TO_FAIL) {
 		fprintf(stderr, "\ntoo many failures\n");
 		exit(1);
 	}

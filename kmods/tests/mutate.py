@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Changes each numeric constant of the core headers, one at a time: some test must fail.
 
-A constant becomes one more and, in a second mutant, one less. Prints every mutant that no test
-noticed and exits 1 when there is one. Comments and the lines of the include guards are left alone.
+A constant becomes one more and, in a second mutant, one less (0 only more); comments are left
+alone. A mutant meets only the tests that include its header, nearest first, each built by itself
+without optimisation (building is most of the time) and ended by its first failure. One that does
+not compile or does not come to an end is noticed as well, and counted apart. Prints every mutant
+that no test noticed and exits 1 when there is one. First the headers as they are must pass in the
+same way.
 """
 
 from __future__ import annotations
@@ -10,8 +14,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,10 +26,15 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parent / "core"
+PROGRAM = "test_core"  # all tests in one
 NOT_MUTATED = {"userspace.h"}  # stands in for the kernel's own headers
-TIME_LIMIT_S = 60
-NUMBER = re.compile(r"(?<![\w.])(\d+)(U|ULL)?\b")
+CPU_LIMIT_S = 2  # ten times what the slowest test takes
+ENDED_BY_LIMIT = {-signal.SIGXCPU, -signal.SIGKILL}
+NUMBER = re.compile(r"(?<![\w.])(0[xX][\da-fA-F]+|\d+)([uUlL]*)\b")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+INCLUDE = re.compile(r'^#include "(?:\.\./core/)?([\w.]+)"', re.MULTILINE)
+
+FAILS, DOES_NOT_COMPILE, DOES_NOT_END = "fail a test", "do not compile", "do not come to an end"
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,7 @@ def mutants() -> Iterator[Mutant]:
         text = path.read_text(encoding="utf-8")
         code = COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
         for found in NUMBER.finditer(code):
-            value, suffix = int(found[1]), found[2] or ""
+            value, suffix = int(found[1], 0), found[2]
             line = text.count("\n", 0, found.start()) + 1
             for changed in {value + 1, max(value - 1, 0)} - {value}:
                 new = f"{changed}{suffix}"
@@ -52,29 +64,57 @@ def mutants() -> Iterator[Mutant]:
                 yield Mutant(path.name, line, found[0], new, mutated)
 
 
-def noticed(mutant: Mutant, folder: Path) -> bool:
-    """Whether the tests fail, or do not even build, with that mutant."""
+def tests_of(header: str) -> list[str]:
+    """Return the tests that include a header, nearest first, then those that include least."""
+    depths = {path.stem: _included(path) for path in HERE.glob("test_*.c") if path.stem != PROGRAM}
+    names = [name for name, depth in depths.items() if header in depth]
+    return sorted(names, key=lambda name: (depths[name][header], len(depths[name]), name))
+
+
+def _included(path: Path) -> dict[str, int]:
+    """Return every header of ours that a file includes, and over how many others."""
+    depths: dict[str, int] = {}
+    files = [path]
+    while files:
+        names = {name for file in files for name in INCLUDE.findall(file.read_text("utf-8"))}
+        fresh = names - set(depths)
+        depths |= dict.fromkeys(fresh, max(depths.values(), default=-1) + 1)
+        places = [folder / name for name in fresh for folder in (CORE, HERE)]
+        files = [place for place in places if place.is_file()]
+    return depths
+
+
+def noticed(mutant: Mutant, folder: Path) -> str | None:
+    """Return how the tests notice that mutant, None if they do not."""
     shutil.copytree(CORE, folder / "core")
     shutil.copytree(HERE, folder / "tests", ignore=shutil.ignore_patterns("build", "*.py"))
     (folder / "core" / mutant.header).write_text(mutant.text, encoding="utf-8")
-    program = folder / "test_core"
-    build = ["gcc", "-std=gnu11", "-w", "-O1", "-o", str(program)]
-    built = subprocess.run(
-        [*build, str(folder / "tests" / "test_core.c"), "-lm"], capture_output=True, check=False
-    )
-    if built.returncode != 0:
-        return True
-    try:
-        ran = subprocess.run([str(program)], capture_output=True, timeout=TIME_LIMIT_S, check=False)
-    except subprocess.TimeoutExpired:
-        return True
-    return ran.returncode != 0
+    source, program = folder / "tests" / "main.c", folder / "program"
+    for name in tests_of(mutant.header):
+        main = f"int main(void) {{ {name}(); return checks_failed; }}"
+        source.write_text(f'#include "{name}.c"\n{main}\n', encoding="utf-8")
+        build = ["gcc", "-std=gnu11", "-w", "-O0", "-DCHECKS_TO_FAIL=1", "-o", str(program)]
+        built = subprocess.run([*build, str(source), "-lm"], capture_output=True, check=False)
+        if built.returncode:
+            return DOES_NOT_COMPILE
+        ran = subprocess.run(
+            ["prlimit", f"--cpu={CPU_LIMIT_S}", str(program)], capture_output=True, check=False
+        )
+        if ran.returncode:
+            return DOES_NOT_END if ran.returncode in ENDED_BY_LIMIT else FAILS
+    return None
+
+
+def unchanged() -> Mutant:
+    """Return the header that every test includes, as it is."""
+    return Mutant("arith.h", 0, "", "", (CORE / "arith.h").read_text(encoding="utf-8"))
 
 
 def main(root: Path) -> int:
     shutil.rmtree(root, ignore_errors=True)
+    begun = time.monotonic()
 
-    def judge(numbered: tuple[int, Mutant]) -> tuple[Mutant, bool]:
+    def judge(numbered: tuple[int, Mutant]) -> tuple[Mutant, str | None]:
         folder = root / str(numbered[0])
         folder.mkdir(parents=True)
         try:
@@ -82,15 +122,20 @@ def main(root: Path) -> int:
         finally:
             shutil.rmtree(folder)
 
-    survivors = total = 0
+    _, wrong = judge((-1, unchanged()))
+    if wrong:
+        print(f"the headers as they are {wrong}")
+        return 1
+    how: Counter[str | None] = Counter()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for mutant, killed in pool.map(judge, enumerate(mutants())):
-            total += 1
-            if not killed:
-                survivors += 1
+        for mutant, said in pool.map(judge, enumerate(mutants())):
+            how[said] += 1
+            if said is None:
                 print(f"core/{mutant.header}:{mutant.line}: {mutant.old} -> {mutant.new} unnoticed")
-    print(f"{total} mutants, {survivors} unnoticed")
-    return 1 if survivors or not total else 0
+    total = sum(how.values())
+    counts = ", ".join(f"{how[name]} {name}" for name in (FAILS, DOES_NOT_COMPILE, DOES_NOT_END))
+    print(f"{total} mutants in {time.monotonic() - begun:.0f} s: {counts}, {how[None]} unnoticed")
+    return 1 if how[None] or not total else 0
 
 
 if __name__ == "__main__":

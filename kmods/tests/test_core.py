@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The core headers' own tests, run from pytest: under sanitizers, and their branch coverage.
-
-``make mutants`` (some minutes) shows that each numeric constant of the headers matters.
+"""The core headers' own tests, run from pytest: under sanitizers, their branch coverage, and what
+becomes of them when a constant of a header is another one.
 """
 
 from __future__ import annotations
@@ -57,6 +56,16 @@ def test_an_unknown_test_is_an_error(program: Path) -> None:
 def test_every_branch_of_the_headers_is_taken(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(HERE / "coverage.py"), str(tmp_path / "coverage")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_every_changed_constant_is_noticed(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, str(HERE / "mutate.py"), str(tmp_path / "mutants")],
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,123 @@
+"""The modules as a DKMS package: added, built, installed and removed, as on a lab's host.
+
+DKMS works on fixed folders of the host. Here it runs as root of a sandbox in which those folders
+are empty ones of the test's, so the host's stay as they are and no rights are needed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.kmods.conftest import KMODS, releases
+
+NAME = "paper-congestion-controls"
+ANOTHER = "tcp_another"
+
+
+class Machine:
+    """A host with kernel headers and DKMS, and nothing installed by it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sources, self.dkms = folder / "src", folder / "dkms"
+        self.modules = folder / "modules"
+        self._binds: list[str] = []
+        for path, place in (
+            (self.sources, "/usr/src"),
+            (self.dkms, "/var/lib/dkms"),
+            (self.modules, "/lib/modules"),
+        ):
+            path.mkdir()
+            self._binds += ["--bind", str(path), place]
+        for tree in Path("/usr/src").glob("linux-*/"):
+            if tree.is_symlink():
+                (self.sources / tree.name).symlink_to(tree.readlink())
+            else:
+                self._binds += ["--ro-bind", str(tree), str(tree)]
+        for release in releases():
+            (self.modules / release).mkdir()
+            build = self.modules / release / "build"
+            build.symlink_to(f"/usr/src/linux-headers-{release}")
+
+    def run(self, *words: str, package: Path) -> str:
+        """Run a command in the package's folder; return what it says, or fail with that."""
+        command = ["bwrap", "--unshare-all", "--die-with-parent", "--uid", "0", "--gid", "0"]
+        command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+        command += [*self._binds, "--ro-bind", str(package), "/mnt", "--chdir", "/mnt", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        logs = "".join(path.read_text()[-3000:] for path in self.dkms.rglob("make.log"))
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs
+        return done.stdout
+
+    def left(self) -> set[str]:
+        """Return the names of what DKMS keeps, other than the key that it signs with."""
+        kept = [
+            *self.dkms.iterdir(),
+            *self.sources.glob(f"{NAME}*"),
+            *self.modules.glob("*/updates"),
+        ]
+        return {path.name for path in kept} - {"mok.key", "mok.pub"}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    assert shutil.which("dkms"), "no DKMS here: tools/setup-debian test installs it"
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the modules with one more, in a folder where something was built before."""
+    package = tmp_path / "kmods"
+    shutil.copytree(KMODS, package, ignore=shutil.ignore_patterns("tests", "__pycache__"))
+    source = (package / "tcp_newreno_ns2.c").read_text(encoding="utf-8")
+    another = source.replace("newreno_ns2", ANOTHER.removeprefix("tcp_"))
+    another = another.replace(f'#include "core/{ANOTHER[4:]}.h"', '#include "core/newreno_ns2.h"')
+    (package / f"{ANOTHER}.c").write_text(another, encoding="utf-8")
+    (package / "tcp_fast.mod.c").write_text("#error left from a build\n", encoding="utf-8")
+    return package
+
+
+def modinfo(module: Path, field: str) -> str:
+    command = ["modinfo", "-F", field, str(module)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_dkms_installs_every_module_for_each_kernel_and_removes_all(
+    machine: Machine, package: Path
+) -> None:
+    header = package / "cc.h"
+    current = header.read_text(encoding="utf-8")
+    (version,) = re.findall(r'MODULE_VERSION\("(.+)"\)', current)
+    header.write_text(current.replace(f'"{version}"', '"0.1"'), encoding="utf-8")
+    machine.run("dkms", "add", ".", package=package)
+    assert machine.run("dkms", "status", package=package) == f"{NAME}/0.1: added\n"
+    header.write_text(current, encoding="utf-8")
+
+    # An older version gives way.
+    machine.run("make", "dkms", f"KERNEL={' '.join(releases())}", package=package)
+    status = machine.run("dkms", "status", package=package).splitlines()
+    assert sorted(status) == sorted(
+        f"{NAME}/{version}, {release}, x86_64: installed" for release in releases()
+    )
+    wanted = {path.stem for path in KMODS.glob("tcp_*.c") if ".mod" not in path.name} | {ANOTHER}
+    for release in releases():
+        built = {path.stem: path for path in machine.modules.glob(f"{release}/updates/dkms/*.ko")}
+        assert set(built) == wanted
+        for name, module in built.items():
+            assert modinfo(module, "vermagic").split()[0] == release
+            assert modinfo(module, "license") == "GPL"
+            assert modinfo(module, "version") == version
+            assert modinfo(module, "description")
+            assert modinfo(module, "author")
+            # What the kernel asks for when a socket wants a congestion control by its name.
+            asked = ["modprobe", "-S", release, "--show-depends", name]
+            assert f"updates/dkms/{name}.ko" in machine.run(*asked, package=package)
+
+    machine.run("make", "dkms-remove", package=package)
+    assert machine.run("dkms", "status", package=package) == ""
+    assert machine.left() == set()
