@@ -1,43 +1,101 @@
-"""What modules there are and what parameters they take, read from their sources.
+"""What modules there are and what they take, read from their sources.
 
-A module is a file ``tcp_<name>.c``; its congestion control is called <name>, and its parameters are
-the CC_PARAM lines (see cc.h). So a new module is one new file.
+One of ours is a file ``tcp_<name>.c``; its parameters are the CC_PARAM lines (see cc.h), its
+settings of a network namespace the CC_SETTING lines (see cc_netns.h). So a new module is one new
+file. A folder of the user's is read in the same way, and plain ``module_param`` lines there, too.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Literal
 
 FOLDER = Path(__file__).resolve().parent
 
+MOST_ENTRIES = 1000
+MOST_BYTES = 4_000_000
+"""A folder with more is not looked into: it is somebody's home rather than a module."""
+
+NAME_MAX = 15
+"""TCP_CA_NAME_MAX of include/net/tcp.h, less the closing zero."""
+
+UNITS = {"_kbps": "kbit/s", "_bps": "bit/s", "_us": "us", "_ms": "ms", "_bytes": "bytes"}
+"""A parameter whose name ends so is in that unit."""
+
+_TEXT = r"(?P<text>(?:\"(?:[^\"\\]|\\.)*\"|\w+|\s)+)\);"
 _PARAMETER = re.compile(
     r"^CC_PARAM(?P<checked>_CHECKED)?\(\s*(?P<name>\w+),\s*(?P<default>\d+),\s*(?P<low>\d+),"
-    r"\s*(?P<high>\d+),\s*(?:(?P<power>true|false),\s*)?(?P<text>(?:\"(?:[^\"\\]|\\.)*\"|\w+|\s)+)\);",
+    r"\s*(?P<high>\d+),\s*(?:(?P<power>true|false),\s*)?" + _TEXT,
     re.MULTILINE,
 )
+_SETTING = re.compile(
+    r"^CC_SETTING\(\s*(?P<module>\w+),\s*(?P<field>\w+),\s*(?P<low>\d+),\s*(?P<high>\d+),\s*"
+    + _TEXT,
+    re.MULTILINE,
+)
+_PLAIN = re.compile(
+    r"^\s*module_param(?:_named\(\s*(?P<named>\w+)\s*,[^,;]*|\(\s*(?P<name>\w+)\s*)"
+    r",\s*(?P<type>\w+)\s*,[^,;]*\);",
+    re.MULTILINE,
+)
+_DESCRIBED = re.compile(r"^\s*MODULE_PARM_DESC\(\s*(?P<name>\w+)\s*,\s*" + _TEXT, re.MULTILINE)
+_RANGES = {
+    "bool": (0, 1),
+    "byte": (0, 2**8 - 1),
+    "short": (-(2**15), 2**15 - 1),
+    "ushort": (0, 2**16 - 1),
+    "int": (-(2**31), 2**31 - 1),
+    "uint": (0, 2**32 - 1),
+    "hexint": (0, 2**32 - 1),
+    "long": (-(2**63), 2**63 - 1),
+    "ulong": (0, 2**64 - 1),
+    "ullong": (0, 2**64 - 1),
+}
+"""What the kernel takes for a plain parameter, by its type (kernel/params.c)."""
+
 _SHOWN = re.compile(
     r"Shown by get_info and the trace: bw (.+?), min_rtt (.+?), pacing_gain (.+?),"
     r" cwnd_gain (.+?)\.(?: |$)"
 )
-_OPERATIONS = re.compile(r'\.name\s*=\s*"(\w+)"')
+_OPERATIONS = re.compile(r"\bstruct\s+tcp_congestion_ops\b[^;{=]*=\s*\{(.*?)\}\s*;", re.DOTALL)
+_NAME = re.compile(r'\.name\s*=\s*"([^"\\\s]+)"')
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _MACRO = re.compile(r"#define\s+(\w+_TEXT)((?:[^\n]*\\\n)*[^\n]*)")
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_BLOCK = re.compile(r"/\*(.*?)\*/", re.DOTALL)
+_INCLUDED = re.compile(r'^\s*#\s*include\s*["<]([^">\n]+)[">]', re.MULTILINE)
+_IS_MODULE = re.compile(r"\bMODULE_LICENSE\s*\(|\bmodule_init\s*\(")
+
+
+class FolderError(ValueError):
+    """A folder holds no module that can be built; the message says why and what it needs."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a module; it holds for the whole kernel. ``low`` and ``high`` are included."""
+    """What a module can be told. ``low`` and ``high`` are included; a default may not be known.
+
+    ``scope`` says for whom it holds: the whole kernel, or a network namespace, so one host.
+    """
 
     name: str
-    default: int
+    text: str
+    default: int | None
     low: int
     high: int
-    power_of_two: bool
-    text: str
+    power_of_two: bool = False
+    scope: Literal["kernel", "namespace"] = "kernel"
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values, empty where the name does not end in one."""
+        return next((unit for end, unit in UNITS.items() if self.name.endswith(end)), "")
 
     def fault(self, value: int) -> str | None:
         """Return what is wrong with a value, None when it is valid."""
@@ -45,12 +103,13 @@ class Parameter:
         if fits and not (self.power_of_two and value & (value - 1)):
             return None
         kind = "powers of two " if self.power_of_two else ""
-        return f"{self.name} takes {kind}from {self.low} to {self.high}, not {value}"
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.name} takes {kind}from {self.low} to {self.high}{unit}, not {value}"
 
 
 @dataclass(frozen=True)
 class Module:
-    """A module of our own: the congestion control's name and what it takes."""
+    """A congestion control and what it takes. Those of one ``source`` share their parameters."""
 
     name: str
     source: Path
@@ -59,26 +118,177 @@ class Module:
     """(meaning, unit) of the four integers it shows: see "Shown by" in its source."""
 
 
+@dataclass(frozen=True)
+class Folder:
+    """A user's folder of modules, as it was read at one time.
+
+    ``files`` holds what goes into a build, by its path below the folder; ``kbuild`` is the text of
+    a Kbuild made up for it, None when it has its own; ``uses_ours`` tells whether a file includes
+    one of our headers.
+    """
+
+    path: Path
+    files: Mapping[str, bytes] = field(repr=False)
+    modules: Mapping[str, Module]
+    kbuild: str | None
+    uses_ours: bool
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """The hash of paths and contents of all files, in hexadecimal."""
+        return hash_of(self.files)
+
+
+def hash_of(files: Mapping[str, bytes]) -> str:
+    """Return a SHA-256 over names and contents, in the order of the names."""
+    total = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        total.update(f"{name}\0{len(content)}\0".encode() + content)
+    return total.hexdigest()
+
+
+def headers(folder: Path = FOLDER) -> dict[str, Path]:
+    """Return our headers by the path that an include gives."""
+    found = sorted((*folder.glob("*.h"), *folder.glob("core/*.h")))
+    return {path.relative_to(folder).as_posix(): path for path in found}
+
+
 @functools.cache
 def modules(folder: Path = FOLDER) -> Mapping[str, Module]:
-    """Return the modules of a folder by the names of their congestion controls."""
-    texts = {
-        name: "".join(_LITERAL.findall(body))
-        for header in sorted(folder.glob("*.h"))
-        for name, body in _MACRO.findall(header.read_text(encoding="utf-8"))
-    }
+    """Return the modules of a folder such as ours by the names of their congestion controls."""
+    texts = _texts(header.read_text(encoding="utf-8") for header in headers(folder).values())
     found: dict[str, Module] = {}
     for source in sorted(folder.glob("tcp_*.c")):
-        code = source.read_text(encoding="utf-8")
-        for name in _OPERATIONS.findall(code):
-            found[name] = Module(name, source, _parameters(code, texts), _shown(code))
+        if not source.name.endswith(".mod.c"):
+            code = source.read_text(encoding="utf-8")
+            found |= _defined(source, code, _parameters(code, texts))
     return found
+
+
+def read(path: Path) -> Folder:
+    """Return what a user's folder holds. Where it has no Kbuild, one is made up for it.
+
+    Raises:
+        FolderError: it is missing, cannot be read, or holds no congestion control.
+    """
+    files = _files(path)
+    code = {
+        name: content.decode("utf-8", errors="replace")
+        for name, content in files.items()
+        if name.endswith((".c", ".h"))
+    }
+    if not any(name.endswith(".c") for name in code):
+        raise FolderError(f"`{path}` holds no source: no *.c file")
+    own_build = "Kbuild" in files or b"obj-m" in files.get("Makefile", b"")
+    sources = [name for name in code if name.endswith(".c")]
+    if not own_build:
+        sources = [name for name in sources if "/" not in name and _IS_MODULE.search(code[name])]
+        if not sources:
+            raise FolderError(
+                f"`{path}` holds no module: no *.c file in it has MODULE_LICENSE (for a "
+                "module of several files give it a Kbuild)"
+            )
+    ours = headers()
+    uses_ours = any(name in ours for name in _includes(code))
+    texts = _texts(code.values())
+    if uses_ours:
+        texts = _texts(header.read_text(encoding="utf-8") for header in ours.values()) | texts
+    found: dict[str, Module] = {}
+    for name in sources:
+        # Which files its own Kbuild links into one module, only the build can tell.
+        seen = code if own_build else [name, *(each for each in code if each.endswith(".h"))]
+        whole = "\n".join(_without_comments(code[each]) for each in seen)
+        found |= _defined(path / name, code[name], _parameters(whole, texts))
+    if not found:
+        raise FolderError(
+            f"`{path}` defines no congestion control: no struct tcp_congestion_ops with "
+            '`.name = "..."` in its sources'
+        )
+    kbuild = None if own_build else _kbuild(sources)
+    return Folder(path, files, found, kbuild, uses_ours)
+
+
+def _files(path: Path) -> dict[str, bytes]:
+    """Return the files of a folder, and of those in it, that go into a build."""
+    files: dict[str, bytes] = {}
+    size_bytes = 0
+    try:
+        if not path.exists():
+            raise FolderError(f"there is no folder `{path}`")
+        if not path.is_dir():
+            raise FolderError(f"`{path}` is no folder: name the one that holds the sources")
+        for number, file in enumerate(_walk(path)):
+            wanted = _goes_in(file.name) and file.is_file()
+            size_bytes += file.stat().st_size if wanted else 0
+            if number > MOST_ENTRIES or size_bytes > MOST_BYTES:
+                raise FolderError(
+                    f"`{path}` holds more than {MOST_ENTRIES} files, or {MOST_BYTES} bytes of "
+                    "sources: name the folder of the module alone"
+                )
+            if wanted:
+                files[file.relative_to(path).as_posix()] = file.read_bytes()
+    except OSError as error:
+        raise FolderError(f"`{error.filename}` cannot be read: {error.strerror}") from None
+    return dict(sorted(files.items()))
+
+
+def _walk(path: Path) -> Iterator[Path]:
+    """Yield every file below the folder, and every folder, but nothing hidden."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for place, folders, names in os.walk(path, onerror=fail):
+        folders[:] = sorted(name for name in folders if name[0] != ".")
+        yield from (Path(place) / name for name in (*folders, *sorted(names)) if name[0] != ".")
+
+
+def _goes_in(name: str) -> bool:
+    """Whether a file is a source: what an earlier build left is not."""
+    return name in ("Kbuild", "Makefile") or (
+        name.endswith((".c", ".h", ".S")) and not name.endswith(".mod.c")
+    )
+
+
+def _includes(code: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the sources include and do not bring along."""
+    own = {PurePosixPath(name).name for name in code}
+    for text in code.values():
+        yield from (name for name in _INCLUDED.findall(text) if PurePosixPath(name).name not in own)
+
+
+def _kbuild(sources: Iterable[str]) -> str:
+    objects = " ".join(f"{name.removesuffix('.c')}.o" for name in sources)
+    return f"obj-m := {objects}\nccflags-y := -I$(src)\n"
+
+
+def _without_comments(code: str) -> str:
+    return _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " ", code)
+
+
+def _texts(headers: Iterable[str]) -> dict[str, str]:
+    return {
+        name: "".join(_LITERAL.findall(body))
+        for header in headers
+        for name, body in _MACRO.findall(header)
+    }
+
+
+def _defined(source: Path, code: str, parameters: Mapping[str, Parameter]) -> dict[str, Module]:
+    """Return the congestion controls that a source defines."""
+    names = (
+        name
+        for body in _OPERATIONS.findall(_without_comments(code))
+        for name in _NAME.findall(body)
+        if len(name) <= NAME_MAX
+    )
+    return {name: Module(name, source, parameters, _shown(code)) for name in names}
 
 
 def _shown(code: str) -> tuple[tuple[str, str], ...]:
     """Return what the fields of the info attribute (in BBR's layout) mean for this module."""
-    comment = code.partition("/*")[2].partition("*/")[0]
-    match = _SHOWN.search(" ".join(comment.replace("\n *", " ").split()))
+    comments = (" ".join(text.replace("\n *", " ").split()) for text in _BLOCK.findall(code))
+    match = next(filter(None, map(_SHOWN.search, comments)), None)
     if match is None:
         return ()
     bandwidth, rtt, third, fourth = match.groups()
@@ -93,11 +303,25 @@ def _shown(code: str) -> tuple[tuple[str, str], ...]:
 
 
 def _parameters(code: str, texts: Mapping[str, str]) -> Mapping[str, Parameter]:
+    """Return the parameters, then the settings of namespaces, each in the order of the source."""
+
+    def said(match: re.Match[str] | None) -> str:
+        text = match["text"].strip() if match else ""
+        return texts.get(text) or "".join(_LITERAL.findall(text))
+
     found: dict[str, Parameter] = {}
     for match in _PARAMETER.finditer(code):
-        text = match["text"].strip()
-        said = texts.get(text) or "".join(_LITERAL.findall(text))
         numbers = (int(match["default"]), int(match["low"]), int(match["high"]))
         power = match["power"] == "true"
-        found[match["name"]] = Parameter(match["name"], *numbers, power, said)
+        found[match["name"]] = Parameter(match["name"], said(match), *numbers, power)
+    descriptions = {match["name"]: match for match in _DESCRIBED.finditer(code)}
+    for match in _PLAIN.finditer(code):
+        name = match["named"] or match["name"]
+        if match["type"] in _RANGES:
+            text = said(descriptions.get(name))
+            found[name] = Parameter(name, text, None, *_RANGES[match["type"]])
+    for match in _SETTING.finditer(code):
+        name = f"{match['module']}_{match['field']}"
+        low, high = int(match["low"]), int(match["high"])
+        found[name] = Parameter(name, said(match), 0, low, high, scope="namespace")
     return found

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Settings of a network namespace, below net.ipv4: what may differ between the
- * hosts, and so the flows, of one machine. A module defines a struct with its
- * values, a template table whose .data are offsets into that struct (as
- * pointers), and calls cc_netns_add/remove from its pernet_operations.
+ * hosts, and so the flows, of one machine. A module called x defines
+ *
+ *   struct x_net { struct cc_netns sysctls; unsigned long field; ... };
+ *   CC_SETTING(x, field, low, high, "what it is");
+ *   static const struct ctl_table x_table[] = { CC_SETTING_ENTRY(x, field), };
+ *
+ * and calls cc_netns_add/remove from its pernet_operations. Whoever names the
+ * setting x_field reads its range from these lines (catalogue.py).
  */
 #ifndef CC_NETNS_H
 #define CC_NETNS_H
@@ -19,8 +24,26 @@ struct cc_netns {
 	struct ctl_table *table;
 };
 
-/* .data of a template's entry */
-#define CC_NETNS_FIELD(type, field) ((void *)offsetof(type, field))
+/* The setting net.ipv4.<module>_<field>: whole numbers in a range, 0 at first */
+#define CC_SETTING(module, field, low, high, text)			\
+	static_assert(sizeof_field(struct module##_net, field) ==	\
+		      sizeof(unsigned long));				\
+	static const unsigned long module##_##field##_range[] = {	\
+		(low), (high)						\
+	};								\
+	MODULE_INFO(setting, #module "_" #field ":" text		\
+		    " (" #low " to " #high ")")
+
+/* Its entry in the table; .data is an offset as a pointer: see cc_netns_add */
+#define CC_SETTING_ENTRY(module, field)	{				\
+	.procname	= #module "_" #field,				\
+	.data		= (void *)offsetof(struct module##_net, field),	\
+	.maxlen		= sizeof(unsigned long),			\
+	.mode		= 0644,						\
+	.proc_handler	= proc_doulongvec_minmax,			\
+	.extra1		= (void *)&module##_##field##_range[0],		\
+	.extra2		= (void *)&module##_##field##_range[1],		\
+}
 
 static int cc_netns_add(struct net *net, struct cc_netns *own,
 			const struct ctl_table *template, size_t count)

@@ -33,26 +33,17 @@ CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 struct idealtcp_net {
 	struct cc_netns sysctls;
 	unsigned long rate_bps;
-	unsigned int rtt_us;
+	unsigned long rtt_us;
 };
+
+CC_SETTING(idealtcp, rate_bps, 0, 100000000000, "available bandwidth; 0 is not told");
+CC_SETTING(idealtcp, rtt_us, 0, 4294967295, "round-trip time; 0 is not told");
 
 static unsigned int idealtcp_net_id __read_mostly;
 
 static const struct ctl_table idealtcp_table[] = {
-	{
-		.procname	= "idealtcp_rate_bps",
-		.data		= CC_NETNS_FIELD(struct idealtcp_net, rate_bps),
-		.maxlen		= sizeof(unsigned long),
-		.mode		= 0644,
-		.proc_handler	= proc_doulongvec_minmax,
-	},
-	{
-		.procname	= "idealtcp_rtt_us",
-		.data		= CC_NETNS_FIELD(struct idealtcp_net, rtt_us),
-		.maxlen		= sizeof(unsigned int),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-	},
+	CC_SETTING_ENTRY(idealtcp, rate_bps),
+	CC_SETTING_ENTRY(idealtcp, rtt_us),
 };
 
 static const struct idealtcp_net *idealtcp_given(const struct sock *sk)

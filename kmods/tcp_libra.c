@@ -53,19 +53,15 @@ struct libra_state {
 /* What a namespace is told */
 struct libra_net {
 	struct cc_netns sysctls;
-	unsigned int capacity_kbps;
+	unsigned long capacity_kbps;
 };
+
+CC_SETTING(libra, capacity_kbps, 0, 100000000, "C; 0 estimates it by packet pairs");
 
 static unsigned int libra_net_id __read_mostly;
 
 static const struct ctl_table libra_table[] = {
-	{
-		.procname	= "libra_capacity_kbps",
-		.data		= CC_NETNS_FIELD(struct libra_net, capacity_kbps),
-		.maxlen		= sizeof(unsigned int),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-	},
+	CC_SETTING_ENTRY(libra, capacity_kbps),
 };
 
 /* C in q10 bytes/s; 0 while it is not known */

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path as FilePath
@@ -25,7 +25,7 @@ from orchestrator.errors import Fault, ScenarioError
 from orchestrator.runspec import FRAME_BYTES, Plan, PlannedFlow, RunSpec, Window
 from orchestrator.scenario import Flow, LoadedScenario, LoadedVariant, Scenario, load
 from orchestrator.scenario.model import MAX_FLOWS
-from orchestrator.units import LIMIT_MAX, NS_PER_S, Limit, format_rate, format_time
+from orchestrator.units import LIMIT_MAX, NS_PER_S, Limit, format_rate, format_time, shown
 from topologies import QueuePlace, Topology
 from topologies.model import Channel, DirectionName, Hop, Link, Network, Queue, path_delay_s
 
@@ -103,9 +103,14 @@ def _draft(variant: LoadedVariant) -> _Draft:
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
     layout = topology.layout()
     flows: list[PlannedFlow] = []
+    lines: list[list[PlannedFlow]] = []
     trips: dict[str, set[int]] = {}  # base RTTs (ns) of the flows that cross each channel
     for index, flow in enumerate(variant.scenario.flows):
-        flows += _expand(variant, flow, index, layout.network, len(flows), trips)
+        lines.append(_expand(variant, flow, index, layout.network, len(flows), trips))
+        flows += lines[-1]
+    faults = list(_settings_faults(variant, lines))
+    if faults:
+        raise ScenarioError(faults)
     network = _with_queues(variant, layout.network, layout.queues, trips)
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
@@ -130,7 +135,11 @@ def _expand(
     if before + number > MAX_FLOWS:
         mark = variant.mark(("flows", index))
         raise ScenarioError([mark.fault(f"{before + number} flows; {MAX_FLOWS} are allowed")])
-    demand = flow.traffic.demand()
+    demand, control = flow.traffic.demand(), flow.congestion
+    module = variant.modules.find(control.name, control.module)
+    scopes = {} if module is None else {p.name: p.scope for p in module.parameters.values()}
+    told = control.parameters.items()
+    folder = None if control.module is None else variant.modules.folder(control.module)
     flows: list[PlannedFlow] = []
     for source, sink in pairs:
         there, back = _paths(variant, index, network, source, sink)
@@ -144,8 +153,11 @@ def _expand(
                     group=flow.group,
                     source=source,
                     sink=sink,
-                    congestion=flow.congestion.name,
-                    parameters=dict(flow.congestion.parameters),
+                    congestion=control.name,
+                    parameters={key: value for key, value in told if scopes[key] == "kernel"},
+                    settings={key: value for key, value in told if scopes[key] == "namespace"},
+                    module=folder,
+                    shown=() if module is None else module.shown,
                     traffic=flow.traffic.kind,
                     engine=demand.engine,
                     start_s=flow.start,
@@ -158,6 +170,43 @@ def _expand(
                 )
             )
     return flows
+
+
+def _settings_faults(
+    variant: LoadedVariant, lines: Sequence[Sequence[PlannedFlow]]
+) -> Iterator[Fault]:
+    """Yield a fault for each setting of a host that two lines of flows do not agree on.
+
+    A setting belongs to the sending host's namespace: every flow there whose congestion control
+    is of the same module gets it, whether its line gives it or not.
+    """
+    first: dict[tuple[str, FilePath], int] = {}
+    for index, line in enumerate(lines):
+        control = variant.scenario.flows[index].congestion
+        module = variant.modules.find(control.name, control.module)
+        if module is None:
+            continue
+        told: set[str] = set()
+        for flow in line:
+            other = lines[first.setdefault((flow.source, module.source), index)][0]
+            for name in dict.fromkeys((*flow.settings, *other.settings)):
+                mine, theirs = flow.settings.get(name), other.settings.get(name)
+                if mine != theirs and name not in told:
+                    told.add(name)
+                    where = ("flows", index, "congestion", "parameters", name)
+                    yield variant.mark(where).fault(
+                        f"{name} is a setting of the sending host, and flow {shown(other.name)} "
+                        f"sends from {flow.source}, too, "
+                        + _differently(control.name, name, mine, theirs)
+                    )
+
+
+def _differently(control: str, name: str, mine: int | None, theirs: int | None) -> str:
+    if theirs is None:
+        return f"with {control} and without {name}: it would get it, so give it the same there"
+    if mine is None:
+        return f"where it sets {theirs}: this flow would get that, so give it the same here"
+    return f"where it sets {theirs}, not {mine}"
 
 
 def _paths(

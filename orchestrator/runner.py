@@ -21,11 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-import kmods.build
 from guest.build import GuestKernel
-from kmods import catalogue
-from kmods.build import BuiltModules
-from orchestrator.backends import guest, sandbox
+from orchestrator.backends import guest, modules, sandbox
 from orchestrator.backends.janitor import Janitor
 from orchestrator.errors import GuestError, OrchestratorError, RunError
 from orchestrator.plan import Plan
@@ -79,7 +76,7 @@ class _Session:
     observer: Observer
     folder: Path
     janitor: Janitor
-    modules: BuiltModules | None
+    built: modules.Built
     stopping: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
     guests: set[int] = field(default_factory=set)
@@ -132,22 +129,16 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         sandbox.require_confinement()
     with Store(options.db):
         pass  # made or migrated now, so that a store that cannot be used is found before any run
-    modules = _own_modules(plan, options.kernel)
+    built = modules.build(plan.runs, options.kernel, options.unconfined)
     folder = guest.workspace()
     janitor = Janitor(folder, lambda: Store(options.db).close())
-    session = _Session(options, observer, folder, janitor, modules, free_cpus=_cpus(options.jobs))
+    session = _Session(options, observer, folder, janitor, built, free_cpus=_cpus(options.jobs))
     try:
         with _signals_interrupt():
             return _run_all(plan, session)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         janitor.dismiss()
-
-
-def _own_modules(plan: Plan, kernel: GuestKernel) -> BuiltModules | None:
-    """Return our own modules, built, when a flow of the plan asks for one of them."""
-    asked = {flow.congestion for run in plan.runs for flow in run.flows}
-    return kmods.build.ensure(kernel) if asked & set(catalogue.modules()) else None
 
 
 def _run_all(plan: Plan, session: _Session) -> list[str]:
@@ -191,7 +182,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
             cpu,
             options.watchdog_s,
             options.hook,
-            session.modules,
+            session.built,
         )
         try:
             recording = guest.run(spec, settings, folder, report, session.guard, session.release)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kmods.catalogue import Folder
 from topologies.model import Hop, Network
 
 FRAME_BYTES = 1514
@@ -35,6 +36,11 @@ class PlannedFlow:
     means to the end; ``bytes`` None means without end. ``base_rtt_s`` is the sum of the delays
     there and back, without serialisation; ``path`` names the channels that the data cross, and
     ``ack_path`` those of the way back.
+
+    ``parameters`` hold for the congestion control's module, so for the whole kernel, and
+    ``settings`` for the namespace of ``source``; both in the units of their names. ``module`` is
+    the user's folder that it is built from, None for Linux's and ours; ``shown`` is what its own
+    info attribute means (meaning, unit), empty when only the kernel's layout is known.
     """
 
     name: str
@@ -43,6 +49,9 @@ class PlannedFlow:
     sink: str
     congestion: str
     parameters: dict[str, int]
+    settings: dict[str, int]
+    module: Folder | None
+    shown: tuple[tuple[str, str], ...]
     traffic: str
     engine: str
     start_s: float
@@ -155,6 +164,8 @@ def _describe_flow(flow: PlannedFlow) -> dict[str, Any]:
         "source": flow.source,
         "sink": flow.sink,
         "congestion": flow.congestion,
+        "parameters": {**flow.parameters, **flow.settings},
+        "module": None if flow.module is None else str(flow.module.path),
         "traffic": flow.traffic,
         "engine": flow.engine,
         "start_s": flow.start_s,

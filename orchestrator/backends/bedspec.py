@@ -27,9 +27,6 @@ _PROBE_MOST_PACKETS = 20_000
 _PROBE_ARRIVALS = 40
 _SETTLE_S = 0.2
 
-BUILT_IN = frozenset({"reno", "cubic"})
-"""Congestion controls inside the guest kernel itself; every other one is a module."""
-
 
 def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
     """Return the JSON-ready specification of one run for a guest of so much memory."""
@@ -74,6 +71,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
         "forwarding": _forwarding(network, endpoints),
         "flows": [_flow(flow) for flow in run.flows],
         "sysctls": _host_sysctls(run),
+        "namespaces": _namespaces(run.flows),
         "global_sysctls": _global_sysctls(memory_bytes),
         "probes": {
             "round_trips": [
@@ -85,11 +83,6 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
                 for source, sink in pairs
             ],
             "bursts": list(_bursts(network, run.flows)),
-        },
-        "modules": {
-            f"tcp_{flow.congestion}": " ".join(f"{k}={v}" for k, v in flow.parameters.items())
-            for flow in sorted(run.flows, key=lambda flow: flow.congestion)
-            if flow.congestion not in BUILT_IN
         },
     }
 
@@ -164,6 +157,15 @@ def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
         # A SYN lost by chance must not turn a DCTCP flow into a Reno flow for good.
         "net.ipv4.tcp_ecn_fallback": 0,
     }
+
+
+def _namespaces(flows: Iterable[PlannedFlow]) -> dict[str, dict[str, int]]:
+    """Return {host: {sysctl: value}} of the hosts that are told something of their own."""
+    found: dict[str, dict[str, int]] = {}
+    for flow in flows:
+        for name, value in flow.settings.items():
+            found.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value
+    return found
 
 
 def _pipe_bytes(network: Network, flow: PlannedFlow) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import resource
 import select
 import shutil
@@ -13,17 +12,17 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from guest.build import GuestKernel
-from kmods.build import BuiltModules
 from orchestrator.backends import sandbox
 from orchestrator.backends.bedspec import bed_spec
+from orchestrator.backends.modules import Built, Handed, hand_in
 from orchestrator.backends.record import assemble, decoder
-from orchestrator.errors import GuestError, MachineError
+from orchestrator.errors import GuestError
 from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
 
@@ -45,8 +44,8 @@ Report = Callable[[str, float], None]
 class GuestOptions:
     """How to run the guest.
 
-    ``cpu`` None picks a CPU; ``modules`` are those of our own; ``hook`` is a test's way to break
-    the bed.
+    ``cpu`` None picks a CPU; ``modules`` are those that are not the kernel's own; ``hook`` is a
+    test's way to break the bed.
     """
 
     kernel: GuestKernel
@@ -54,7 +53,7 @@ class GuestOptions:
     cpu: int | None = None
     watchdog_s: float = WATCHDOG_S
     hook: Path | None = None
-    modules: BuiltModules | None = None
+    modules: Built = field(default_factory=Built)
 
 
 def workspace() -> Path:
@@ -85,7 +84,8 @@ def run(
         MachineError: a congestion-control module is not part of the guest kernel.
     """
     memory = _memory_bytes(spec)
-    paths = _prepare(spec, options, folder, memory)
+    handed = hand_in(spec, options.modules, options.kernel, folder / "in" / "modules")
+    paths = _prepare(spec, options, folder, memory, handed)
     command = _command(spec, options, paths, memory)
     tcp = decoder(spec, folder)
 
@@ -100,7 +100,8 @@ def run(
         finally:
             release(process.pid)
     if (paths.output / "progress").exists() and _progress(paths.output)[0] == "done":
-        return assemble(spec, options.kernel, folder, tcp, confined=not options.unconfined)
+        confined = not options.unconfined
+        return assemble(spec, options.kernel, folder, tcp, modules=handed, confined=confined)
     failure = paths.output / "failure"
     if failure.exists():
         said = failure.read_text(encoding="utf-8", errors="replace")
@@ -133,55 +134,20 @@ def _memory_bytes(spec: RunSpec) -> int:
     return (wanted + 2**20 - 1) & ~(2**20 - 1)
 
 
-def _prepare(spec: RunSpec, options: GuestOptions, folder: Path, memory: int) -> sandbox.Paths:
+def _prepare(
+    spec: RunSpec, options: GuestOptions, folder: Path, memory: int, modules: Sequence[Handed]
+) -> sandbox.Paths:
     document = bed_spec(spec, memory)
     kernel = options.kernel
     given, output = folder / "in", folder / "out"
-    given.mkdir()
+    given.mkdir(exist_ok=True)  # the modules are there already
     output.mkdir()
     if options.hook is not None:
         shutil.copy(options.hook, given / "hook.py")
         document["hook"] = "hook.py"
-    document["modules"] = _hand_in_modules(options, document["modules"], given)
+    document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in modules]
     (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
     return sandbox.Paths(kernel.linux, _TESTBED, kernel.modules_dir, given, output)
-
-
-def _hand_in_modules(options: GuestOptions, wanted: Mapping[str, str], given: Path) -> list[Any]:
-    """Copy the modules that the run needs into ``given``; return them in the order of loading.
-
-    Raises:
-        MachineError: there is no such module for the guest kernel.
-    """
-    folders = [options.kernel.modules_dir]
-    if options.modules is not None:
-        folders.insert(0, options.modules.folder)
-    (given / "modules").mkdir()
-    handed = []
-    for path in load_order(folders, wanted):
-        shutil.copy(path, given / "modules")
-        handed.append({"name": path.stem, "parameters": wanted.get(path.stem, "")})
-    return handed
-
-
-def load_order(folders: Sequence[Path], names: Iterable[str]) -> list[Path]:
-    """Return the modules' files and those they depend on, each behind its dependencies.
-
-    Raises:
-        MachineError: a module is in none of the folders.
-    """
-    ordered: list[Path] = []
-    for name in names:
-        path = next((f / f"{name}.ko" for f in folders if (f / f"{name}.ko").is_file()), None)
-        if path is None:
-            raise MachineError(f"the guest kernel has no module {name}", "orchestrator guest build")
-        # What modinfo(8) reads: the section .modinfo holds zero-terminated key=value strings.
-        found = re.search(rb"\0depends=([^\0]*)\0", path.read_bytes())
-        needed = found[1].decode().split(",") if found and found[1] else []
-        for each in (*load_order(folders, needed), path):
-            if each not in ordered:
-                ordered.append(each)
-    return ordered
 
 
 def _place(options: GuestOptions, inside: str, outside: Path) -> str:

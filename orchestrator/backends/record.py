@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from guest.build import GuestKernel
-from guest.cache import sha256
-from kmods import catalogue
 from orchestrator.backends import decode
 from orchestrator.backends.bedspec import CLIENT_PORT_OFFSET
+from orchestrator.backends.modules import Handed
 from orchestrator.errors import GuestError
 from orchestrator.fidelity import judge
 from orchestrator.fidelity.evidence import Evidence, by_queue
@@ -38,22 +37,16 @@ def assemble(
     kernel: GuestKernel,
     folder: Path,
     tcp: decode.TcpDecoder,
+    *,
+    modules: Sequence[Handed],
     confined: bool,
 ) -> Recording:
-    """Return the recording of a run whose bed has ended.
+    """Return the recording of a run whose bed has ended; ``modules`` were handed in to it.
 
     Raises:
         GuestError: the bed's files are incomplete, or a traffic end point failed.
     """
     output = folder / "out"
-    loaded = json.loads((folder / "in" / "spec.json").read_text(encoding="utf-8"))["modules"]
-    modules = {
-        module["name"]: {
-            "sha256": sha256(folder / "in" / "modules" / f"{module['name']}.ko"),
-            "parameters": module["parameters"],
-        }
-        for module in loaded
-    }
     facts = decode.facts(output)
     _require_whole(facts)
     tcp_samples = tcp.samples()
@@ -213,23 +206,16 @@ def _flows(
                 base_rtt_s=flow.base_rtt_s,
                 base_rtt_measured_s=None if measured_ns is None else measured_ns / 1e9,
                 path=flow.path,
-                congestion_fields=_congestion_fields(flow.congestion, tcp, number),
+                congestion_fields=flow.shown or tcp.congestion_fields.get(number, ()),
             )
         )
     return records
 
 
-def _congestion_fields(
-    congestion: str, tcp: decode.TcpDecoder, flow: int
-) -> tuple[tuple[str, str], ...]:
-    """Return (meaning, unit) of the flow's congestion columns; our own modules say it."""
-    module = catalogue.modules().get(congestion)
-    return tcp.congestion_fields.get(flow, ()) if module is None else module.shown
-
-
 def _provenance(
-    facts: list[dict[str, Any]], kernel: GuestKernel, confined: bool, modules: dict[str, Any]
+    facts: list[dict[str, Any]], kernel: GuestKernel, confined: bool, modules: Sequence[Handed]
 ) -> dict[str, Any]:
+    origin_ns = _fact(facts, "done")["origin_ns"]
     return {
         "versions": _fact(facts, "versions"),
         "sysctls": _fact(facts, "sysctls"),
@@ -240,14 +226,25 @@ def _provenance(
         "guest_kernel": {
             key: value for key, value in kernel.manifest.items() if key != "modules_sha256"
         },
-        "modules": modules,
+        "modules": {module.name: module.provenance for module in modules},
+        "namespaces": {
+            "set": [
+                {
+                    **{key: fact[key] for key in ("host", "sysctl", "value")},
+                    "time_ns": fact["clock_ns"] - origin_ns,
+                }
+                for fact in facts
+                if fact["fact"] == "namespace"
+            ],
+            "end": _fact(facts, "namespaces", "end")["values"],
+        },
         "engines": {
             fact["flow"]: {key: fact[key] for key in ("sent_bytes", "received_bytes")}
             for fact in facts
             if fact["fact"] == "engine"
         },
         "confined": confined,
-        "origin_ns": _fact(facts, "done")["origin_ns"],
+        "origin_ns": origin_ns,
     }
 
 

@@ -1,4 +1,4 @@
-"""The boundary around the guest: bubblewrap, without root.
+"""The boundary around the guest, and around builds of users' modules: bubblewrap, without root.
 
 User Mode Linux is a process of the host. Root inside it may remount, mount the host's files anew
 or load a module, which is native code, so the guest itself bounds nothing. Here it sees the
@@ -38,10 +38,7 @@ class Paths:
 
 def confined(paths: Paths) -> list[str]:
     """Return the bubblewrap command line in front of the guest's own."""
-    words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    words += ["--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc"]
-    for folder in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
-        words += _system_folder(Path(folder))
+    words = _alone()
     for folder in ("/home", "/root", "/run", "/sys", "/var", "/mnt"):
         words += ["--dir", folder]
     words += ["--ro-bind", str(paths.linux), KERNEL]
@@ -51,6 +48,26 @@ def confined(paths: Paths) -> list[str]:
     words += ["--bind", str(paths.output), OUTPUT]
     words += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/dev/shm", "--tmpfs", "/tmp"]
     return [*words, "--remount-ro", "/", "--chdir", "/tmp", "--"]
+
+
+def confined_build(tree: Path, workshop: Path) -> list[str]:
+    """Return the bubblewrap command line in front of a build by rules that are not ours.
+
+    It reads the kernel's ``tree``, writes the folder ``workshop`` and has nothing else: what it
+    does beyond building is gone with it.
+    """
+    words = [*_alone(), "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    words += ["--ro-bind", str(tree), str(tree), "--bind", str(workshop), str(workshop)]
+    return [*words, "--remount-ro", "/", "--chdir", str(workshop), "--"]
+
+
+def _alone() -> list[str]:
+    """Return the beginning of either: no network, no other process, the system read-only."""
+    words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    words += ["--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc"]
+    for folder in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
+        words += _system_folder(Path(folder))
+    return words
 
 
 def _system_folder(folder: Path) -> list[str]:

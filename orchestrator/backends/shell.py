@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from guest.build import GuestKernel
@@ -58,34 +61,74 @@ def open_shell(kernel: GuestKernel) -> int:
         MachineError: this user cannot be confined here.
         GuestError: the guest did not end well.
     """
+    if not os.isatty(0):
+        said = run_commands(kernel, sys.stdin.buffer.read())
+        sys.stdout.buffer.write(said.output)
+        sys.stdout.flush()
+        return said.status
+    with _folders() as (given, output):
+        ended = _boot(kernel, given, output, interactive=True)
+    if ended.returncode:
+        raise GuestError(f"the guest ended with status {ended.returncode}")
+    return 0
+
+
+@dataclass(frozen=True)
+class Said:
+    """What commands in the guest ended with and said, on either stream."""
+
+    status: int
+    output: bytes
+
+
+def run_commands(
+    kernel: GuestKernel, commands: bytes, files: Mapping[str, bytes] | None = None
+) -> Said:
+    """Boot the guest and run shell commands in it, with ``files`` by their names in /bed/in.
+
+    Raises:
+        MachineError: this user cannot be confined here.
+        GuestError: the guest ended before the commands did.
+    """
+    with _folders() as (given, output):
+        for name, content in {**(files or {}), "commands": commands}.items():
+            (given / name).write_bytes(content)
+        ended = _boot(kernel, given, output, interactive=False)
+        status = output / "status"
+        if not status.exists():
+            lines = ended.stdout.decode(errors="replace").splitlines()
+            raise GuestError("the guest ended before the commands did", lines[-8:])
+        return Said(int(status.read_text(encoding="ascii")), (output / "said").read_bytes())
+
+
+@contextlib.contextmanager
+def _folders() -> Iterator[tuple[Path, Path]]:
+    """Yield the folder that the guest reads and the one that it writes."""
     sandbox.require_confinement()
-    interactive = os.isatty(0)
     with tempfile.TemporaryDirectory(prefix="orchestrator-shell-") as name:
-        folder = Path(name)
-        given, output = folder / "in", folder / "out"
+        given, output = Path(name) / "in", Path(name) / "out"
         given.mkdir()
         output.mkdir()
         (given / "init.py").write_text(_INIT, encoding="utf-8")
-        if not interactive:
-            (given / "commands").write_bytes(sys.stdin.buffer.read())
-        done = subprocess.run(
-            _command(kernel, given, output, interactive),
-            env={
-                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-                "TMPDIR": "/dev/shm",
-                "TERM": os.environ.get("TERM", "dumb"),
-            },
-            cwd="/",
-            check=False,
-            stdin=None if interactive else subprocess.DEVNULL,
-            stdout=None if interactive else subprocess.PIPE,
-            stderr=None if interactive else subprocess.STDOUT,
-        )
-        if interactive:
-            if done.returncode:
-                raise GuestError(f"the guest ended with status {done.returncode}")
-            return 0
-        return _hand_on(output, done.stdout)
+        yield given, output
+
+
+def _boot(
+    kernel: GuestKernel, given: Path, output: Path, interactive: bool
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        _command(kernel, given, output, interactive),
+        env={
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "TMPDIR": "/dev/shm",
+            "TERM": os.environ.get("TERM", "dumb"),
+        },
+        cwd="/",
+        check=False,
+        stdin=None if interactive else subprocess.DEVNULL,
+        stdout=None if interactive else subprocess.PIPE,
+        stderr=None if interactive else subprocess.STDOUT,
+    )
 
 
 def _command(kernel: GuestKernel, given: Path, output: Path, interactive: bool) -> list[str]:
@@ -117,14 +160,3 @@ def _command(kernel: GuestKernel, given: Path, output: Path, interactive: bool) 
         "-B",
         f"{sandbox.INPUT}/init.py",
     ]
-
-
-def _hand_on(output: Path, console: bytes) -> int:
-    """Print what the commands said and return their status."""
-    status = output / "status"
-    if not status.exists():
-        lines = console.decode(errors="replace").splitlines()
-        raise GuestError("the guest ended before the commands did", lines[-8:])
-    sys.stdout.buffer.write((output / "said").read_bytes())
-    sys.stdout.flush()
-    return int(status.read_text(encoding="ascii"))

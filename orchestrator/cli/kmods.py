@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from orchestrator.cli import _options
 from orchestrator.cli._guest_build import ensure_kernel
 from orchestrator.cli._status import StatusLine
-from orchestrator.errors import RunError
+from orchestrator.errors import RunError, UsageError
 
-LEAST_UTILISATION = 0.93
-"""A link without loss and with a queue of one BDP must be used at least so far."""
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-SCENARIO = """\
-version: 1
-name: modules
-description: One flow of each module on a lossless link with a queue of one BDP.
-seed: 1
-duration: 60s
-warmup: 20s
-topology:
-  kind: dumbbell
-  bottleneck: {{rate: 10mbit, delay: 10ms, queue: {{kind: droptail, limit: 1bdp}}}}
-  groups:
-    - {{name: a, hosts: 1, access: {{rate: 100mbit, delay: 20ms}}}}
-flows:
-  - {{name: one, group: a, congestion: reno}}
-matrix:
-  flows.one.congestion: [{names}]
-"""
+    from orchestrator.modulecheck import Checked
 
 
 @click.group()
@@ -48,74 +34,101 @@ def build() -> None:
 
 
 @command.command()
+@click.argument("modules", metavar="[MODULE]...", nargs=-1)
 @_options.as_json
-def check(as_json: bool) -> int:
-    """Build every module, load it in the guest, drive a link with it; exit 1 if one fails."""
+def check(modules: tuple[str, ...], as_json: bool) -> int:
+    """Build the modules and see that each of them (or those named) keeps its promises.
+
+    In the guest's kernel each is loaded: every parameter and setting must have the default of its
+    source, take both ends of its range and refuse what lies outside. It must not be unloaded while
+    a socket uses it, and must be after that. Then a flow of it must fill a link, faithfully.
+    Exit status 1 if one does not.
+    """
+    from orchestrator import modulecheck
     from orchestrator.cli import _text
-
-    rows = _drive()
-    if as_json:
-        _text.print_json({"modules": rows})
-    else:
-        _print(rows)
-    return 0 if all(row["ok"] for row in rows) else RunError.exit_status
-
-
-def _drive() -> list[dict[str, object]]:
-    """Run a flow of each module; return what came of it."""
-    import tempfile
-    from pathlib import Path
-
-    from kmods import catalogue
     from orchestrator.cli._live import Live
-    from orchestrator.plan import plan
-    from orchestrator.runner import RunOptions, run_plan
-    from orchestrator.scenario import load
-    from results.store import Store
 
-    names = sorted(catalogue.modules())
-    with tempfile.TemporaryDirectory() as name, StatusLine() as line:
-        scenario, db = Path(name) / "modules.yaml", Path(name) / "modules.db"
-        scenario.write_text(SCENARIO.format(names=", ".join(names)), encoding="utf-8")
-        planned = plan(load(scenario))
-        ids = run_plan(planned, RunOptions(db, ensure_kernel(line)), Live(planned, line))
-        with Store.open_read_only(db) as store:
-            runs = store.document(ids)["runs"]
-    return [_row(module, run) for module, run in zip(names, runs, strict=True)]
+    names = _known(modules)
+    with StatusLine() as line:
+        kernel = ensure_kernel(line)
+        line.show("asking the guest's kernel about the modules")
+        checked = modulecheck.check(kernel, names, lambda planned: Live(planned, line))
+    if as_json:
+        _text.print_json({"modules": [_document(each) for each in checked]})
+    else:
+        _print(checked)
+    return 0 if all(each.ok for each in checked) else RunError.exit_status
 
 
-def _row(module: str, run: dict[str, object]) -> dict[str, object]:
-    metrics, fidelity = run["metrics"], run["fidelity"]
-    assert isinstance(metrics, dict)
-    assert isinstance(fidelity, dict)
-    used, verdict = metrics.get("utilisation"), fidelity.get("verdict")
+def _known(modules: Sequence[str]) -> list[str]:
+    """Return the names of the modules to check, each once: all when none are given."""
+    from kmods import catalogue
+    from orchestrator.units import suggest
+
+    valid = sorted(catalogue.modules())
+    unknown = [name for name in modules if name not in valid]
+    if unknown:
+        hint = suggest(unknown[0], valid)
+        raise UsageError(f"there is no module `{unknown[0]}`{hint}; valid: {', '.join(valid)}")
+    return list(dict.fromkeys(modules)) or valid
+
+
+def _document(checked: Checked) -> dict[str, object]:
+    """Return everything about a module, for JSON."""
+    from dataclasses import asdict
+
+    from orchestrator.modulecheck import ABOUT
+
     return {
-        "module": module,
-        "status": run["status"],
-        "verdict": verdict,
-        "utilisation": used,
-        "ok": verdict == "faithful" and used is not None and used >= LEAST_UTILISATION,
-        "error": run["error"],
+        "module": checked.module,
+        "ok": checked.ok,
+        **{about: checked.holds(about) for about in ABOUT},
+        **asdict(checked.driven),
+        "answers": [{**asdict(answer), "ok": answer.ok} for answer in checked.answers],
     }
 
 
-def _print(rows: list[dict[str, object]]) -> None:
-    from rich.table import Table
-
-    from kmods import catalogue
+def _print(rows: Sequence[Checked]) -> None:
     from orchestrator.cli import _text
 
-    table = Table("module", "works", "utilisation", "verdict", "parameters", box=None)
-    for row in rows:
-        used = row["utilisation"]
-        table.add_row(
-            str(row["module"]),
-            "yes" if row["ok"] else "NO",
-            f"{used:.3f}" if isinstance(used, float) else "-",
-            str(row["verdict"] or row["status"]),
-            ", ".join(catalogue.modules()[str(row["module"])].parameters),
-        )
+    headings = (
+        "module",
+        "loads",
+        "parameters",
+        "refuses bad values",
+        "unloads",
+        "utilisation",
+        "verdict",
+    )
+    table = _text.table(headings, [_cells(row) for row in rows], right=(5,))
     _text.console().print(table)
     for row in rows:
-        if row["error"]:
-            click.echo(f"{row['module']}: {row['error']}", err=True)
+        for fault in row.faults:
+            click.echo(f"{row.module}: {fault}", err=True)
+
+
+def _cells(checked: Checked) -> list[str]:
+    from orchestrator.cli import _text
+
+    parameters = checked.about("parameters")
+    names = {answer.parameter for answer in parameters if answer.parameter}
+    wrong = {answer.parameter for answer in parameters if not answer.ok}
+    refused = [answer.ok for answer in checked.about("refuses")]
+    driven = checked.driven
+    return [
+        checked.module,
+        "yes" if checked.holds("loads") else "NO",
+        _how_many(not wrong, len(names - wrong), len(names)),
+        _how_many(all(refused), sum(refused), len(refused)),
+        "yes" if checked.holds("unloads") else "NO",
+        _text.number(driven.utilisation, 3),
+        driven.verdict or driven.status,
+    ]
+
+
+def _how_many(ok: bool, right: int, total: int) -> str:
+    from orchestrator.cli import _text
+
+    if ok:
+        return f"{total} verified" if total else _text.NO_VALUE
+    return f"NO: {right} of {total}"

@@ -1,4 +1,4 @@
-"""Settings of every channel at the end: still those that were set and read back at the start."""
+"""Settings at the end, of every channel and namespace: still those that were set and read back."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from orchestrator.recording import Check
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield one check: channels whose rate, queue, delay or loss another hand has changed."""
+    """Yield one check: what another hand than the bed's has changed since it was set.
+
+    Of a channel that is its rate, queue, delay or loss; of a host what its namespace was told.
+    """
     start = evidence.one("channels", at="start")["channels"]
     end = evidence.one("channels", at="end")["channels"]
     changed = sorted(name for name in start if start[name] != end.get(name))
+    last = {(fact["host"], fact["sysctl"]): fact["value"] for fact in evidence.all("namespace")}
+    told = evidence.one("namespaces", at="end")["values"]
+    changed += [f"{h} {name}" for (h, name), value in last.items() if told[h][name] != str(value)]
     detail = ", ".join(changed[:3]) if changed else f"{len(start)} channels"
+    if last and not changed:
+        detail += f", {len(last)} settings of hosts"
     yield Check("settings_changed", "", 0, len(changed), 0, not changed, detail)

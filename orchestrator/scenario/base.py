@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import (
@@ -23,15 +24,27 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from orchestrator import units
+from orchestrator.scenario.congestion import Modules
 
 T = TypeVar("T")
+
+
+@dataclass
+class Context:
+    """What a validation is given besides the data, and what it notes.
+
+    ``models`` tells by the id of each mapping what it was validated as, so that an unknown key
+    can be answered with valid ones.
+    """
+
+    modules: Modules
+    models: dict[int, type[Strict]] = field(default_factory=dict)
 
 
 class Strict(BaseModel):
     """A mapping with known keys only; every field has a description, which names its unit.
 
-    When validated with a dict as context, it notes there which model each mapping was
-    validated as (by the mapping's id), so that an unknown key can be answered with valid ones.
+    It is noted in the validation's context, when there is one (see ``Context``).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -39,8 +52,8 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _note(cls, data: Any, info: ValidationInfo) -> Any:
-        if isinstance(info.context, dict) and isinstance(data, dict):
-            info.context[id(data)] = cls
+        if isinstance(info.context, Context) and isinstance(data, dict):
+            info.context.models[id(data)] = cls
         return data
 
     @classmethod

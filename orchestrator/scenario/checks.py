@@ -6,10 +6,13 @@ so they report what they find beside every other fault, in one go.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
+from kmods.catalogue import Module
 from orchestrator import units
 from orchestrator.errors import Fault
+from orchestrator.scenario.congestion import Modules, whole
 from orchestrator.scenario.document import (
     Node,
     Path,
@@ -23,13 +26,13 @@ from orchestrator.scenario.model import TOPOLOGIES
 from orchestrator.units import format_time, shown, suggest
 
 
-def check(tree: Node) -> list[Fault]:
+def check(tree: Node, modules: Modules) -> list[Fault]:
     """Return the faults between the values of a scenario."""
-    return [
-        nearest(tree, path).fault(message)
-        for rule in (_times, _samples, _windows, _flows, _parameters, _names)
-        for path, message in rule(tree)
+    findings = [
+        *(found for rule in (_times, _samples, _windows, _flows, _names) for found in rule(tree)),
+        *_kernel_wide(tree, modules),
     ]
+    return [nearest(tree, path).fault(message) for path, message in findings]
 
 
 Finding = tuple[Path, str]
@@ -142,22 +145,51 @@ def _groups(tree: Node) -> list[str] | None:
     return list(dict.fromkeys(map(str, names)))
 
 
-def _parameters(tree: Node) -> Iterator[Finding]:
-    """A module's parameters hold for the whole kernel: flows that use it must agree on them."""
-    first: dict[str, tuple[int, object]] = {}
+def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
+    """One kernel has one congestion control of a name, and a module its parameters only once.
+
+    Settings of a namespace are for the plan to compare, which knows the hosts.
+    """
+    sources: dict[str, tuple[Path, object]] = {}
+    parameters: dict[object, tuple[Path, object]] = {}
     for path in _items(tree, ("flows",)):
         node = find(tree, (*path, "congestion"))
         given = None if node is None else plain(node)
-        name = given.get("name") if isinstance(given, dict) else given
-        parameters = (given.get("parameters") or {}) if isinstance(given, dict) else {}
-        if not isinstance(name, str):
+        said = given if isinstance(given, dict) else {"name": given}
+        name, folder = said.get("name"), said.get("module")
+        module = modules.find(name, folder)
+        if not isinstance(name, str) or (module is None and folder is not None):
             continue
-        index, other = first.setdefault(name, (int(path[-1]), parameters))
-        if other != parameters:
+        source = "Linux" if module is None else module.source
+        first, other = sources.setdefault(name, (path, source))
+        if other != source:
             yield (
                 (*path, "congestion"),
-                f"parameters of {name} hold for the whole kernel, and flow {index} gives others",
+                f"a kernel has one {name}, and flow {first[-1]} takes that of {other}, not of "
+                f"{source}",
             )
+        elif module is not None:
+            mine = _of_kernel(module, said.get("parameters"))
+            first, other = parameters.setdefault(module.source, (path, mine))
+            if other != mine:
+                yield (
+                    (*path, "congestion"),
+                    f"parameters of {name} hold for the whole kernel, and flow {first[-1]} gives "
+                    "others",
+                )
+
+
+def _of_kernel(module: Module, given: object) -> dict[str, object]:
+    """Return the parameters that hold for the kernel, in numbers; without those not valid."""
+    found: dict[str, object] = {}
+    for key, value in given.items() if isinstance(given, dict) else ():
+        parameter = module.parameters.get(key)
+        if parameter is not None and parameter.scope == "kernel":
+            with contextlib.suppress(ValueError):
+                number = whole(parameter, value)
+                if parameter.fault(number) is None:
+                    found[key] = number
+    return found
 
 
 def _names(tree: Node) -> Iterator[Finding]:

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.scenario import overrides as overriding
-from orchestrator.scenario.base import Strict
+from orchestrator.scenario.base import Context
 from orchestrator.scenario.checks import check
+from orchestrator.scenario.congestion import Modules
 from orchestrator.scenario.document import Mapping, Mark, Node, Path, end_of, nearest, parse, plain
 from orchestrator.scenario.faults import faults_of
 from orchestrator.scenario.matrix import expand
@@ -25,11 +26,15 @@ _ENOUGH_FAULTS = 200
 
 @dataclass(frozen=True)
 class LoadedVariant:
-    """One combination of the matrix, validated. ``values`` is empty without a matrix."""
+    """One combination of the matrix, validated. ``values`` is empty without a matrix.
+
+    ``modules`` knows what the flows' congestion controls are made of.
+    """
 
     values: dict[str, object]
     scenario: Scenario
     tree: Node
+    modules: Modules
 
     def mark(self, path: Path) -> Mark:
         """Return where the value at that path was given: file, --set or matrix."""
@@ -64,6 +69,8 @@ class LoadedScenario:
 
 def load(path: FilePath, overrides: Sequence[str] = ()) -> LoadedScenario:
     """Read and validate a scenario file with ``PATH=VALUE`` overrides applied in their order.
+
+    Folders of modules that it names start from the file's own folder, those of overrides too.
 
     Raises:
         ScenarioError: with every fault found, each at its file:line:column.
@@ -107,8 +114,9 @@ def _load_text(path: FilePath, text: str, sha256: str, overrides: Sequence[str])
             faults += more
         except ScenarioError as error:
             faults += error.faults
-    scenario, invalid = _validate(tree)
-    variants, varied = _validate_variants(tree)
+    modules = Modules(path.parent)
+    scenario, invalid = _validate(tree, modules)
+    variants, varied = _validate_variants(tree, modules)
     # What the text itself has wrong at a place (an alias, say) explains what is invalid there.
     broken = {(each.file, each.line, each.column) for each in faults}
     invalid = [*invalid, *varied]
@@ -120,26 +128,26 @@ def _load_text(path: FilePath, text: str, sha256: str, overrides: Sequence[str])
     return LoadedScenario(path, text, sha256, tuple(overrides), scenario, tree, tuple(variants))
 
 
-def _validate(tree: Node) -> tuple[Scenario | None, list[Fault]]:
+def _validate(tree: Node, modules: Modules) -> tuple[Scenario | None, list[Fault]]:
     """Return the scenario, None when it is not valid, and the faults."""
     data = plain(tree)
-    models: dict[int, type[Strict]] = {}
+    context = Context(modules)
     try:
-        scenario = Scenario.model_validate(data, context=models)
+        scenario = Scenario.model_validate(data, context=context)
     except ValidationError as error:
-        return None, faults_of(error, tree, data, models) + check(tree)
-    faults = check(tree)
+        return None, faults_of(error, tree, data, context.models) + check(tree, modules)
+    faults = check(tree, modules)
     return (None if faults else scenario), faults
 
 
-def _validate_variants(tree: Node) -> tuple[list[LoadedVariant], list[Fault]]:
+def _validate_variants(tree: Node, modules: Modules) -> tuple[list[LoadedVariant], list[Fault]]:
     expanded, faults = expand(tree)
     loaded: list[LoadedVariant] = []
     for variant in expanded:
-        scenario, more = _validate(variant.tree)
+        scenario, more = _validate(variant.tree, modules)
         faults = _distinct(faults + more) if more else faults
         if scenario:
-            loaded.append(LoadedVariant(variant.values, scenario, variant.tree))
+            loaded.append(LoadedVariant(variant.values, scenario, variant.tree, modules))
         if len(faults) > _ENOUGH_FAULTS:
             break
     return loaded, faults

@@ -8,6 +8,9 @@ from orchestrator.errors import Fault, ScenarioError
 from orchestrator.scenario.document import Entry, Mapping, Mark, Node, Scalar, Sequence, parse
 from orchestrator.units import printable, shown, suggest
 
+_SHORT = {"congestion": "name"}
+"""What a single text at a key stands for, so that something can be put beside it."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -70,6 +73,8 @@ def _put(node: Node, parts: list[Part], depth: int, value: Node) -> Node:
     part = parts[depth]
     if isinstance(node, Scalar) and node.value is None:
         node = Mapping(part.mark)
+    elif isinstance(node, Scalar) and depth and parts[depth - 1].text in _SHORT:
+        node = Mapping(node.mark, {_SHORT[parts[depth - 1].text]: Entry(node.mark, node)})
     match node:
         case Mapping(entries=entries):
             if depth == 1 and parts[0].text == "matrix":  # an axis is a path, in one key

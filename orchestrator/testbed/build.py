@@ -18,8 +18,9 @@ class BuildError(Exception):
 class Bed:
     """The built network: Mininet's objects, the namespace of the wires and its netlink socket."""
 
-    def __init__(self, spec):
+    def __init__(self, spec, records):
         self.spec = spec
+        self._records = records
         self.home_fd = system.current_network_namespace()
         self.wires_fd = system.new_network_namespace()
         self.wires = netlink.Netlink()
@@ -27,6 +28,7 @@ class Bed:
         Mininet.inited = True  # its init() runs sysctl commands that this file needs none of
         self.net = Mininet(build=False, controller=None, host=NamespaceHost, switch=BedSwitch)
         self.links = {}
+        self.namespaces = {}
 
     def host(self, name):
         """Return the host of that name."""
@@ -39,6 +41,25 @@ class Bed:
     def enter(self, name):
         """Return a context manager: the calling thread inside that host's namespace."""
         return system.inside(self.host(name).namespace_fd, self.home_fd)
+
+    def set_namespace(self, host, name, value):
+        """Set a sysctl of one host's namespace, read it back, and record that and when.
+
+        In any thread and at any time, also while traffic runs.
+
+        Raises:
+            BuildError: the kernel has no such sysctl, refuses the value, or has another one then.
+        """
+        with self.enter(host):
+            try:
+                write_sysctl(name, value)
+            except OSError as error:
+                raise BuildError(f"{host}: {name}={value}: {error.strerror}") from None
+            clock_ns, found = system.monotonic_ns(), read_sysctl(name)
+        if found != str(value):
+            raise BuildError(f"{host}: {name} is {found}, asked was {value}")
+        self.namespaces.setdefault(host, set()).add(name)
+        self._records.fact("namespace", host=host, sysctl=name, value=value, clock_ns=clock_ns)
 
     def build(self):
         """Build everything: objects, devices, addresses, queues, switches, forwarding.
@@ -130,6 +151,8 @@ class Bed:
                 tool.close()
                 for name, value in self.spec["sysctls"].items():
                     write_sysctl(name, value)
+            for name, value in self.spec["namespaces"].get(host["name"], {}).items():
+                self.set_namespace(host["name"], name, value)
 
     def _configure_switches(self):
         if not self.spec["switches"]:

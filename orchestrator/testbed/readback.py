@@ -34,6 +34,7 @@ SYSCTLS_THAT_MATTER = (
     "net.ipv4.tcp_pacing_ss_ratio",
     "net.ipv4.tcp_pacing_ca_ratio",
 )
+_SYSFS = "/run/sys"
 GLOBAL_SYSCTLS = ("net.ipv4.tcp_mem", "net.core.netdev_max_backlog", "net.core.default_qdisc")
 
 
@@ -109,6 +110,49 @@ def _bed_interfaces(bed, place):
     nodes = bed.net.switches if place == "switches" else [bed.net.nameToNode[place]]
     names = {interface.name for node in nodes for interface in node.intfList()}
     return names if place == "switches" or isinstance(nodes[0], NamespaceHost) else set()
+
+
+def verify_modules(spec):
+    """See that the modules brought what the flows ask for, and took their parameters.
+
+    Raises:
+        BuildError: naming the congestion control or parameter, the asked and the found value.
+    """
+    present = read_sysctl("net.ipv4.tcp_available_congestion_control").split()
+    loaded = [module["name"] for module in spec["modules"]]
+    for flow in spec["flows"]:
+        if flow["congestion"] not in present:
+            raise BuildError(
+                f"no congestion control {flow['congestion']} after loading {', '.join(loaded)}; "
+                f"the kernel has: {', '.join(present)}"
+            )
+    given = [(module["name"], module["parameters"].split()) for module in spec["modules"]]
+    if any(parameters for _name, parameters in given):
+        os.makedirs(_SYSFS)
+        system.mount("sysfs", _SYSFS, "sysfs")
+    for module, parameters in given:
+        for name, _equals, asked in (text.partition("=") for text in parameters):
+            _verify_parameter(module, name, asked)
+
+
+def _verify_parameter(module, name, asked):
+    path = f"{_SYSFS}/module/{module.replace('-', '_')}/parameters/{name}"
+    try:
+        with open(path) as file:
+            found = file.read().strip()
+    except FileNotFoundError:
+        return  # declared with mode 0: the module keeps it to itself
+    if int({"Y": "1", "N": "0"}.get(found, found), 0) != int(asked):
+        raise BuildError(f"{module}: {name} is {found}, asked was {asked}")
+
+
+def namespaces(bed):
+    """Return {host: {sysctl: text}} of what was set in namespaces, as the kernel has it."""
+    found = {}
+    for host, names in bed.namespaces.items():
+        with bed.enter(host):
+            found[host] = {name: read_sysctl(name) for name in sorted(names)}
+    return found
 
 
 def softnet_drops():

@@ -27,7 +27,8 @@ def run(spec, records: Records):
         build.write_sysctl(name, value)
     if spec["switches"]:
         ovs.start_daemons()
-    bed = build.Bed(spec)
+    readback.verify_modules(spec)
+    bed = build.Bed(spec, records)
     bed.build()
     records.fact("channels", at="start", channels=readback.verify_channels(bed))
     records.fact("sysctls", **readback.sysctls(bed))
@@ -57,6 +58,7 @@ def run(spec, records: Records):
 
 def _finish(bed, records, origin_ns):
     records.fact("channels", at="end", channels=readback.channels(bed))
+    records.fact("namespaces", at="end", values=readback.namespaces(bed))
     records.fact("interfaces", at="end", interfaces=readback.interfaces(bed))
     records.fact("softnet", at="end", drops=readback.softnet_drops())
     records.close()

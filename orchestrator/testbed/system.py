@@ -10,7 +10,7 @@ import time
 CLONE_NEWNET = 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
 RNDCLEARPOOL = 0x5206
-_SYS_FINIT_MODULE = 313  # x86-64
+_SYS_FINIT_MODULE, _SYS_DELETE_MODULE = 313, 176  # x86-64
 _POWER_OFF = 0x4321FEDC
 _CLOCK_MONOTONIC = 1
 _TFD_CLOEXEC = 0o2000000
@@ -58,6 +58,12 @@ def load_module(path, parameters):
             _checked(result, f"load module {path} {parameters}")
     finally:
         os.close(descriptor)
+
+
+def unload_module(name):
+    """Unload the kernel module of that name unless something uses it: then OSError (EAGAIN)."""
+    arguments = ctypes.c_long(_SYS_DELETE_MODULE), name.encode(), os.O_NONBLOCK
+    _checked(_libc.syscall(*arguments), f"unload module {name}")
 
 
 def power_off():

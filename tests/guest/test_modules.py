@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from guest.build import GuestKernel
 from kmods import build, catalogue
 from results.store import Store
-from tests.guest.conftest import Run
+from tests.guest.conftest import Run, failed_checks
 
 pytestmark = pytest.mark.guest
+
+MSS_BYTES = 1448
+TOLD_BPS, TOLD_RTT_US = 3_000_000, 100_000
+IDEAL = (
+    "flows=[{name: one, group: a, congestion: {name: idealtcp, parameters: "
+    "{idealtcp_rate_bps: 3mbit, idealtcp_rtt_us: 100ms}}}]"
+)
+LOSSY = "topology.bottleneck.loss={forward: 1%, reverse: 0%}"
+SETTING = "net.ipv4.idealtcp_rate_bps"
 
 
 @pytest.mark.parametrize("name", sorted(catalogue.modules()))
@@ -58,3 +69,101 @@ def test_a_parameter_reaches_the_module(run: Run, tmp_path: Path) -> None:
         hook=hook,
     )
     assert document["status"] == "ok", document["error"]
+
+
+def tcp(db: Path, run_id: str, flow: int, *fields: str) -> Any:
+    """Return a sender's samples of one run, and its provenance's namespaces."""
+    with Store.open_read_only(db) as store:
+        stored = store.load(run_id)
+        return stored.tcp(flow, 0, list(fields)), stored.provenance["namespaces"]
+
+
+def test_ideal_tcp_falls_to_the_window_that_its_host_was_told(run: Run, db: Path) -> None:
+    document = run(IDEAL, LOSSY, "duration=60s", "warmup=5s")
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    samples, namespaces = tcp(
+        db, document["id"], 0, "snd_cwnd_segments", "snd_ssthresh_segments", "congestion_0"
+    )
+    window = TOLD_BPS * TOLD_RTT_US // 8_000_000 // MSS_BYTES
+    assert set(samples["snd_ssthresh_segments"][50:].tolist()) == {window}
+    cwnd = samples["snd_cwnd_segments"][50:]  # well behind the first loss
+    # It grows from there by one segment a round trip until the next loss, some seven later.
+    assert window - 3 <= cwnd.min() <= window + 2
+    assert window <= np.median(cwnd) <= window * 1.4
+    assert samples["congestion_0"][-1] == TOLD_BPS / 8
+    told = {SETTING: str(TOLD_BPS), "net.ipv4.idealtcp_rtt_us": str(TOLD_RTT_US)}
+    assert namespaces["end"] == {"a_src0": told}
+    assert all(each["time_ns"] < 0 for each in namespaces["set"])
+    # Not told, it takes half: so the window above is what it was told.
+    document = run(IDEAL.replace("idealtcp_rtt_us: 100ms", ""), LOSSY, "duration=60s", "warmup=5s")
+    samples, _ = tcp(db, document["id"], 0, "snd_cwnd_segments")
+    assert np.median(samples["snd_cwnd_segments"][50:]) < window * 0.8
+
+
+def test_hosts_are_told_different_things(run: Run, db: Path) -> None:
+    libra = "{{name: libra, parameters: {{libra_capacity_kbps: {}}}}}"
+    document = run(
+        f"flows.westwood.congestion={libra.format('5mbit')}",
+        f"flows.reno.congestion={libra.format(20000)}",
+        "flows.reno.direction=reverse",
+        "duration=30s",
+        "warmup=5s",
+    )
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    shown = []
+    for flow, capacity_bps in enumerate((5_000_000, 20_000_000)):
+        samples, namespaces = tcp(db, document["id"], flow, "congestion_0", "congestion_2")
+        assert set(samples["congestion_0"][10:].tolist()) == {capacity_bps / 8}
+        shown.append(float(np.median(samples["congestion_2"][-50:])))
+    # Libra's increase is proportional to the capacity; their round trips differ by the queues.
+    assert 2.5 < shown[1] / shown[0] < 6
+    assert set(namespaces["end"]) == {"a_src0", "b_dst0"}
+
+
+CHANGE_LATER = """
+import threading
+from testbed import system
+
+def change():
+    system.Timer().sleep_until(BEGIN_NS + 10_000_000_000)
+    bed.set_namespace("a_src0", "net.ipv4.idealtcp_rate_bps", 6000000)
+
+BEGIN_NS = 20_000_333_333  # traffic starts there when set-up takes less (testbed/run.py)
+threading.Thread(target=change, daemon=True).start()
+"""
+
+
+def test_a_setting_may_change_while_traffic_runs_and_that_is_recorded(
+    run: Run, db: Path, tmp_path: Path
+) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(CHANGE_LATER, encoding="utf-8")
+    document = run(IDEAL, "duration=20s", "warmup=2s", hook=hook)
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    samples, namespaces = tcp(db, document["id"], 0, "time_ns", "congestion_0")
+    changes = [each for each in namespaces["set"] if each["time_ns"] >= 0]
+    change = {"host": "a_src0", "sysctl": SETTING, "value": 6_000_000}
+    assert [{**each, "time_ns": None} for each in changes] == [{**change, "time_ns": None}]
+    assert abs(changes[0]["time_ns"] - 10_000_000_000) < 1_000_000
+    rate = dict(zip(samples["time_ns"].tolist(), samples["congestion_0"].tolist(), strict=True))
+    assert (rate[9_900_000_000], rate[10_100_000_000]) == (TOLD_BPS / 8, 6_000_000 / 8)
+    assert namespaces["end"]["a_src0"][SETTING] == "6000000"
+
+
+def test_a_setting_that_another_hand_changes_is_seen(run: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(
+        "from testbed.build import write_sysctl\n"
+        f"with bed.enter('a_src0'):\n    write_sysctl('{SETTING}', 7)\n",
+        encoding="utf-8",
+    )
+    document = run(IDEAL, "duration=12s", "warmup=2s", hook=hook)
+    assert "settings_changed" in failed_checks(document), document["fidelity"]
+
+
+def test_a_value_that_the_kernel_refuses_ends_the_run(run: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(f"bed.set_namespace('a_src0', '{SETTING}', 10**12)\n", encoding="utf-8")
+    document = run(IDEAL, "duration=12s", "warmup=2s", hook=hook)
+    assert document["status"] == "failed"
+    assert f"a_src0: {SETTING}=1000000000000: Invalid argument" in document["error"]

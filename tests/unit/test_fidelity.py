@@ -202,11 +202,35 @@ def test_settings_must_stay_what_they_were() -> None:
     facts: list[dict[str, Any]] = [
         {"fact": "channels", "at": "start", "channels": {"b": {"rate": 1}, "c": {"rate": 2}}},
         {"fact": "channels", "at": "end", "channels": {"b": {"rate": 1}, "c": {"rate": 3}}},
+        {"fact": "namespaces", "at": "end", "values": {}},
     ]
     found = only(check_settings.check(evidence(facts)))
     assert (found.ok, found.detail) == (False, "c")
     facts[1]["channels"]["c"] = {"rate": 2}
     assert only(check_settings.check(evidence(facts))).ok is True
+
+
+@pytest.mark.parametrize(
+    ("at_the_end", "ok", "detail"),
+    [
+        ("7", True, "0 channels, 1 settings of hosts"),
+        ("5", False, "h net.ipv4.x"),
+        (None, False, "h net.ipv4.x"),
+    ],
+)
+def test_what_a_namespace_was_told_last_must_stay(
+    at_the_end: str | None, ok: bool, detail: str
+) -> None:
+    told: dict[str, Any] = {"fact": "namespace", "host": "h", "sysctl": "net.ipv4.x", "clock_ns": 0}
+    facts: list[dict[str, Any]] = [
+        {"fact": "channels", "at": "start", "channels": {}},
+        {**told, "value": 5},
+        {**told, "value": 7},
+        {"fact": "channels", "at": "end", "channels": {}},
+        {"fact": "namespaces", "at": "end", "values": {"h": {"net.ipv4.x": at_the_end}}},
+    ]
+    found = only(check_settings.check(evidence(facts)))
+    assert (found.ok, found.detail) == (ok, detail)
 
 
 def ticks(rate_bps: float, backlog: int, count: int = 100) -> list[tuple[int, ...]]:
@@ -247,7 +271,8 @@ def test_a_queue_that_may_have_run_empty_tells_no_rate() -> None:
 
 def test_the_verdict_is_the_worst_of_the_checks() -> None:
     channels = {"fact": "channels", "channels": {}}
-    still = [{**channels, "at": "start"}, {**channels, "at": "end"}]
+    told = {"fact": "namespaces", "at": "end", "values": {}}
+    still = [{**channels, "at": "start"}, {**channels, "at": "end"}, told]
     samples = [sample(0, number) for number in range(3)]
     good = [*quiet(), *still]
     assert judge(evidence(good, samples))[0] == "faithful"

@@ -47,7 +47,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "web": {*BASE, "results"},
     "orchestrator.runner": {*RUN, "results"},
     "orchestrator.doctor": {*RUN, "results"},
-    "orchestrator.cli": {*RUN, "results", "web", "orchestrator.runner", "orchestrator.doctor"},
+    "orchestrator.modulecheck": {*RUN, "results", "orchestrator.runner"},
+    "orchestrator.cli": {
+        *RUN,
+        "results",
+        "web",
+        "orchestrator.runner",
+        "orchestrator.doctor",
+        "orchestrator.modulecheck",
+    },
 }
 """A layer is a module or a package; the longest name that fits a module is its layer."""
 

@@ -155,7 +155,7 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
     (
         ("congestion: reno", "congestion: {name: reno, parameters: {alpha: 2}}"),
         16,
-        65,
+        73,
         "`reno` takes no parameters, but is given `alpha`",
     ),
     # types and bounds

@@ -28,6 +28,7 @@ def value_at(data: Any, path: str) -> Any:
     [
         ("flows.westwood.congestion=vegas", "flows.0.congestion.name", "vegas"),
         ("flows.0.congestion={name: vegas}", "flows.0.congestion.name", "vegas"),
+        ("flows.reno.congestion.name=tibet", "flows.1.congestion.name", "tibet"),
         ("topology.bottleneck.rate=20mbit", "topology.bottleneck.rate", "20mbit"),
         ("topology.bottleneck.queue.limit=20p", "topology.bottleneck.queue.limit", "20p"),
         ("topology.groups.b.access.delay=1ms", "topology.groups.1.access.delay", "1ms"),
@@ -88,7 +89,7 @@ def test_null_takes_an_optional_value_away() -> None:
         ("flows.-1.start=1s", 7, "or an index from 0 to 1"),
         ("flows.renno.start=1s", 7, "has no item `renno` (did you mean `reno`?)"),
         ("topology.groups.c.hosts=1", 17, "`topology.groups` has no item `c`; valid: a, b"),
-        ("flows.reno.congestion.name=x", 23, "is the single value `reno` and has no `name`"),
+        ("flows.reno.group.name=x", 18, "is the single value `b` and has no `name`"),
         ("measure.w.to=1s", 1, "must be a list, not a mapping"),
         # no path at all
         ("duration", 1, "write PATH=VALUE"),

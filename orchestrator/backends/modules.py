@@ -1,0 +1,173 @@
+"""The congestion-control modules of runs: built before the first, handed in to each guest."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import kmods.build
+from guest.build import GuestKernel
+from guest.cache import sha256
+from kmods import catalogue
+from kmods.build import BuiltModules, modinfo
+from kmods.catalogue import Folder
+from orchestrator.backends import sandbox
+from orchestrator.errors import MachineError
+from orchestrator.runspec import PlannedFlow, RunSpec
+from orchestrator.scenario.congestion import BUILT_IN
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was built for a plan: our modules, where a flow needs them, and users' folders.
+
+    ``folders`` is by the hash of the sources.
+    """
+
+    ours: BuiltModules | None = None
+    folders: dict[str, BuiltModules] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Need:
+    """A module that flows name: its parameters, and the user's folder that it is of."""
+
+    parameters: str
+    folder: Folder | None
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A module handed in to a guest. ``provenance`` is JSON-ready."""
+
+    name: str
+    parameters: str
+    provenance: dict[str, Any]
+
+
+def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Built:
+    """Build, unless they are cached, the modules that the flows of these runs ask for.
+
+    Raises:
+        MachineError: one does not compile, is not what the scenario says, or two of a run are
+            called the same.
+    """
+    flows = [flow for run in runs for flow in run.flows]
+    asked = {flow.congestion for flow in flows if flow.module is None}
+    ours = kmods.build.ensure(kernel) if asked & set(catalogue.modules()) else None
+    confine = None if unconfined else sandbox.confined_build
+    folders = {flow.module.sha256: flow.module for flow in flows if flow.module is not None}
+    built = Built(
+        ours,
+        {
+            key: kmods.build.ensure_folder(kernel, folder, confine)
+            for key, folder in folders.items()
+        },
+    )
+    for run in runs:
+        _needed(run, built)
+    return built
+
+
+def hand_in(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> list[Handed]:
+    """Copy the modules that the run needs to ``target``; return them in the order of loading.
+
+    Raises:
+        MachineError: there is no such module for the guest kernel.
+    """
+    target.mkdir(parents=True)
+    needed = _needed(spec, built)
+    handed: list[Handed] = []
+    for path, folder in _files(needed, built, kernel).items():
+        shutil.copy(path, target)
+        parameters = needed[path.stem].parameters if path.stem in needed else ""
+        provenance: dict[str, Any] = {"sha256": sha256(path), "parameters": parameters}
+        if folder is not None:
+            provenance |= {"folder": str(folder.path), "sources_sha256": folder.sha256}
+        handed.append(Handed(path.stem, parameters, provenance))
+    return handed
+
+
+def _needed(spec: RunSpec, built: Built) -> dict[str, _Need]:
+    """Return what the flows name by the names of the modules."""
+    kinds: dict[tuple[str, str], PlannedFlow] = {}  # one flow stands for all of its kind
+    for flow in spec.flows:
+        if flow.congestion not in BUILT_IN:
+            told = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
+            kinds.setdefault((flow.congestion, told), flow)
+    found: dict[str, _Need] = {}
+    for (congestion, told), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
+        name = f"tcp_{congestion}"
+        if flow.module is not None:
+            name = _module(flow, flow.module, built).stem
+        mine = _Need(told, flow.module)
+        if found.setdefault(name, mine) != mine:
+            raise MachineError(
+                f"flow {flow.name} needs another module {name}, or with other parameters, than "
+                "another flow of the run, and a kernel has one of a name",
+                f"give the file of {congestion} another name, or both the same parameters",
+            )
+    return found
+
+
+def _files(
+    needed: Mapping[str, _Need], built: Built, kernel: GuestKernel
+) -> dict[Path, Folder | None]:
+    """Return the modules' files in the order of loading, those they depend on among them."""
+    ours = [] if built.ours is None else [built.ours.folder]
+    ordered: dict[Path, Folder | None] = {}
+    for name, need in needed.items():
+        own = [] if need.folder is None else [built.folders[need.folder.sha256].folder]
+        for path in load_order([*own, *ours, kernel.modules_dir], [name]):
+            ordered.setdefault(path, need.folder if path.parent in own else None)
+    return ordered
+
+
+def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
+    """Return the one module of the folder that holds the flow's congestion control.
+
+    Raises:
+        MachineError: none does, or several, or it takes other parameters than the sources say (a
+            kernel would load it without a word).
+    """
+    modules = built.folders[folder.sha256]
+    found = modules.holding(flow.congestion)
+    if len(found) != 1:
+        those = f"built of `{folder.path}`"
+        which = f"several modules {those} hold" if found else f"no module {those} holds"
+        names = ", ".join(path.name for path in found) or ", ".join(modules.sha256())
+        raise MachineError(
+            f"{which} the congestion control {flow.congestion}: {names or 'none was built'}",
+            "let one module hold it: see the sources, and the Kbuild if there is one",
+        )
+    path = found[0]
+    taken = [text.partition(":")[0] for text in modinfo(path, "parmtype")]
+    for name in flow.parameters:
+        if name not in taken:
+            raise MachineError(
+                f"{path.name} of `{folder.path}` takes no parameter {name}; "
+                f"it takes: {', '.join(taken) or 'none'}",
+                f"leave {name} out, or let the module take it",
+            )
+    return path
+
+
+def load_order(folders: Sequence[Path], names: Iterable[str]) -> list[Path]:
+    """Return the modules' files and those they depend on, each behind its dependencies.
+
+    Raises:
+        MachineError: a module is in none of the folders.
+    """
+    ordered: list[Path] = []
+    for name in names:
+        path = next((f / f"{name}.ko" for f in folders if (f / f"{name}.ko").is_file()), None)
+        if path is None:
+            raise MachineError(f"the guest kernel has no module {name}", "orchestrator guest build")
+        needed = [other for text in modinfo(path, "depends") for other in text.split(",") if other]
+        for each in (*load_order(folders, needed), path):
+            if each not in ordered:
+                ordered.append(each)
+    return ordered
