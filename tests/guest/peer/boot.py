@@ -1,0 +1,78 @@
+"""Boots the guest in virtual time, to do what a plan says (see plan.py) and no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from guest.build import GuestKernel
+from kmods import build
+from orchestrator.backends import sandbox
+from orchestrator.errors import GuestError
+from tests.guest.peer import plan
+
+_TESTS = Path(__file__).resolve().parents[1]
+_TESTBED = Path(__file__).resolve().parents[3] / "orchestrator" / "testbed"
+_LONGEST_S = 300
+_BOOT = [
+    "time-travel=inf-cpu",
+    "time-travel-start=1700000000000000000",
+    "random_seed=1",
+    "mem=1024M",
+    "rootfstype=hostfs",
+    "rootflags=/",
+    "ro",
+    "norandmaps",
+    "ipv6.disable=1",
+    "con=null",
+    "con0=null,fd:1",
+    "uml_dir=/tmp/",
+    "PYTHONHASHSEED=0",
+    f"PYTHONPATH={sandbox.INPUT}:{sandbox.BED}",
+    f"BED_MODULES={sandbox.MODULES}",
+    f"BED_OUTPUT={sandbox.OUTPUT}",
+    "init=/usr/bin/python3",
+    "--",
+    "-S",
+    "-B",
+    "-m",
+    "peer.inside.init",
+]
+
+
+def answers(kernel: GuestKernel) -> dict[str, Any]:
+    """Boot the guest once and return its answers to the whole plan.
+
+    Raises:
+        GuestError: the guest did not end well; with what it said last.
+    """
+    sandbox.require_confinement()
+    modules = build.ensure(kernel).folder
+    with tempfile.TemporaryDirectory(prefix="orchestrator-peer-") as name:
+        output = Path(name)
+        (output / "plan.json").write_text(json.dumps(plan.document()), encoding="utf-8")
+        boundary = sandbox.confined(sandbox.Paths(kernel.linux, _TESTBED, modules, _TESTS, output))
+        done = subprocess.run(
+            [*boundary, "setarch", "x86_64", "-R", sandbox.KERNEL, *_BOOT],
+            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_LONGEST_S,
+            check=False,
+            # A guest is fastest on one CPU.
+            preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
+        )
+        failure, found = output / "failure", output / "answers.json"
+        if failure.exists():
+            raise GuestError("the peer's scripts failed", failure.read_text().splitlines())
+        if not found.exists():
+            words = done.stdout.decode(errors="replace").splitlines()
+            raise GuestError("the guest ended before its answers came", words[-8:])
+        document: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
+        return document

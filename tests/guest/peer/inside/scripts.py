@@ -1,0 +1,253 @@
+"""What the peer does in each case. The assertions are in tests/guest/test_tcp_states.py."""
+
+from __future__ import annotations
+
+import mmap
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from typing import Any
+
+from .connection import Connection
+
+MSS = 1460
+
+START_US = 1_000_000
+"""When the application begins to write."""
+
+# ACKs as (time since the last, segments): seven segments in 17.5 ms, 40 in a base round trip, as
+# unevenly as delayed and compressed ACKs come; later the path is slower by a fifth.
+_ACKS = ((1_500, 1), (6_000, 2), (5_000, 3), (5_000, 1))
+_SLOWER = tuple((gap_us * 6 // 5, count) for gap_us, count in _ACKS)
+_EVEN_US = 3_000
+_WARM_UP_ACKS = 44
+_FEW = 200  # segments: little more than a warm-up takes
+_TIMEOUT_US = 10_000_000
+
+
+def _warm_up(c: Connection, segments: int = 1200) -> None:
+    """Bring TCP into congestion avoidance at some 40 segments, with something to estimate."""
+    c.until(START_US)
+    c.write(bytes(segments * MSS))
+    for acks in (_ACKS, _SLOWER):
+        for gap_us, count in islice(cycle(acks), _WARM_UP_ACKS):
+            c.deliver(count, gap_us)
+    c.mark("warm")
+
+
+def first_window(c: Connection) -> None:
+    """A window is sent, and its first segment acknowledged."""
+    c.until(START_US)
+    c.write(bytes(1200 * MSS))
+    c.until(START_US + c.rtt_us - 1)
+    c.state()
+    c.mark("sent")
+    c.deliver(1)
+
+
+def _three_duplicates(c: Connection, name: str, gap_us: int = _EVEN_US) -> int:
+    """Let three segments arrive behind a hole; return the recovery point."""
+    for number in (1, 2, 3):
+        point = c.sent
+        c.deliver(1, gap_us)
+        c.mark(f"{name} {number}")
+    return point
+
+
+def _until_acked(c: Connection, point: int) -> None:
+    while c.acked < point:
+        c.deliver(1, _EVEN_US)
+
+
+def loss(c: Connection) -> None:
+    """A real loss and its recovery; then one that was none, shown by a DSACK."""
+    _warm_up(c)
+    c.lose()
+    _until_acked(c, _three_duplicates(c, "duplicate"))
+    c.mark("recovered")
+    _until_acked(c, c.sent)
+    c.mark("before")
+    late = c.lose()
+    _three_duplicates(c, "spurious")
+    c.arrive_late(late)
+    while not c.duplicates:
+        c.deliver(1, _EVEN_US)
+    c.mark("undone")
+
+
+def eifel(c: Connection) -> None:
+    """A loss that was none, shown by the timestamp of the first transmission."""
+    _warm_up(c)
+    c.mark("before")
+    late = c.lose()
+    _three_duplicates(c, "spurious")
+    c.arrive_late(late)
+    c.mark("undone")
+
+
+def timeout(c: Connection) -> None:
+    """Everything in flight is lost: retransmission timeout and slow start."""
+    _warm_up(c)
+    c.on_the_way.clear()
+    point = c.sent
+    c.wait_for_timeout(_TIMEOUT_US)
+    c.mark("timeout")
+    _until_acked(c, point)
+    c.mark("recovered")
+
+
+def spurious_timeout(c: Connection) -> None:
+    """Silence until the timeout, then everything arrives after all (F-RTO, RFC 5682)."""
+    _warm_up(c)
+    c.mark("before")
+    c.wait_for_timeout(_TIMEOUT_US)
+    c.mark("timeout")
+    c.deliver(1)
+    c.deliver(1)
+    c.mark("undone")
+
+
+def small_window(c: Connection) -> None:
+    """A loss soon after a timeout: the window is far below what the path could carry."""
+    _warm_up(c, _FEW)
+    while len(c.on_the_way) > 4 or c.sent < _FEW * MSS:
+        c.deliver(1, _EVEN_US)
+    c.on_the_way.clear()
+    point = c.sent
+    c.wait_for_timeout(_TIMEOUT_US)
+    _until_acked(c, point)
+    c.write(bytes(_FEW * MSS))
+    c.mark("small")
+    while len(c.on_the_way) < 4:
+        c.deliver(1, _EVEN_US)
+    c.lose()
+    _until_acked(c, _three_duplicates(c, "duplicate"))
+    c.mark("recovered")
+
+
+def ecn(c: Connection) -> None:
+    """Routers mark twice, a window apart; nothing is lost."""
+    _warm_up(c)
+    for name in ("first", "second"):
+        point = c.sent
+        c.deliver(1, _EVEN_US, marked=True)
+        c.mark(f"{name} mark")
+        # CWR is held until something above the recovery point is acknowledged.
+        _until_acked(c, point + MSS)
+        c.mark(f"{name} reduced")
+        _until_acked(c, c.sent)
+
+
+def idle(c: Connection) -> None:
+    """A single segment; after a pause much data; after a longer one one segment every 20 ms."""
+    c.until(START_US // 4)
+    c.write(bytes(MSS))
+    c.deliver(1)
+    _warm_up(c, _FEW)
+    _until_acked(c, (1 + _FEW) * MSS)
+    c.mark("before")
+    c.until(c.now_us + 2_000_000)
+    c.write(bytes(_FEW * MSS))
+    c.mark("restarted")
+    _until_acked(c, (1 + 2 * _FEW) * MSS)
+    c.mark("trickle")
+    for _ in range(25):
+        c.until(c.now_us + 20_000)
+        c.write(bytes(MSS))
+        if c.on_the_way[0].time_us + c.rtt_us <= c.now_us:
+            c.deliver(1)
+    c.mark("trickled")
+
+
+def whole_windows(c: Connection) -> None:
+    """Each ACK acknowledges all that is in flight, as a receiver that aggregates does."""
+    c.until(START_US)
+    c.write(bytes(1200 * MSS))
+    for _ in range(8):
+        c.deliver(len(c.on_the_way))
+    c.mark("aggregated")
+
+
+_LARGE = 518_000
+_STRETCH, _STRETCH_US = 5_000, 7_200  # a window takes 748 ms, a fourth more than the base RTT
+_AREA = mmap.mmap(-1, 2**26)
+_MSG_ZEROCOPY, _SO_ZEROCOPY = 0x4000000, 60
+
+
+def _supply(c: Connection, windows: int) -> None:
+    """Let the application hand over so many windows of data, by reference."""
+    left = windows * _LARGE * c.mss
+    while left:
+        now = min(left, len(_AREA))
+        c.write(memoryview(_AREA)[:now], _MSG_ZEROCOPY)
+        left -= now
+
+
+def _window_of_acks(c: Connection) -> None:
+    """Acknowledge a large window: a hundred ACKs of one segment, the rest by stretch ACKs."""
+    for _ in range(100):
+        c.deliver(1, 10)
+    left = _LARGE - 100
+    while left:
+        now = min(left, _STRETCH)
+        c.deliver(now, _STRETCH_US)
+        left -= now
+
+
+def large_window(c: Connection) -> None:
+    """Round trips at a window of 518 000 segments and 600 ms, a loss there, round trips after."""
+    c.socket.setsockopt(socket.SOL_SOCKET, _SO_ZEROCOPY, 1)
+    c.until(START_US)
+    _supply(c, 3)
+    c.mark("begin")
+    for name in ("first", "second"):
+        _window_of_acks(c)
+        _supply(c, 1)
+        c.mark(name)
+    c.deliver(_STRETCH)
+    hole = c.lose()
+    point = _three_duplicates(c, "duplicate", 10)
+    again = c.hold_again(hole)
+    while c.on_the_way[0].sequence < point:
+        c.deliver(min(_STRETCH, (point - c.on_the_way[0].sequence) // c.mss), 1_000)
+    c.until(again.time_us + c.rtt_us)
+    c.arrive_late(again)
+    c.mark("recovered")
+    for _ in range(40):
+        c.deliver(_STRETCH, _STRETCH_US)
+    c.mark("climbed")
+
+
+def in_use(c: Connection, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Go on while something else happens."""
+    _warm_up(c)
+    meanwhile()
+    _until_acked(c, c.sent)
+    c.mark("went on")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A script and the connection it drives."""
+
+    script: Callable[[Connection], None]
+    options: dict[str, Any] = field(default_factory=dict)
+    interface: str = "single"
+    peer: str = "10.0.1.1"
+
+
+_LARGE_OPTIONS = {"mss": 512, "rtt_us": 600_000, "captured": False}
+
+CASES = {
+    "first window": Case(first_window),
+    "loss": Case(loss),
+    "eifel": Case(eifel, {"timestamps": True}),
+    "timeout": Case(timeout),
+    "spurious timeout": Case(spurious_timeout),
+    "small window": Case(small_window),
+    "ecn": Case(ecn, {"ecn": True}),
+    "idle": Case(idle),
+    "whole windows": Case(whole_windows),
+    "large window": Case(large_window, _LARGE_OPTIONS, "pieces", "10.0.2.1"),
+}

@@ -1,0 +1,191 @@
+"""The modules' formulas in double precision, from their papers and docs/modules.md.
+
+A model takes in every ACK of a connection and tells what the module must hold and do next.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tests.guest.peer.replay import Ack
+
+S = 1e6
+"""Microseconds in a second."""
+
+
+class Model:
+    """Reno: half of the window upon a loss, one segment a round trip; nothing to show."""
+
+    clamps = False
+    """Whether cwnd is never raised to ssthresh after a recovery (clamp_cwnd)."""
+    carries = False
+    """Whether a fraction of a segment outlives a reduction."""
+
+    def __init__(self, mss: int, settings: dict[str, int]) -> None:
+        self.mss, self.settings = mss, settings
+        self.rtt_us = 0.0
+        self.rtt_min_us = math.inf
+
+    def ack(self, ack: Ack) -> None:
+        """Take in one ACK."""
+        if ack.rtt_us is not None and ack.rtt_us > 0:
+            self.rtt_us = ack.rtt_us
+            self.rtt_min_us = min(self.rtt_min_us, ack.rtt_us)
+
+    def pause(self) -> None:
+        """The application had nothing to send, and nothing was in flight."""
+
+    def ssthresh(self, window: int) -> float:
+        """Return ssthresh upon three duplicate ACKs, a timeout or ECN, in segments."""
+        return window // 2
+
+    def timeout(self, window: int) -> float:
+        """Return the same upon a timeout."""
+        return self.ssthresh(window)
+
+    def undo(self) -> None:
+        """The last of those was none."""
+
+    def rise(self, window: int, ssthresh: int, ack: Ack) -> float:
+        """Return by how much an ACK raises the window: slow start up to ssthresh, then more."""
+        count = self.counted(ack)
+        if window >= ssthresh:
+            return self.increase(window, count, ack)
+        slow = min(count, ssthresh - window)
+        if slow == count:
+            return slow
+        return slow + self.increase(ssthresh, count - slow, ack)
+
+    def counted(self, ack: Ack) -> int:
+        """Return what counts: segments, delivered in or out of order, or ACKs."""
+        return min(1, ack.delivered) if self.settings.get("count_acks") else ack.delivered
+
+    def increase(self, window: int, count: int, ack: Ack) -> float:
+        """Return by how much so many raise the window in congestion avoidance."""
+        return count / window
+
+    def shown(self) -> tuple[float | None, ...]:
+        """Return the four numbers on show; None for one that is not of interest here."""
+        return ()
+
+
+class NewRenoNs2(Model):
+    """Reno counted by ACKs; shows the fraction of a segment that is still to come."""
+
+    carries = True
+    fraction = 0.0
+
+    def __init__(self, mss: int, settings: dict[str, int]) -> None:
+        super().__init__(mss, {"count_acks": 1, **settings})
+
+    def increase(self, window: int, count: int, ack: Ack) -> float:
+        self.fraction += count / window
+        return count / window
+
+    def shown(self) -> tuple[float | None, ...]:
+        return (0, self.rtt_min_us, self.fraction % 1 * 2**32, self.rtt_us)
+
+
+class Libra(Model):
+    """W += alpha T^2 / (T + T0) / W and W -= W T1 / (2 (T + T0)), T0 = T1 = 1 s, k1 = k2 = 2."""
+
+    clamps = True
+    carries = True
+
+    def __init__(self, mss: int, settings: dict[str, int]) -> None:
+        super().__init__(mss, settings)
+        self.rtt_max_us = 0.0
+        self.points: list[tuple[float, float]] = []
+        self.delivered = 0
+
+    def ack(self, ack: Ack) -> None:
+        super().ack(ack)
+        self.rtt_max_us = max(self.rtt_max_us, self.rtt_us)
+        self.delivered += ack.delivered
+        if ack.delivered and len(self.points) < 3:
+            self.points.append((ack.time_us / S, self.delivered * self.mss))
+
+    def capacity(self) -> float:
+        """Return C in bytes/s: what is given, else by least squares of the first three ACKs."""
+        if given := self.settings.get("libra_capacity_kbps"):
+            return given * 125
+        if len(self.points) < 3:
+            return 0.0
+        x, y = np.array(self.points).T
+        return float(np.cov(x, y, bias=True)[0, 1] / np.var(x))
+
+    def ssthresh(self, window: int) -> float:
+        return window - window / (2 * (self.rtt_us / S + 1))
+
+    def per_rtt(self) -> float:
+        """Return the increase a round trip in segments."""
+        rtt_s = self.rtt_us / S
+        spread = self.rtt_max_us - self.rtt_min_us
+        queue = (self.rtt_us - self.rtt_min_us) / spread if spread else 0.0
+        alpha = 2 * self.capacity() / 125_000 * math.exp(-2 * queue)
+        return alpha * rtt_s * rtt_s / (rtt_s + 1)
+
+    def increase(self, window: int, count: int, ack: Ack) -> float:
+        """While C is not known, as Reno's."""
+        return count * (self.per_rtt() if self.capacity() else 1) / window
+
+    def shown(self) -> tuple[float | None, ...]:
+        return (self.capacity(), self.rtt_min_us, None, self.rtt_max_us)
+
+
+class Fast(Model):
+    """w = min(2w, w/2 + (w baseRTT / RTT + 100) / 2) every second round trip."""
+
+    average_us = 0.0
+    round_end = 0
+    rounds = 0
+
+    def ack(self, ack: Ack) -> None:
+        super().ack(ack)
+        if ack.rtt_us is not None:
+            weight = min(3 / ack.before.window, 1 / 4)
+            if not self.average_us:
+                self.average_us = ack.rtt_us
+            self.average_us += weight * (ack.rtt_us - self.average_us)
+
+    def rise(self, window: int, ssthresh: int, ack: Ack) -> float:
+        """Slow start is Reno's until alpha (100) packets seem to be queued."""
+        queued = window * (1 - self.rtt_min_us / self.average_us)
+        if window < ssthresh and queued < 100:
+            return min(ack.delivered, ssthresh - window)
+        return self.increase(window, ack.delivered, ack)
+
+    def increase(self, window: int, count: int, ack: Ack) -> float:
+        if ack.acked_bytes <= self.round_end:
+            return 0.0
+        self.round_end = ack.sent_bytes
+        self.rounds += 1
+        if self.rounds < 2:
+            return 0.0
+        self.rounds = 0
+        target = window * self.rtt_min_us / self.average_us + 100
+        return min(2 * window, (window + target) / 2) - window
+
+    def shown(self) -> tuple[float | None, ...]:
+        return (None, self.rtt_min_us, self.average_us, None)
+
+
+class IdealTcp(Model):
+    """ssthresh from the namespace's settings; half of the window while it is not told."""
+
+    clamps = True
+
+    def __init__(self, mss: int, settings: dict[str, int]) -> None:
+        super().__init__(mss, settings)
+        self.rate_bps = settings.get("idealtcp_rate_bps", 0)
+        self.given_rtt_us = settings.get("idealtcp_rtt_us", 0)
+
+    def ssthresh(self, window: int) -> float:
+        if not self.rate_bps:
+            return super().ssthresh(window)
+        return self.rate_bps / 8 * self.given_rtt_us / S / self.mss
+
+    def shown(self) -> tuple[float | None, ...]:
+        return (self.rate_bps // 8, self.rtt_min_us, self.given_rtt_us, self.rtt_us)
