@@ -25,6 +25,9 @@ Scope = Literal["run", "flow", "link"]
 TOLERANCE_NS = 10_000
 """A sample this much after an edge still counts as taken at the edge."""
 
+# include/net/tcp_states.h: the states in which a sender may wait for an acknowledgement of data.
+_SENDING = (1, 4, 8, 9, 11)  # ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK, CLOSING
+
 
 @dataclass(frozen=True)
 class Span:
@@ -186,6 +189,16 @@ def within(times_ns: Array, span: Span) -> npt.NDArray[np.bool_]:
     """Mark the samples taken in the span, both edges included."""
     first = round(span.from_s * 1e9) - TOLERANCE_NS
     return (times_ns >= first) & (times_ns <= edge_ns(span.to_s))
+
+
+def running(columns: Columns, flow: FlowRecord) -> npt.NDArray[np.bool_]:
+    """Mark the samples of a sender taken while its flow runs."""
+    times_ns = columns["time_ns"]
+    runs: npt.NDArray[np.bool_] = np.isin(columns["state"], _SENDING)
+    runs &= times_ns >= round(flow.start_s * 1e9) - TOLERANCE_NS
+    if flow.stop_s is not None:
+        runs &= times_ns <= round(flow.stop_s * 1e9) + TOLERANCE_NS
+    return runs
 
 
 def growth(times_ns: Array, counter: Array, span: Span) -> int:

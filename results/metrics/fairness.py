@@ -20,7 +20,7 @@ def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     should be on within the span: their schedule meets it, and they had not sent all their bytes
     before. None when there are none, when nothing arrived, or when one of them has no goodput.
     """
-    rates = [goodput(data, [index], span) for index in flows if _is_on(data, index, span)]
+    rates = [goodput(data, [index], span) for index in flows if is_on(data, index, span)]
     known = [rate for rate in rates if rate is not None]
     squares = sum(rate * rate for rate in known)
     if len(known) < len(rates) or not squares:
@@ -28,7 +28,8 @@ def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     return sum(known) ** 2 / (len(known) * squares)
 
 
-def _is_on(data: RunData, index: int, span: Span) -> bool:
+def is_on(data: RunData, index: int, span: Span) -> bool:
+    """Return whether a flow should be on within the span and had not sent all its bytes before."""
     flow = data.flows[index]
     if flow.start_s >= span.to_s or (flow.stop_s is not None and flow.stop_s <= span.from_s):
         return False

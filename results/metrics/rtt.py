@@ -8,10 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.recording import SENDER
-from results.metrics.base import TOLERANCE_NS, RunData, Span, metric, within
-
-# include/net/tcp_states.h: the states in which a sender may wait for an acknowledgement of data.
-_SENDING = (1, 4, 8, 9, 11)  # ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK, CLOSING
+from results.metrics.base import RunData, Span, metric, running, within
 
 
 @metric("rtt_min_s", unit="s", subject="flow", scopes=("run", "flow"))
@@ -79,11 +76,7 @@ def _rtts(data: RunData, flows: Sequence[int], span: Span) -> npt.NDArray[np.flo
     found = [np.empty(0)]
     for flow in flows:
         columns = data.tcp_columns(flow, SENDER)
-        times, rtts = columns["time_ns"], columns["rtt_us"]
-        record = data.flows[flow]
-        runs = times >= round(record.start_s * 1e9) - TOLERANCE_NS
-        if record.stop_s is not None:
-            runs &= times <= round(record.stop_s * 1e9) + TOLERANCE_NS
-        runs &= np.isin(columns["state"], _SENDING)
-        found.append(rtts[within(times, span) & runs & (rtts > 0)] / 1e6)
+        rtts = columns["rtt_us"]
+        chosen = within(columns["time_ns"], span) & running(columns, data.flows[flow])
+        found.append(rtts[chosen & (rtts > 0)] / 1e6)
     return np.concatenate(found)

@@ -1,0 +1,25 @@
+"""The papers' scenario files: each can be planned, and says what it is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.plan import plan
+from orchestrator.scenario import load
+
+FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "papers"
+FILES = sorted(FOLDER.rglob("*.yaml"))
+
+
+def test_there_are_scenarios() -> None:
+    assert FILES
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_papers_scenario_can_be_planned_and_names_its_paper(path: Path) -> None:
+    assert plan(load(path)).runs
+    comment = path.read_text(encoding="utf-8").partition("version:")[0]
+    assert '"' in comment
+    assert any(year in comment for year in map(str, range(1991, 2013))), comment
