@@ -7,31 +7,34 @@
 - A flow's jitter is floor(u x (J + 1)) microseconds, where J is ``start_jitter`` in whole
   microseconds and u the first number of Python's ``random.Random("<seed>:start:<index>")``
   (Mersenne Twister seeded with the text), index counting the expanded flows from 0. A draw
-  depends on no other draw, and not on names: renaming a flow does not change the run.
-- A queue limit of n bdp is n x rate x base RTT of the flows whose data or ACKs cross the channel.
+  depends on no other draw, and not on names: renaming a flow does not change the run. Its
+  place in a ``start_window`` is drawn likewise from ``random.Random("<seed>:window:<index>")``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path as FilePath
 from typing import Any
 
+from orchestrator.advice import Planned, advise
 from orchestrator.errors import Fault, ScenarioError
-from orchestrator.runspec import FRAME_BYTES, Plan, PlannedFlow, RunSpec, Window
-from orchestrator.scenario import Flow, LoadedScenario, LoadedVariant, Scenario, load
-from orchestrator.scenario.model import MAX_FLOWS
-from orchestrator.units import LIMIT_MAX, NS_PER_S, Limit, format_rate, format_time, shown
-from topologies import QueuePlace, Topology
-from topologies.model import Channel, DirectionName, Hop, Link, Network, Queue, path_delay_s
+from orchestrator.expansion import expand, name_faults, settings_faults, wanted_ends
+from orchestrator.runspec import Plan, PlannedEvent, PlannedFlow, RunSpec, Window
+from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load, tcp
+from orchestrator.scenario.queues import QueueFault, QueueSpec
+from orchestrator.scenario.tcp import HostTcp
+from orchestrator.sizing import sized_queue
+from orchestrator.timetable import Setup, timetable, with_events
+from orchestrator.units import NS_PER_S
+from topologies import QueuePlace, Topology, checks
+from topologies.model import Channel, DirectionName, Hop, Link, Network, Queue
 
 __all__ = ["Plan", "PlannedFlow", "RunSpec", "Window", "plan", "validate"]
 
-FIRST_PORT = 5001
 MAX_PLANNED_FLOWS = 1_000_000
 """Flows of all runs together."""
 
@@ -45,6 +48,7 @@ def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
     """
     faults: list[Fault] = []
     runs: list[RunSpec] = []
+    warnings: list[Fault] = []
     planned = 0
     for variant in loaded.variants:
         try:
@@ -60,9 +64,10 @@ def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
         if not faults:
             numbers = range(variant.scenario.repetitions)
             runs += [_run(loaded, variant, draft, number) for number in numbers]
+            warnings += draft.warnings
     if faults:
         raise ScenarioError(list(dict.fromkeys(faults)))
-    return Plan(experiment or loaded.scenario.name, runs)
+    return Plan(experiment or loaded.scenario.name, runs, list(dict.fromkeys(warnings)))
 
 
 def validate(path: FilePath, overrides: Sequence[str] = ()) -> list[Fault]:
@@ -84,8 +89,16 @@ def repetition_seed(seed: int, repetition: int) -> int:
 
 def start_jitter_ns(seed: int, index: int, most_s: float) -> int:
     """Return a flow's jitter, in whole microseconds from 0 to ``most_s``, as ns."""
-    draw = random.Random(f"{seed}:start:{index}").random()
-    return int(draw * (_ns(most_s) // 1000 + 1)) * 1000
+    return _drawn_ns(f"{seed}:start:{index}", most_s)
+
+
+def start_window_ns(seed: int, index: int, most_s: float) -> int:
+    """Return how far into its window a flow starts, in whole microseconds, as ns."""
+    return _drawn_ns(f"{seed}:window:{index}", most_s)
+
+
+def _drawn_ns(seed: str, most_s: float) -> int:
+    return int(random.Random(seed).random() * (_ns(most_s) // 1000 + 1)) * 1000
 
 
 @dataclass(frozen=True)
@@ -94,7 +107,10 @@ class _Draft:
 
     network: Network
     flows: tuple[PlannedFlow, ...]
+    events: tuple[PlannedEvent, ...]
     resolved: dict[str, Any]
+    warnings: list[Fault]
+    hosts: dict[str, HostTcp]
 
 
 def _draft(variant: LoadedVariant) -> _Draft:
@@ -102,121 +118,33 @@ def _draft(variant: LoadedVariant) -> _Draft:
     if not isinstance(topology, Topology):
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
     layout = topology.layout()
-    flows: list[PlannedFlow] = []
-    lines: list[list[PlannedFlow]] = []
-    trips: dict[str, set[int]] = {}  # base RTTs (ns) of the flows that cross each channel
-    for index, flow in enumerate(variant.scenario.flows):
-        lines.append(_expand(variant, flow, index, layout.network, len(flows), trips))
-        flows += lines[-1]
-    faults = list(_settings_faults(variant, lines))
+    lines, trips = expand(variant, layout.network)
+    faults = [*name_faults(variant, lines), *settings_faults(variant, lines)]
+    options, differences = tcp.agree(wanted_ends(variant.scenario, lines))
+    faults += [
+        variant.mark(("flows", line, "tcp", key)).fault(text) for line, key, text in differences
+    ]
+    wrong = checks.check(layout.network, layout.places, variant.scenario.duration)
+    faults += [variant.mark(path).fault(message) for path, message in wrong]
     if faults:
         raise ScenarioError(faults)
     network = _with_queues(variant, layout.network, layout.queues, trips)
+
+    def size(channel: str, spec: QueueSpec, rate_bps: int) -> Queue:
+        return sized_queue(spec, rate_bps, trips.get(channel))
+
+    asked = {name: place.spec for name, place in layout.queues.items()}
+    events, found = timetable(Setup(variant.scenario, network, lines, asked, size))
+    if found:
+        raise ScenarioError([variant.mark(path).fault(message) for path, message in found])
+    network = with_events(network, events)
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
     )
-    return _Draft(network, tuple(flows), resolved)
-
-
-def _expand(
-    variant: LoadedVariant,
-    flow: Flow,
-    index: int,
-    network: Network,
-    before: int,
-    trips: dict[str, set[int]],
-) -> list[PlannedFlow]:
-    """Return the flows of one line, host by host, and note which channels they cross."""
-    group = network.group(flow.group)
-    pairs = list(zip(group.sources, group.sinks, strict=True))
-    if flow.direction == "reverse":
-        pairs = [(sink, source) for source, sink in pairs]
-    number = len(pairs) * flow.count
-    if before + number > MAX_FLOWS:
-        mark = variant.mark(("flows", index))
-        raise ScenarioError([mark.fault(f"{before + number} flows; {MAX_FLOWS} are allowed")])
-    demand, control = flow.traffic.demand(), flow.congestion
-    module = variant.modules.find(control.name, control.module)
-    scopes = {} if module is None else {p.name: p.scope for p in module.parameters.values()}
-    told = control.parameters.items()
-    folder = None if control.module is None else variant.modules.folder(control.module)
-    flows: list[PlannedFlow] = []
-    for source, sink in pairs:
-        there, back = _paths(variant, index, network, source, sink)
-        rtt_ns = _ns(path_delay_s((*there, *back)))
-        for hop in (*there, *back):
-            trips.setdefault(hop.name, set()).add(rtt_ns)
-        for _ in range(flow.count):
-            flows.append(
-                PlannedFlow(
-                    name=flow.name if number == 1 else f"{flow.name}[{len(flows)}]",
-                    group=flow.group,
-                    source=source,
-                    sink=sink,
-                    congestion=control.name,
-                    parameters={key: value for key, value in told if scopes[key] == "kernel"},
-                    settings={key: value for key, value in told if scopes[key] == "namespace"},
-                    module=folder,
-                    shown=() if module is None else module.shown,
-                    traffic=flow.traffic.kind,
-                    engine=demand.engine,
-                    start_s=flow.start,
-                    stop_s=flow.stop,
-                    bytes=demand.size_bytes,
-                    port=FIRST_PORT + before + len(flows),
-                    base_rtt_s=rtt_ns / NS_PER_S,
-                    path=tuple(hop.name for hop in there),
-                    ack_path=tuple(hop.name for hop in back),
-                )
-            )
-    return flows
-
-
-def _settings_faults(
-    variant: LoadedVariant, lines: Sequence[Sequence[PlannedFlow]]
-) -> Iterator[Fault]:
-    """Yield a fault for each setting of a host that two lines of flows do not agree on.
-
-    A setting belongs to the sending host's namespace: every flow there whose congestion control
-    is of the same module gets it, whether its line gives it or not.
-    """
-    first: dict[tuple[str, FilePath], int] = {}
-    for index, line in enumerate(lines):
-        control = variant.scenario.flows[index].congestion
-        module = variant.modules.find(control.name, control.module)
-        if module is None:
-            continue
-        told: set[str] = set()
-        for flow in line:
-            other = lines[first.setdefault((flow.source, module.source), index)][0]
-            for name in dict.fromkeys((*flow.settings, *other.settings)):
-                mine, theirs = flow.settings.get(name), other.settings.get(name)
-                if mine != theirs and name not in told:
-                    told.add(name)
-                    where = ("flows", index, "congestion", "parameters", name)
-                    yield variant.mark(where).fault(
-                        f"{name} is a setting of the sending host, and flow {shown(other.name)} "
-                        f"sends from {flow.source}, too, "
-                        + _differently(control.name, name, mine, theirs)
-                    )
-
-
-def _differently(control: str, name: str, mine: int | None, theirs: int | None) -> str:
-    if theirs is None:
-        return f"with {control} and without {name}: it would get it, so give it the same there"
-    if mine is None:
-        return f"where it sets {theirs}: this flow would get that, so give it the same here"
-    return f"where it sets {theirs}, not {mine}"
-
-
-def _paths(
-    variant: LoadedVariant, flow: int, network: Network, source: str, sink: str
-) -> tuple[tuple[Hop, ...], tuple[Hop, ...]]:
-    try:
-        return network.path(source, sink), network.path(sink, source)
-    except LookupError as error:
-        mark = variant.mark(("flows", flow, "group"))
-        raise ScenarioError([mark.fault(str(error))]) from None
+    planned = Planned(variant.scenario, network, lines, layout.places)
+    warnings = [variant.mark(path).fault(message) for path, message in advise(planned)]
+    hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
+    return _Draft(network, tuple(planned.flows), events, resolved, warnings, hosts)
 
 
 def _with_queues(
@@ -234,9 +162,11 @@ def _with_queues(
             channel, place = hop.channel, queues.get(hop.name)
             if place is not None and channel.rate_bps is not None:
                 try:
-                    limit = place.spec.limit
-                    queue = _sized(place.spec.kind, limit, channel.rate_bps, trips.get(hop.name))
+                    queue = sized_queue(place.spec, channel.rate_bps, trips.get(hop.name))
                     channel = replace(channel, queue=queue)
+                except QueueFault as error:
+                    where = (*place.where[:-1], error.key)
+                    faults.append(variant.mark(where).fault(str(error)))
                 except ValueError as error:
                     faults.append(variant.mark(place.where).fault(str(error)))
             channels[hop.direction] = channel
@@ -244,31 +174,6 @@ def _with_queues(
     if faults:
         raise ScenarioError(faults)
     return replace(network, links=tuple(links))
-
-
-def _sized(kind: str, limit: Limit, rate_bps: int, rtts_ns: set[int] | None) -> Queue:
-    """Return the queue in packets or bytes; ValueError when it is no queue that can be built."""
-    if limit.packets is not None:
-        return Queue(kind, limit_packets=limit.packets)
-    if limit.size_bytes is not None:
-        size_bytes, how = limit.size_bytes, ""
-    elif limit.time_ns is not None:
-        size_bytes = rate_bps * limit.time_ns // (8 * NS_PER_S)
-        how = f" at {format_rate(rate_bps)}"
-    else:
-        if not rtts_ns:
-            raise ValueError(f"a queue of {limit} needs a flow that crosses it, and none does")
-        rtt_ns = min(rtts_ns) if limit.smallest else max(rtts_ns)
-        size_bytes = int((limit.bdp or Decimal(1)) * (rate_bps * rtt_ns) / (8 * NS_PER_S))
-        how = f" at {format_rate(rate_bps)} and a base RTT of {format_time(rtt_ns / NS_PER_S)}"
-    if size_bytes < FRAME_BYTES:
-        raise ValueError(
-            f"a queue of {limit} holds {size_bytes} bytes{how}: "
-            f"less than one full-size frame of {FRAME_BYTES} bytes"
-        )
-    if size_bytes > LIMIT_MAX:
-        raise ValueError(f"a queue of {limit} holds {size_bytes} bytes{how}: more than 2^32 - 1")
-    return Queue(kind, limit_bytes=size_bytes)
 
 
 def _run(loaded: LoadedScenario, variant: LoadedVariant, draft: _Draft, number: int) -> RunSpec:
@@ -287,6 +192,7 @@ def _run(loaded: LoadedScenario, variant: LoadedVariant, draft: _Draft, number: 
         duration_s=scenario.duration,
         warmup_s=scenario.warmup,
         network=draft.network,
+        hosts=draft.hosts,
         flows=flows,
         sample_tcp_s=scenario.sample.tcp,
         sample_queue_s=scenario.sample.queue,
@@ -294,12 +200,14 @@ def _run(loaded: LoadedScenario, variant: LoadedVariant, draft: _Draft, number: 
         scenario_text=loaded.text,
         scenario_sha256=loaded.sha256,
         resolved={**draft.resolved, "seed": seed},
+        events=draft.events,
     )
 
 
 def _start_s(scenario: Scenario, seed: int, index: int, flow: PlannedFlow) -> float:
-    jitter_ns = start_jitter_ns(seed, index, scenario.start_jitter)
-    return (_ns(flow.start_s) + jitter_ns) / NS_PER_S
+    drawn_ns = start_jitter_ns(seed, index, scenario.start_jitter)
+    drawn_ns += start_window_ns(seed, index, flow.start_window_s)
+    return (_ns(flow.start_s) + drawn_ns) / NS_PER_S
 
 
 def _ns(time_s: float) -> int:

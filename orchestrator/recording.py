@@ -103,6 +103,10 @@ CONGESTION_SLOTS = 8
 
 SENDER, RECEIVER = 0, 1
 
+FIN_RECEIVED = (6, 8, 9, 11)
+"""States (include/net/tcp_states.h) of an end that has received the other's FIN: TIME_WAIT,
+CLOSE_WAIT, LAST_ACK, CLOSING. bytes_received then counts the FIN as a byte."""
+
 TCP_DTYPE = np.dtype(
     [("time_ns", "i8"), ("flow", "i4"), ("endpoint", "u1"), ("rqueue_bytes", "u4"),
      ("wqueue_bytes", "u4")]
@@ -111,13 +115,51 @@ TCP_DTYPE = np.dtype(
     + [(f"congestion_{slot}", "i8") for slot in range(CONGESTION_SLOTS)]
 )  # fmt: skip
 """A sample of one end of one flow. ``flow`` indexes ``Recording.flows``; ``endpoint`` is SENDER or
-RECEIVER; rqueue/wqueue are the diag message's (receive queue not yet read; send queue)."""
+RECEIVER; rqueue/wqueue are the diag message's (receive queue not yet read; send queue). Of a flow
+of many connections see orchestrator.backends.connections."""
+
+STATISTIC_SLOTS = 4
+"""Numbers that a queue's kind keeps itself, of which each sample has so many."""
 
 QUEUE_DTYPE = np.dtype(
     [("time_ns", "i8"), ("queue", "i4"), ("bytes", "i8"), ("packets", "i8"), ("drops", "i8"),
      ("overlimits", "i8"), ("requeues", "i8"), ("backlog_bytes", "i8"), ("backlog_packets", "i8")]
+    + [(f"statistic_{slot}", "i8") for slot in range(STATISTIC_SLOTS)]
 )  # fmt: skip
-"""A sample of one qdisc. ``queue`` indexes ``Recording.queues``; bytes and packets left it."""
+"""A sample of one qdisc or policer. ``queue`` indexes ``Recording.queues``; bytes (of the link
+layer) and packets left it."""
+
+DATAGRAM_FIELDS = (
+    "sent_packets",
+    "sent_bytes",
+    "received_packets",
+    "received_bytes",
+    "expected_packets",
+    "reordered_packets",
+    "duplicate_packets",
+    "delay_sum_ns",
+    "delay_squares_us2",
+    "delay_changes_ns",
+    "delay_min_ns",
+    "delay_max_ns",
+)
+
+DATAGRAM_DTYPE = np.dtype(
+    [("time_ns", "i8"), ("flow", "i4"), *((name, "i8") for name in DATAGRAM_FIELDS)]
+)
+"""A sample of a UDP flow: what it sent, and what its sink received, since it began.
+
+Bytes are payload; what came twice counts as received once. Expected are the packets up to the
+latest that came (RFC 3550 A.3), reordered those that came behind a later one (RFC 4737). Delays are
+one way, from when a packet was due to be sent to its arrival, of those received: their sum, the sum
+of their squares, and of their absolute changes from one to the next; the least and largest since
+the sample before, -1 when nothing came (stored as NULL).
+"""
+
+TRANSFER_DTYPE = np.dtype([("flow", "i4"), ("start_ns", "i8"), ("end_ns", "i8"), ("bytes", "i8")])
+"""A transfer of a flow that makes many: from the request or the connection's first packet to the
+last byte in the receiver's hands; end_ns is -1 (stored as NULL) of one that was not complete at the
+end, with the bytes that came."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +184,9 @@ class FlowRecord:
     """One expanded flow. ``start_s`` includes the drawn jitter; ``stop_s`` None means to the end.
 
     ``congestion_control`` is what the kernel reported for the socket, None when it never
-    connected. ``path`` names the channels that the data cross, such as ``bottleneck:forward``.
-    ``congestion_fields`` names (name, unit) what the ``congestion_N`` columns hold.
+    connected; ``congestion_asked`` is None for UDP. ``traffic`` is its kind. ``path`` names the
+    channels that the data cross, such as ``bottleneck:forward``. ``congestion_fields`` names (name,
+    unit) what the ``congestion_N`` columns hold.
     """
 
     name: str
@@ -151,7 +194,7 @@ class FlowRecord:
     source: str
     sink: str
     engine: str
-    congestion_asked: str
+    congestion_asked: str | None
     congestion_control: str | None
     start_s: float
     stop_s: float | None
@@ -159,20 +202,27 @@ class FlowRecord:
     base_rtt_measured_s: float | None
     path: tuple[str, ...]
     congestion_fields: tuple[tuple[str, str], ...] = ()
+    transport: Literal["tcp", "udp"] = "tcp"
+    traffic: str = "bulk"
 
 
 @dataclass(frozen=True)
 class QueueRecord:
-    """One qdisc of one channel. ``role`` is ``queue`` (rate and queue) or ``delay`` (delay, loss).
+    """One qdisc of one channel, or its policer.
 
-    ``rate_bps``, limits, ``delay_s`` and ``loss`` are the values read back from the kernel.
-    ``bottleneck`` marks the queues whose utilisation, drops and delay are studied.
+    ``role`` is ``queue`` (rate and queue), ``delay`` (delay, loss) or ``policer`` (before both, of
+    ``rate_bps`` and a bucket of ``limit_bytes``). ``rate_bps``, limits, ``delay_s`` and ``loss``
+    are the values read back from the kernel. ``bottleneck`` marks the queues whose utilisation,
+    drops and delay are studied. ``statistics`` names (name, unit) what the ``statistic_N`` columns
+    hold; see orchestrator.qdisc.Statistic. ``rate_steps`` are (seconds since the start of traffic,
+    bit/s from then on) where the rate changes, from 0 on; of a trace they are its means over
+    20 ms each.
     """
 
     name: str
     link: str
     direction: Literal["forward", "reverse"]
-    role: Literal["queue", "delay"]
+    role: Literal["queue", "delay", "policer"]
     kind: str
     bottleneck: bool
     rate_bps: int | None = None
@@ -180,16 +230,19 @@ class QueueRecord:
     limit_bytes: int | None = None
     delay_s: float | None = None
     loss: float | None = None
+    statistics: tuple[tuple[str, str], ...] = ()
+    rate_steps: tuple[tuple[float, int], ...] = ()
 
 
 @dataclass
 class Recording:
     """Everything one run handed out.
 
-    ``tcp`` is an array of TCP_DTYPE and ``queue_samples`` one of QUEUE_DTYPE, both in the order
-    of time. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls, qdisc and
-    offload state as read back, tool versions. ``console`` and ``log`` are the guest's console
-    and everything the test bed said, as text.
+    ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE and ``datagrams`` one of
+    DATAGRAM_DTYPE, in the order of time; ``transfers`` is one of TRANSFER_DTYPE, in the order of
+    flows and their starts. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls,
+    qdisc and offload state as read back, tool versions. ``console`` and ``log`` are the guest's
+    console and everything the test bed said, as text.
     """
 
     kernel: str
@@ -201,6 +254,8 @@ class Recording:
     checks: list[Check]
     tcp: npt.NDArray[np.void]
     queue_samples: npt.NDArray[np.void]
+    datagrams: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, DATAGRAM_DTYPE))
+    transfers: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, TRANSFER_DTYPE))
     provenance: dict[str, Any] = field(default_factory=dict)
     console: str = ""
     log: str = ""

@@ -8,6 +8,8 @@ time     ns us ms s min h                               float seconds, int ns
 size     B kB MB GB (1000), KiB MiB GiB (1024)          int, bytes
 limit    p (packets), a size, a time, bdp, bdp(min)     Limit
 chance   %, or a bare number from 0 to 1                float
+share    %, of a link's rate                            LinkRate
+often    /s /min /h                                     float, in a second
 ======== ============================================== ==========================
 
 A unit is always required: tc gives bare numbers surprising meanings. Two of tc's own units are
@@ -30,8 +32,12 @@ TIME_MAX_NS = 30 * 24 * 3600 * NS_PER_S
 SIZE_MAX_BYTES = 2**63 - 1
 LIMIT_MAX = 2**32 - 1
 """A queue's limit is an unsigned 32-bit number of packets or bytes in the kernel."""
-CHANCE_MIN = 2.0**-32
-"""netem draws 32 bits for each packet: a smaller chance would be none at all."""
+CHANCE_STEP = 2.0**-32
+"""netem draws 32 bits for each packet: every chance becomes a whole number of these."""
+CHANCE_MIN_STEPS = 2
+"""Its number 0 means never and 1 means two steps: one step alone cannot be told."""
+LINK_SHARE_MIN, LINK_SHARE_MAX = Decimal("0.001"), Decimal(10_000)
+"""Per cent."""
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(.*)", re.DOTALL)
 NUMBER_PATTERN = r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
@@ -63,6 +69,9 @@ SIZE_UNITS = {
     "MiB": 2**20,
     "GiB": 2**30,
 }
+FREQUENCY_UNITS_S = {"/s": 1, "/min": 60, "/h": 3600}
+FREQUENCY_MAX = 100_000
+"""In a second."""
 _LIMIT_UNITS = ("p", *SIZE_UNITS, *TIME_UNITS_NS, "bdp", "bdp(min)")
 _OTHER_KINDS = {
     "rate": RATE_UNITS,
@@ -107,6 +116,23 @@ class Limit:
         if self.time_ns is not None:
             return format_time(self.time_ns / NS_PER_S)
         return f"{self.bdp}bdp" + ("(min)" if self.smallest else "")
+
+
+@dataclass(frozen=True)
+class LinkRate:
+    """A rate as it was written, of itself or as a share of a link's; one of the two is set."""
+
+    rate_bps: int | None = None
+    percent: Decimal | None = None
+
+    def of(self, link_bps: int) -> int:
+        """Return bits per second where the link has that rate."""
+        if self.rate_bps is not None:
+            return self.rate_bps
+        return int((self.percent or Decimal(0)) * link_bps / 100)
+
+    def __str__(self) -> str:
+        return f"{self.percent}%" if self.rate_bps is None else format_rate(self.rate_bps)
 
 
 def shown(value: object) -> str:
@@ -158,6 +184,21 @@ def parse_rate(value: object) -> int:
     return int(bps)
 
 
+def parse_link_rate(value: object) -> LinkRate:
+    """Return a rate such as ``10mbit``, or a share of a link's rate such as ``95%``."""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if match is not None and match[2] == "%":
+        percent = Decimal(match[1])
+        if not LINK_SHARE_MIN <= percent <= LINK_SHARE_MAX:
+            valid = f"{LINK_SHARE_MIN}% to {LINK_SHARE_MAX}%"
+            raise UnitError(f"{shown(value)}: a share of a link's rate is {valid}")
+        return LinkRate(percent=percent)
+    try:
+        return LinkRate(parse_rate(value))
+    except UnitError as error:
+        raise UnitError(f"{error}; or a share of the link's rate, such as `95%`") from None
+
+
 def parse_time_ns(value: object) -> int:
     """Return nanoseconds of a text such as ``1.5s``; zero is allowed, less is not."""
     number, unit = _split(value, "time", TIME_UNITS_NS, "10ms")
@@ -189,8 +230,47 @@ def parse_size(value: object) -> int:
     return int(size_bytes)
 
 
+def parse_frequency(value: object) -> float:
+    """Return how often in a second, above zero, of a text such as ``5/s`` or ``30/min``."""
+    number, unit = _split(value, "frequency", FREQUENCY_UNITS_S, "5/s")
+    per_s = float(number) / _factor(value, unit, "frequency", FREQUENCY_UNITS_S)
+    if not 0 < per_s <= FREQUENCY_MAX:
+        raise UnitError(f"{shown(value)}: must be above zero, and {FREQUENCY_MAX}/s at most")
+    return per_s
+
+
 def parse_chance(value: object) -> float:
     """Return a probability below 1 of a text such as ``0.1%`` or a number such as ``1e-3``."""
+    chance = _chance(value)
+    if chance >= 1:
+        raise UnitError(f"{shown(value)}: a probability must be below 100% (a number below 1)")
+    return float(chance)
+
+
+def parse_probability(value: object) -> float:
+    """Return a probability from 0 to 1, both included, of a text or number as `parse_chance`."""
+    chance = _chance(value)
+    if chance > 1:
+        raise UnitError(f"{shown(value)}: a probability must not be above 100% (the number 1)")
+    return float(chance)
+
+
+def chance_steps(probability: float) -> int:
+    """Return a probability as netem counts it: in whole steps of 2^-32."""
+    return round(probability / CHANCE_STEP)
+
+
+def chance_threshold(probability: float) -> int:
+    """Return what netem is told: it acts when a draw of 32 bits is not above it, at 0 never."""
+    return max(chance_steps(probability) - 1, 0)
+
+
+def threshold_chance(threshold: int) -> float:
+    """Return the probability that a threshold of netem stands for."""
+    return (threshold + 1) * CHANCE_STEP if threshold else 0.0
+
+
+def _chance(value: object) -> Decimal:
     text = repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     match = _NUMBER.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2] not in ("", "%"):
@@ -201,11 +281,12 @@ def parse_chance(value: object) -> float:
     chance = Decimal(match[1]) / (100 if match[2] else 1)
     if chance < 0:
         raise UnitError(f"{shown(value)}: a probability must not be negative")
-    if chance >= 1:
-        raise UnitError(f"{shown(value)}: a probability must be below 100% (a number below 1)")
-    if 0 < chance < CHANCE_MIN:
-        raise UnitError(f"{shown(value)}: netem resolves 2.4e-10 at best; smaller is never")
-    return float(chance)
+    if chance and chance_steps(float(chance)) < CHANCE_MIN_STEPS:
+        raise UnitError(
+            f"{shown(value)}: netem counts in steps of 2^-32, and the least probability it has is "
+            f"two of them, {CHANCE_MIN_STEPS * CHANCE_STEP:.2g}"
+        )
+    return chance
 
 
 def parse_limit(value: object) -> Limit:
@@ -235,6 +316,11 @@ def parse_limit(value: object) -> Limit:
 def format_rate(rate_bps: int) -> str:
     """Return a rate in the largest unit that gives a whole number, such as ``10mbit``."""
     return _whole(rate_bps, (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3)), "bit")
+
+
+def format_frequency(per_s: float) -> str:
+    """Return a frequency as it can be read again, such as ``5/s``."""
+    return f"{per_s:g}/s" if float(f"{per_s:g}") == per_s else f"{per_s!r}/s"
 
 
 def format_time(time_s: float) -> str:

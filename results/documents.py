@@ -46,6 +46,7 @@ def run_document(run: StoredRun) -> dict[str, Any]:
             }
             for window in run.windows
         },
+        "events": run.provenance.get("events", []),
         "links": _links(run, by_window[WHOLE]),
         "flows": _flows(run, by_window[WHOLE]),
     }
@@ -115,6 +116,8 @@ def _flow(flow: FlowRecord) -> dict[str, Any]:
         "group": flow.group,
         "source": flow.source,
         "sink": flow.sink,
+        "transport": flow.transport,
+        "traffic": flow.traffic,
         "engine": flow.engine,
         "congestion_asked": flow.congestion_asked,
         "congestion_control": flow.congestion_control,
@@ -132,10 +135,10 @@ def _links(run: StoredRun, window: WindowMetrics) -> list[dict[str, Any]]:
             "direction": queue.direction,
             "bottleneck": queue.bottleneck,
             "rate_bps": queue.rate_bps,
-            **window.links[metrics.channel(queue)],
+            **window.links[name],
         }
-        for queue in run.queues
-        if queue.role == "queue"
+        for name, index in metrics.link_indices(run).items()
+        for queue in [run.queues[index]]
     ]
 
 

@@ -143,7 +143,7 @@ def _summarise(channel: Channel) -> dict[str, Any]:
     return {
         "rate_bps": channel.rate_bps,
         "delay_s": channel.delay_s,
-        "loss": channel.loss,
+        "loss": channel.mean_loss,
         "bottleneck": channel.judged,
         "queue_kind": queue.kind if queue else None,
         "limit_packets": queue.limit_packets if queue else None,

@@ -1,7 +1,7 @@
-"""Puts sample arrays into their tables and reads columns back.
+"""Puts arrays of samples and of transfers into their tables and reads columns back.
 
-A stored sample is one row with a column for each field. What the kernel says with a huge number
-is stored as NULL: an infinite ssthresh, and a pacing rate without limit.
+Each is one row with a column for each field. What is said with a number that stands for nothing is
+stored as NULL: an infinite ssthresh, a pacing rate without limit, a delay of nothing, no end.
 """
 
 from __future__ import annotations
@@ -10,13 +10,19 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import StoreError, UsageError
-from orchestrator.recording import QUEUE_DTYPE, SSTHRESH_INFINITE, TCP_DTYPE
+from orchestrator.recording import (
+    DATAGRAM_DTYPE,
+    QUEUE_DTYPE,
+    SSTHRESH_INFINITE,
+    TCP_DTYPE,
+    TRANSFER_DTYPE,
+)
 
 Array = npt.NDArray[Any]
 """One column: int64, or for the columns in NULLS float64 with NaN."""
@@ -25,11 +31,31 @@ NULLS = {
     "snd_ssthresh_segments": SSTHRESH_INFINITE,
     "pacing_rate_bytes_per_s": -1,  # ~0 in 64 bits, seen as signed
     "max_pacing_rate_bytes_per_s": -1,
+    "delay_min_ns": -1,
+    "delay_max_ns": -1,
+    "end_ns": -1,
 }
 """Columns that may be NULL, and the (signed) value that NULL stands for."""
 
-TCP_KEYS = ("flow", "endpoint")
-QUEUE_KEYS = ("queue",)
+
+class Table(NamedTuple):
+    """A table of the store: its rows, what tells its series apart, and what orders each.
+
+    Of ``states`` there is one at a time: of several at the same nanosecond the last is kept.
+    """
+
+    dtype: np.dtype[np.void]
+    keys: tuple[str, ...]
+    time: str = "time_ns"
+    states: bool = True
+
+
+TABLES = {
+    "tcp_samples": Table(TCP_DTYPE, ("flow", "endpoint")),
+    "queue_samples": Table(QUEUE_DTYPE, ("queue",)),
+    "datagram_samples": Table(DATAGRAM_DTYPE, ("flow",)),
+    "transfers": Table(TRANSFER_DTYPE, ("flow",), "start_ns", states=False),
+}
 
 
 class Columns(Mapping[str, Array]):
@@ -55,12 +81,11 @@ class Columns(Mapping[str, Array]):
 
 
 class Series:
-    """Samples of an array told apart by key columns, each series in the order of time.
+    """Rows of one table's array told apart by its keys, each series in the order of time."""
 
-    Of samples of one series at the same nanosecond the last is kept: it is the state then.
-    """
-
-    def __init__(self, array: npt.NDArray[np.void], keys: tuple[str, ...]) -> None:
+    def __init__(self, array: npt.NDArray[np.void], table: str) -> None:
+        _dtype, keys, self.time, states = TABLES[table]
+        self.table = table
         signed = [(name, "i8" if kind == "<u8" else kind) for name, kind, *_ in array.dtype.descr]
         self._array = array.view(np.dtype(signed))
         self.names = tuple(array.dtype.names or ())
@@ -68,11 +93,12 @@ class Series:
         if not len(array):
             return
         columns = [array[key].astype(np.int64) for key in keys]
-        time = array["time_ns"].astype(np.int64)
+        time = array[self.time].astype(np.int64)
         order = np.lexsort((time, *reversed(columns)))
         ordered = [column[order] for column in columns]
         changes = np.any([column[1:] != column[:-1] for column in ordered], axis=0)
-        last = np.append(changes | (time[order][1:] != time[order][:-1]), True)
+        later = time[order][1:] != time[order][:-1]
+        last = np.append(changes | later if states else np.ones_like(later), True)
         edges: list[int] = [0, *(np.flatnonzero(changes) + 1).tolist(), len(order)]
         for start, end in pairwise(edges):
             key = tuple(int(column[start]) for column in ordered)
@@ -109,30 +135,36 @@ def listed(name: str, values: Array) -> list[int | None]:
 
 def tcp_series(array: npt.NDArray[np.void], flows: int) -> Series:
     """Return the series of TCP samples; StoreError when they are not of TCP_DTYPE."""
-    return _series(array, TCP_DTYPE, TCP_KEYS, (flows, 2))
+    return _series("tcp_samples", array, flows, 2)
 
 
 def queue_series(array: npt.NDArray[np.void], queues: int) -> Series:
     """Return the series of queue samples; StoreError when they are not of QUEUE_DTYPE."""
-    return _series(array, QUEUE_DTYPE, QUEUE_KEYS, (queues,))
+    return _series("queue_samples", array, queues)
 
 
-def _series(
-    array: npt.NDArray[np.void],
-    dtype: np.dtype[np.void],
-    keys: tuple[str, ...],
-    limits: tuple[int, ...],
-) -> Series:
+def datagram_series(array: npt.NDArray[np.void], flows: int) -> Series:
+    """Return the series of samples of UDP; StoreError when they are not of DATAGRAM_DTYPE."""
+    return _series("datagram_samples", array, flows)
+
+
+def transfer_series(array: npt.NDArray[np.void], flows: int) -> Series:
+    """Return the transfers of each flow; StoreError when they are not of TRANSFER_DTYPE."""
+    return _series("transfers", array, flows)
+
+
+def _series(table: str, array: npt.NDArray[np.void], *limits: int) -> Series:
+    dtype, keys, *_ = TABLES[table]
     if array.dtype != dtype:
-        raise StoreError(f"samples are of {array.dtype}, not of {dtype}")
+        raise StoreError(f"{table}: the rows are of {array.dtype}, not of {dtype}")
     for key, limit in zip(keys, limits, strict=True):
         if len(array) and (int(array[key].min()) < 0 or int(array[key].max()) >= limit):
-            raise StoreError(f"a sample's {key} is not within 0..{limit - 1}")
-    return Series(array, keys)
+            raise StoreError(f"{table}: a row's {key} is not within 0..{limit - 1}")
+    return Series(array, table)
 
 
-def insert(connection: sqlite3.Connection, table: str, run: int, series: Series) -> None:
-    """Store every sample of the series under the run.
+def insert(connection: sqlite3.Connection, run: int, series: Series) -> None:
+    """Store every row of the series under the run.
 
     Most fields of a series never change; those are written into the statement as numbers, which
     takes half the time of binding 80 values a row.
@@ -142,14 +174,14 @@ def insert(connection: sqlite3.Connection, table: str, run: int, series: Series)
         varying = [
             name
             for name in series.names
-            if name == "time_ns" or bool(np.any(rows[name] != rows[name][0]))
+            if name == series.time or bool(np.any(rows[name] != rows[name][0]))
         ]
         values = [
             _value(name, "?" if name in varying else str(int(rows[name][0])))
             for name in series.names
         ]
         connection.executemany(
-            f"INSERT INTO {table} (run, {', '.join(series.names)}) "
+            f"INSERT INTO {series.table} (run, {', '.join(series.names)}) "
             f"VALUES ({run:d}, {', '.join(values)})",
             zip(*(rows[name].tolist() for name in varying), strict=True),
         )
@@ -166,22 +198,23 @@ def select(
     columns: Sequence[str],
     within_ns: tuple[int, int] | None = None,
 ) -> dict[str, Array]:
-    """Return columns of the samples with that key, in the order of time, both ends included.
+    """Return columns of the rows with that key, in the order of time, both ends included.
 
     Raises:
         UsageError: a column is none of the table's.
     """
-    known = TCP_DTYPE.names if table == "tcp_samples" else QUEUE_DTYPE.names
-    unknown = [name for name in columns if name not in (known or ())]
+    dtype, _keys, time, _states = TABLES[table]
+    known = dtype.names or ()
+    unknown = [name for name in columns if name not in known]
     if unknown:
-        raise UsageError(f"no column {', '.join(unknown)}; there are {', '.join(known or ())}")
+        raise UsageError(f"no column {', '.join(unknown)}; there are {', '.join(known)}")
     where = " AND ".join(f"{name} = ?" for name in key)
     parameters = list(key.values())
     if within_ns is not None:
-        where += " AND time_ns BETWEEN ? AND ?"
+        where += f" AND {time} BETWEEN ? AND ?"
         parameters += within_ns
     rows = connection.execute(
-        f"SELECT {', '.join(columns)} FROM {table} WHERE {where} ORDER BY time_ns", parameters
+        f"SELECT {', '.join(columns)} FROM {table} WHERE {where} ORDER BY {time}", parameters
     ).fetchall()
     values = zip(*rows, strict=True) if rows else iter([()] * len(columns))
     return {

@@ -27,7 +27,6 @@ from orchestrator.recording import Recording
 from results import database, documents, metrics, owner, writing
 from results.database import utc_now
 from results.model import RunHead, RunRow, Values, Window
-from results.samples import queue_series, tcp_series
 from results.stored import StoredRun, reading
 
 GONE = "the process that ran it ended without finishing it"
@@ -87,12 +86,11 @@ class Store:
                 it is stored then.
         """
         run = self.load(run_id)
-        tcp = tcp_series(recording.tcp, len(recording.flows))
-        queues = queue_series(recording.queue_samples, len(recording.queues))
-        computed = metrics.compute(writing.Recorded(run.row, recording, tcp, queues))
+        recorded = writing.Recorded(run.row, recording)
+        computed = metrics.compute(recorded)
         with self._writing():
             key = self._running(run.id)
-            writing.insert_recording(self._connection, key, recording, tcp, queues)
+            writing.insert_recording(self._connection, key, recording, recorded)
             writing.insert_metrics(self._connection, key, computed)
             self._connection.execute(
                 "UPDATE runs SET status = 'ok', finished_utc = ?, wall_s = ?, kernel = ?, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +13,7 @@ from typing import Any
 
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording import (
-    QUEUE_DTYPE,
     SENDER,
-    TCP_DTYPE,
     Check,
     FlowRecord,
     QueueRecord,
@@ -51,7 +49,7 @@ class StoredRun:
         self.duration_s = row.duration_s
         self.warmup_s = row.warmup_s
         self.windows: Sequence[Window] = row.windows
-        self._columns: dict[tuple[int, ...], Columns] = {}
+        self._columns: dict[tuple[str | int, ...], Columns] = {}
         self._metrics: dict[str, WindowMetrics] | None = None
 
     @cached_property
@@ -92,9 +90,13 @@ class StoredRun:
 
     @cached_property
     def queues(self) -> list[QueueRecord]:
-        """The qdiscs, in the order of their indices; empty unless the run ended ok."""
+        """The qdiscs and policers, in the order of their indices; empty unless the run ended ok."""
         rows = self._records("queues", "queue")
-        return [QueueRecord(**{**row, "bottleneck": bool(row["bottleneck"])}) for row in rows]
+        for row in rows:
+            row["bottleneck"] = bool(row["bottleneck"])
+            row["statistics"] = tuple((name, unit) for name, unit in json.loads(row["statistics"]))
+            row["rate_steps"] = tuple((at, rate) for at, rate in json.loads(row["rate_steps"]))
+        return [QueueRecord(**row) for row in rows]
 
     @cached_property
     def checks(self) -> list[Check]:
@@ -147,10 +149,8 @@ class StoredRun:
         Columns are int64 in the unit of their name; those in ``samples.NULLS`` float64, NaN
         standing for infinite. ``within_ns`` keeps first <= time_ns <= last.
         """
-        names = list(columns if columns is not None else TCP_DTYPE.names or ())
-        key = {"run": self._key, "flow": self.flow_index(flow), "endpoint": endpoint}
-        with reading(self._path):
-            return samples.select(self._connection, "tcp_samples", key, names, within_ns)
+        key = {"flow": self.flow_index(flow), "endpoint": endpoint}
+        return self._select("tcp_samples", key, columns, within_ns)
 
     def queue_samples(
         self,
@@ -159,24 +159,57 @@ class StoredRun:
         within_ns: tuple[int, int] | None = None,
     ) -> dict[str, Array]:
         """Return samples of one qdisc as columns of equal length, in the order of time."""
-        names = list(columns if columns is not None else QUEUE_DTYPE.names or ())
-        key = {"run": self._key, "queue": self.queue_index(queue)}
-        with reading(self._path):
-            return samples.select(self._connection, "queue_samples", key, names, within_ns)
+        key = {"queue": self.queue_index(queue)}
+        return self._select("queue_samples", key, columns, within_ns)
+
+    def datagrams(
+        self,
+        flow: int | str,
+        columns: Sequence[str] | None = None,
+        within_ns: tuple[int, int] | None = None,
+    ) -> dict[str, Array]:
+        """Return samples of a UDP flow as columns of equal length, in the order of time."""
+        return self._select("datagram_samples", {"flow": self.flow_index(flow)}, columns, within_ns)
+
+    def transfers(self, flow: int | str, columns: Sequence[str] | None = None) -> dict[str, Array]:
+        """Return a flow's transfers as columns of equal length, in the order of their starts."""
+        return self._select("transfers", {"flow": self.flow_index(flow)}, columns)
 
     def tcp_columns(self, flow: int, endpoint: int) -> Columns:
         """Return the columns of one end of a flow, each read once, when first asked for."""
-        return self._columns.setdefault(
-            (flow, endpoint),
-            Columns(TCP_DTYPE.names or (), lambda name: self.tcp(flow, endpoint, [name])[name]),
-        )
+        return self._lazily("tcp_samples", flow=flow, endpoint=endpoint)
 
     def queue_columns(self, queue: int) -> Columns:
         """Return the columns of one qdisc, each read once, when first asked for."""
-        return self._columns.setdefault(
-            (queue,),
-            Columns(QUEUE_DTYPE.names or (), lambda name: self.queue_samples(queue, [name])[name]),
-        )
+        return self._lazily("queue_samples", queue=queue)
+
+    def datagram_columns(self, flow: int) -> Columns:
+        """Return the columns of a UDP flow's samples, each read once, when first asked for."""
+        return self._lazily("datagram_samples", flow=flow)
+
+    def transfer_columns(self, flow: int) -> Columns:
+        """Return the columns of a flow's transfers, each read once, when first asked for."""
+        return self._lazily("transfers", flow=flow)
+
+    def _lazily(self, table: str, **key: int) -> Columns:
+        def fetch(name: str) -> Array:
+            return self._select(table, key, [name])[name]
+
+        names = samples.TABLES[table].dtype.names or ()
+        return self._columns.setdefault((table, *key.values()), Columns(names, fetch))
+
+    def _select(
+        self,
+        table: str,
+        key: Mapping[str, int],
+        columns: Sequence[str] | None,
+        within_ns: tuple[int, int] | None = None,
+    ) -> dict[str, Array]:
+        names = list(columns if columns is not None else samples.TABLES[table].dtype.names or ())
+        with reading(self._path):
+            return samples.select(
+                self._connection, table, {"run": self._key, **key}, names, within_ns
+            )
 
     def flow_index(self, flow: int | str) -> int:
         """Return the index of the flow of that name or index."""

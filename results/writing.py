@@ -13,31 +13,54 @@ import numpy as np
 from orchestrator.recording import FlowRecord, QueueRecord, Recording
 from results import samples
 from results.database import utc_now
-from results.model import RunHead, RunRow, Window, WindowMetrics
+from results.model import RunHead, RunRow, WindowLike, WindowMetrics
 from results.owner import Owner
 from results.samples import Columns, Series
 
 
 class Recorded:
-    """A recording that is about to be stored, as metrics see it."""
+    """A recording that is about to be stored, as metrics see it.
 
-    def __init__(self, row: RunRow, recording: Recording, tcp: Series, queues: Series) -> None:
-        self.duration_s = row.duration_s
-        self.warmup_s = row.warmup_s
-        self.windows: Sequence[Window] = row.windows
+    Raises:
+        StoreError: its arrays contradict the flows and queues.
+    """
+
+    def __init__(self, run: RunRow | RunHead, recording: Recording) -> None:
+        self.duration_s = run.duration_s
+        self.warmup_s = run.warmup_s
+        self.windows: Sequence[WindowLike] = run.windows
         self.flows: Sequence[FlowRecord] = recording.flows
         self.queues: Sequence[QueueRecord] = recording.queues
-        self._tcp, self._queues = tcp, queues
-        self._cache: dict[tuple[int, ...], Columns] = {}
+        flows, queues = len(self.flows), len(self.queues)
+        self._tcp = samples.tcp_series(recording.tcp, flows)
+        self._queues = samples.queue_series(recording.queue_samples, queues)
+        self._datagrams = samples.datagram_series(recording.datagrams, flows)
+        self._transfers = samples.transfer_series(recording.transfers, flows)
+        self._cache: dict[tuple[str, tuple[int, ...]], Columns] = {}
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """All that is stored of it by rows."""
+        return self._tcp, self._queues, self._datagrams, self._transfers
 
     def tcp_columns(self, flow: int, endpoint: int) -> Columns:
         """Return the samples of one end of a flow."""
-        key = (flow, endpoint)
-        return self._cache.setdefault(key, self._tcp.columns(key))
+        return self._columns(self._tcp, flow, endpoint)
 
     def queue_columns(self, queue: int) -> Columns:
         """Return the samples of a qdisc."""
-        return self._cache.setdefault((queue,), self._queues.columns((queue,)))
+        return self._columns(self._queues, queue)
+
+    def datagram_columns(self, flow: int) -> Columns:
+        """Return the samples of a UDP flow."""
+        return self._columns(self._datagrams, flow)
+
+    def transfer_columns(self, flow: int) -> Columns:
+        """Return the transfers of a flow."""
+        return self._columns(self._transfers, flow)
+
+    def _columns(self, series: Series, *key: int) -> Columns:
+        return self._cache.setdefault((series.table, key), series.columns(key))
 
 
 def insert_head(connection: sqlite3.Connection, run_id: str, head: RunHead, owner: Owner) -> None:
@@ -76,12 +99,17 @@ def insert_head(connection: sqlite3.Connection, run_id: str, head: RunHead, owne
 
 
 def insert_recording(
-    connection: sqlite3.Connection, run: int, recording: Recording, tcp: Series, queues: Series
+    connection: sqlite3.Connection, run: int, recording: Recording, recorded: Recorded
 ) -> None:
     """Add everything a recording holds but what goes into the run's own row."""
     _insert(connection, "flows", _flows(run, recording.flows))
     _insert(connection, "queues", [
-        {"run": run, "queue": index, **vars(queue)} for index, queue in enumerate(recording.queues)
+        {
+            "run": run, "queue": index, **vars(queue),
+            "statistics": _json(list(queue.statistics)),
+            "rate_steps": _json(list(queue.rate_steps)),
+        }
+        for index, queue in enumerate(recording.queues)
     ])  # fmt: skip
     _insert(connection, "checks", [
         {"run": run, "position": index, **vars(check)}
@@ -92,8 +120,8 @@ def insert_recording(
         for key, value in recording.provenance.items()
     ])  # fmt: skip
     insert_artefacts(connection, run, {"console": recording.console, "log": recording.log})
-    samples.insert(connection, "tcp_samples", run, tcp)
-    samples.insert(connection, "queue_samples", run, queues)
+    for series in recorded.series:
+        samples.insert(connection, run, series)
 
 
 def insert_artefacts(connection: sqlite3.Connection, run: int, texts: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ this package. It describes and never acts: the test bed builds what ``layout`` r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.scenario.document import Path
 from orchestrator.scenario.model import TopologySpec
@@ -30,11 +30,13 @@ class Layout:
     """A network whose channels have no queues yet, and the queue of each by the channel's name.
 
     A limit in time or BDP needs the flows that cross the channel, so the plan sizes the queues.
-    Every channel with a rate has a queue here, a channel without a rate has none.
+    Every channel with a rate has a queue here, a channel without a rate has none. ``places`` leads
+    from a link's name to its values in the scenario.
     """
 
     network: Network
     queues: dict[str, QueuePlace]
+    places: dict[str, Path] = field(default_factory=dict)
 
 
 class Topology(TopologySpec, ABC):

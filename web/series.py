@@ -54,6 +54,10 @@ class Counter:
 
 def received(run: StoredRun, flow: int, part: Range) -> Counter:
     """Return what the receiving application had read; see the metric ``goodput_bps``."""
+    if run.flows[flow].transport == "udp":
+        columns = run.datagrams(flow, ["time_ns", "received_bytes"], _within_ns(part))
+        times, arrived = columns["time_ns"], columns["received_bytes"]
+        return Counter("receiver", times / 1e9, arrived.astype(np.float64))
     columns = run.tcp(flow, 1, ["time_ns", "bytes_received", "rqueue_bytes"], _within_ns(part))
     if len(columns["time_ns"]):
         read = columns["bytes_received"] - columns["rqueue_bytes"]

@@ -49,10 +49,15 @@ class MetricLine:
 def metric_table(run: Mapping[str, Any]) -> list[MetricLine]:
     """Return the run's metrics, each over the whole run first and then over every window.
 
-    Those most asked for come first; one that is not known here by name comes after them.
+    Those most asked for come first; one that is not known here by name comes after them. One that
+    has no value anywhere, as of transfers in a run without any, is left out.
     """
     columns = [run["metrics"], *(window["metrics"] for window in run["windows"].values())]
-    names = [name for name, scope in METRICS if scope == "run"]
+    names = [
+        name
+        for name, scope in METRICS
+        if scope == "run" and any(values.get(name) is not None for values in columns)
+    ]
     names.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
     return [
         MetricLine(
@@ -67,7 +72,10 @@ def metric_table(run: Mapping[str, Any]) -> list[MetricLine]:
 
 def _label(name: str) -> str:
     label = name.removesuffix("_bps").removesuffix("_s").replace("_", " ")
-    for plain, proper in (("rtt", "RTT"), ("jain", "Jain's"), ("p50", "median"), ("p95", "95 %")):
+    for plain, proper in (
+        ("rtt", "RTT"), ("fct", "FCT"), ("jain", "Jain's"), ("p50", "median"), ("p95", "95 %"),
+        ("p99", "99 %"),
+    ):  # fmt: skip
         label = label.replace(plain, proper)
     return label[0].upper() + label[1:]
 

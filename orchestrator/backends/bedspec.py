@@ -6,26 +6,22 @@ from their order, so a renamed scenario runs the same to the bit.
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.runspec import PlannedFlow, RunSpec
-from topologies.model import Channel, Hop, Network, Queue, path_delay_s
+from orchestrator.backends.netem import netem_document
+from orchestrator.backends.policer import policer_document
+from orchestrator.backends.probespec import probes, queue_packets
+from orchestrator.backends.seeds import traffic_seed
+from orchestrator.backends.timeline import timeline, traces
+from orchestrator.runspec import Pair, PlannedFlow, RunSpec, at_most
+from topologies.model import Channel, Hop, Network
 
 FRAME_BYTES = 1514
-DELAY_LIMIT_PACKETS = 10_000_000
-"""netem's own limit, far above any bandwidth-delay product: a delay line never drops."""
-
 CLIENT_PORT_OFFSET = 20_000
 _LEAST_BUFFER_BYTES = 6 * 1024 * 1024
 _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
 _BUFFER_PIPES = 8
-_PROBE_MARGIN_PACKETS = 64
-_PROBE_MOST_PACKETS = 20_000
-_PROBE_ARRIVALS = 40
-_SETTLE_S = 0.2
 
 
 def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
@@ -63,27 +59,20 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
                 "name": link.name,
                 "a": link.a,
                 "b": link.b,
-                "forward": _channel(link.forward, run.seed, n, 0),
-                "reverse": _channel(link.reverse, run.seed, n, 1),
+                "forward": _channel(link.forward, run, n, 0),
+                "reverse": _channel(link.reverse, run, n, 1),
             }
             for n, link in enumerate(network.links)
         ],
         "forwarding": _forwarding(network, endpoints),
-        "flows": [_flow(flow) for flow in run.flows],
+        "flows": [_flow(flow, run.seed, n) for n, flow in enumerate(run.flows)],
+        "timeline": timeline(run),
+        "traces": traces(run),
         "sysctls": _host_sysctls(run),
-        "namespaces": _namespaces(run.flows),
+        "namespaces": _namespaces(run),
+        "route_metrics": {host: told.metrics for host, told in run.hosts.items() if told.metrics},
         "global_sysctls": _global_sysctls(memory_bytes),
-        "probes": {
-            "round_trips": [
-                {
-                    "source": source,
-                    "sink": sink,
-                    "expected_ns": nanoseconds(network.base_rtt_s(source, sink)),
-                }
-                for source, sink in pairs
-            ],
-            "bursts": list(_bursts(network, run.flows)),
-        },
+        "probes": probes(run),
     }
 
 
@@ -92,34 +81,17 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def queue_packets(queue: Queue) -> int:
-    """Return how many full-size frames the queue holds."""
-    if queue.limit_packets is not None:
-        return queue.limit_packets
-    assert queue.limit_bytes is not None, "one of the limits is set"
-    return queue.limit_bytes // FRAME_BYTES
-
-
-def _channel(channel: Channel, seed: int, link: int, direction: int) -> dict[str, Any]:
-    digest = hashlib.sha256(f"{seed}:loss:{link}:{direction}".encode()).digest()
-    queue = None
-    if channel.queue is not None and channel.rate_bps is not None:
-        queue = {
-            "kind": channel.queue.kind,
-            "limit_packets": channel.queue.limit_packets,
-            "limit_bytes": channel.queue.limit_bytes,
-        }
+def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> dict[str, Any]:
+    shaped = channel.queue is not None and channel.rate_bps is not None
     return {
         "rate_bps": channel.rate_bps,
-        "queue": queue,
-        "delay_ns": nanoseconds(channel.delay_s),
-        "loss": channel.loss,
-        "seed": int.from_bytes(digest[:8], "little"),
-        "delay_limit_packets": DELAY_LIMIT_PACKETS,
+        "queue": channel.queue.qdisc.document() if shaped and channel.queue else None,
+        "netem": netem_document(channel, run.seed, link, direction),
+        "policer": None if channel.policer is None else policer_document(channel.policer),
     }
 
 
-def _flow(flow: PlannedFlow) -> dict[str, Any]:
+def _flow(flow: PlannedFlow, seed: int, number: int) -> dict[str, Any]:
     return {
         "name": flow.name,
         "source": flow.source,
@@ -128,9 +100,12 @@ def _flow(flow: PlannedFlow) -> dict[str, Any]:
         "engine": flow.engine,
         "start_ns": nanoseconds(flow.start_s),
         "stop_ns": None if flow.stop_s is None else nanoseconds(flow.stop_s),
-        "bytes": flow.bytes,
+        "parameters": {**flow.traffic_parameters, "bytes": flow.bytes},
+        "seed": traffic_seed(seed, number),
         "port": flow.port,
         "client_port": flow.port + CLIENT_PORT_OFFSET,
+        "connections": flow.connections,
+        "server": flow.server,
     }
 
 
@@ -140,7 +115,7 @@ def _forwarding(network: Network, destinations: list[str]) -> dict[str, dict[str
     for switch in network.switches:
         for destination in destinations:
             try:
-                table[switch][destination] = network.path(switch, destination)[0].link.name
+                table[switch][destination] = network.next_hop(switch, destination).link.name
             except LookupError:
                 continue  # another part of a network in parts; flows were checked to have paths
     return table
@@ -148,7 +123,7 @@ def _forwarding(network: Network, destinations: list[str]) -> dict[str, dict[str
 
 def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
     """Return what every host is set to: buffers that never limit, nothing remembered."""
-    most = max((_pipe_bytes(run.network, flow) for flow in run.flows), default=0)
+    most = max(_pipes_bytes(run), default=0)
     buffer = min(max(_LEAST_BUFFER_BYTES, _BUFFER_PIPES * most), _MOST_BUFFER_BYTES)
     return {
         "net.ipv4.tcp_rmem": f"4096 131072 {buffer}",
@@ -159,26 +134,42 @@ def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
     }
 
 
-def _namespaces(flows: Iterable[PlannedFlow]) -> dict[str, dict[str, int]]:
+def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
     """Return {host: {sysctl: value}} of the hosts that are told something of their own."""
-    found: dict[str, dict[str, int]] = {}
-    for flow in flows:
+    found = {host: dict(told.sysctls) for host, told in run.hosts.items() if told.sysctls}
+    for flow in run.flows:
         for name, value in flow.settings.items():
             found.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value
     return found
 
 
-def _pipe_bytes(network: Network, flow: PlannedFlow) -> int:
-    """Return the bytes that fit in the flow's path: its bandwidth-delay product and queues."""
-    hops = network.path(flow.source, flow.sink)
-    limited = [hop.channel for hop in hops if hop.channel.rate_bps is not None]
-    rate = min((channel.rate_bps or 0 for channel in limited), default=10**10)
-    queues = sum(
-        queue_packets(channel.queue) * FRAME_BYTES
-        for channel in limited
-        if channel.queue is not None and channel.judged
-    )
-    return int(rate * flow.base_rtt_s / 8) + queues
+def _pipes_bytes(run: RunSpec) -> Iterator[int]:
+    """Yield the bytes that fit in each flow's path at most: bandwidth-delay product and queues."""
+    network = at_most(run.network, run.events)
+    channels = {
+        hop.name: hop.channel
+        for link in network.links
+        for hop in (Hop(link, "forward"), Hop(link, "reverse"))
+    }
+    routes: dict[Pair, set[tuple[str, ...]]] = {}
+    for event in run.events:
+        for pair, route in event.routes.items():
+            routes.setdefault(pair, set()).add(route)
+    for flow in run.flows:
+        ways = {flow.path, *routes.get((flow.source, flow.sink), ())}
+        back = {flow.ack_path, *routes.get((flow.sink, flow.source), ())}
+        back_s = max(sum(channels[name].delay_s for name in way) for way in back)
+        for way in ways:
+            there = [channels[name] for name in way]
+            limited = [channel for channel in there if channel.rate_bps is not None]
+            rate = min((channel.rate_bps or 0 for channel in limited), default=10**10)
+            queues = sum(
+                queue_packets(channel.queue) * FRAME_BYTES
+                for channel in limited
+                if channel.queue is not None and channel.judged
+            )
+            rtt_ns = nanoseconds(sum(channel.delay_s for channel in there) + back_s)
+            yield int(rate * (rtt_ns / 1e9) / 8) + queues
 
 
 def _global_sysctls(memory_bytes: int) -> dict[str, str | int]:
@@ -188,60 +179,3 @@ def _global_sysctls(memory_bytes: int) -> dict[str, str | int]:
         "net.ipv4.tcp_mem": f"{pages // 4} {pages // 3} {pages // 2}",
         "net.ipv4.tcp_child_ehash_entries": 64,
     }
-
-
-def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterable[dict[str, Any]]:
-    """Yield a probe for each judged queue that data cross and that one burst can overfill."""
-    seen: set[str] = set()
-    for flow in flows:
-        hops = network.path(flow.source, flow.sink)
-        for position, hop in enumerate(hops):
-            if hop.name in seen or not hop.channel.judged:
-                continue
-            probe = _burst(flow, hops, position)
-            if probe is not None:
-                seen.add(hop.name)
-                yield probe
-
-
-def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str, Any] | None:
-    """Return the probe of the queue at ``position``, None when this path cannot measure it.
-
-    The rate before the queue must be higher (or the queue never fills) and every rate behind it
-    must not be lower (or the spacing is another link's).
-    """
-    channel = hops[position].channel
-    rate, queue = channel.rate_bps, channel.queue
-    if rate is None or queue is None or queue.kind != "droptail":
-        return None
-    before = [hop.channel.rate_bps for hop in hops[:position] if hop.channel.rate_bps is not None]
-    behind = [hop.channel.rate_bps for hop in hops[position + 1 :] if hop.channel.rate_bps]
-    feed = min(before, default=None)
-    if (feed is not None and feed < 1.05 * rate) or min(behind, default=rate) < rate:
-        return None
-    filling = 1.0 if feed is None else 1.0 - rate / feed
-    packets = int(queue_packets(queue) / filling * 1.05) + _PROBE_MARGIN_PACKETS
-    if packets > _PROBE_MOST_PACKETS:
-        return None
-    frame_s = FRAME_BYTES * 8 / rate
-    settle_s = _SETTLE_S + path_delay_s(hops) + packets * frame_s
-    return {
-        "channel": hops[position].name,
-        "source": flow.source,
-        "sink": flow.sink,
-        "packets": packets,
-        "rounds": max(1, math.ceil(_PROBE_ARRIVALS / max(1, queue_packets(queue)))),
-        "settle_ns": nanoseconds(settle_s),
-        "rate_bps": rate,
-        "feed_frame_ns": 0 if feed is None else nanoseconds(FRAME_BYTES * 8 / feed),
-        "path_ns": nanoseconds(path_delay_s(hops)),
-        "queue_packets": queue_packets(queue),
-        "loss": 1.0 - _product(1.0 - hop.channel.loss for hop in hops),
-    }
-
-
-def _product(values: Iterable[float]) -> float:
-    result = 1.0
-    for value in values:
-        result *= value
-    return result

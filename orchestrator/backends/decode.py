@@ -5,29 +5,39 @@ from __future__ import annotations
 import functools
 import json
 import struct
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.backends.connections import ConnectionsDecoder
+from orchestrator.backends.policer import LINK_HEADER_BYTES
 from orchestrator.errors import GuestError
+from orchestrator.qdisc import Statistic
 from orchestrator.recording import (
     CONGESTION_SLOTS,
+    DATAGRAM_DTYPE,
+    DATAGRAM_FIELDS,
     QUEUE_DTYPE,
     RECEIVER,
     SENDER,
     SKMEM_FIELDS,
     TCP_DTYPE,
     TCP_INFO_FIELDS,
+    TRANSFER_DTYPE,
 )
+from orchestrator.scenario.traffic import Connections
+from orchestrator.testbed.schedule import CROWD_NS, DIGEST_NS
+from orchestrator.testbed.traffic.sockets import SEQUENTIAL_PORTS
 
 _HEAD = struct.Struct("<qI")
 _MESSAGE_HEAD = struct.Struct("<IH")  # nlmsg_len, nlmsg_type of struct nlmsghdr
 _SOCK_DIAG_BY_FAMILY = 20
 _DIAG, _DIAG_BYTES = 16, 72  # struct inet_diag_msg behind the netlink header
 _LEAST_BYTES = _DIAG + _DIAG_BYTES + 128  # time-wait and request sockets have no tcp_info
-_STATE, _PORTS, _QUEUES = _DIAG + 1, _DIAG + 4, _DIAG + 56
+_STATE, _PORTS, _COOKIE, _QUEUES = _DIAG + 1, _DIAG + 4, _DIAG + 44, _DIAG + 56
 _LISTEN = 10
 _INFO, _NAME, _MEMORY = 2, 4, 7  # INET_DIAG_INFO, _CONG, _SKMEMINFO
 
@@ -83,21 +93,40 @@ Layout = list[tuple[int, int, int]]
 """(attribute type, first byte of its payload, bytes of it), in the order of the message."""
 
 
+class FlowPorts(NamedTuple):
+    """By what a flow's sockets are known: the port that listens, and with one connection the other.
+
+    With more the other port is one of those that are for such flows alone. ``sender_listens`` when
+    the receiver connects.
+    """
+
+    client: int
+    server: int
+    connections: Connections = "one"
+    sender_listens: bool = False
+
+
 class TcpDecoder:
     """Takes the TCP samples apart while the bed still writes them.
 
     Args:
         path: the bed's tcp.bin, which need not exist yet.
-        ports: (client port, server port) of each flow.
+        ports: of each flow.
+        edges_ns: when everything is sampled; the last is the run's duration.
 
     ``congestion_names`` gives what the kernel reported for each flow's sender, and
     ``congestion_fields`` the (name, unit) of its congestion columns.
     """
 
-    def __init__(self, path: Path, ports: list[tuple[int, int]]) -> None:
-        self._path, self._ports = path, ports
+    def __init__(
+        self, path: Path, ports: Sequence[FlowPorts], edges_ns: Sequence[int] = (0,)
+    ) -> None:
+        self._path, self._ports, self._edges_ns = path, ports, edges_ns
         self._read_bytes = 0
         self._parts: list[npt.NDArray[np.void]] = []
+        kinds = {flow: each.connections for flow, each in enumerate(ports)}
+        self._several = np.array([kind != "one" for kind in kinds.values()], np.bool_)
+        self._connections = ConnectionsDecoder(kinds)
         self.congestion_names: dict[int, str] = {}
         self.congestion_fields: dict[int, tuple[tuple[str, str], ...]] = {}
 
@@ -122,10 +151,16 @@ class TcpDecoder:
         self.advance()
         if self._path.exists() and self._path.stat().st_size != self._read_bytes:
             raise GuestError("tcp.bin ends in the middle of a record")
-        rows = np.concatenate([np.zeros(0, TCP_DTYPE), *self._parts])
+        together = self._connections.samples(self._grid(DIGEST_NS), self._grid(CROWD_NS))
+        rows = np.concatenate([together, *self._parts])
         order = np.lexsort((rows["endpoint"], rows["flow"], rows["time_ns"]))
         ordered: npt.NDArray[np.void] = rows[order]
         return ordered
+
+    def _grid(self, period_ns: int) -> npt.NDArray[np.int64]:
+        """Return the multiples of the period up to the run's end, and the edges."""
+        grid = np.arange(0, self._edges_ns[-1] + 1, period_ns, dtype=np.int64)
+        return np.union1d(grid, np.array(self._edges_ns, np.int64))
 
     def _take(self, data: bytes, messages: npt.NDArray[np.int64]) -> None:
         # Answers of one length that begin alike have their attributes at the same places.
@@ -145,7 +180,10 @@ class TcpDecoder:
     def _rows(
         self, raw: npt.NDArray[np.uint8], time_ns: npt.NDArray[np.int64], layout: Layout
     ) -> npt.NDArray[np.void]:
-        """Take apart answers of one layout; those of no flow, or of a listener, are left."""
+        """Take apart answers of one layout; return those of flows with one connection.
+
+        Those of no flow, or of a listener, are left.
+        """
         flow, endpoint = _ends(raw, self._ports)
         wanted = (flow >= 0) & (raw[:, _STATE] != _LISTEN)
         raw, time_ns, flow, endpoint = raw[wanted], time_ns[wanted], flow[wanted], endpoint[wanted]
@@ -167,7 +205,12 @@ class TcpDecoder:
                 for slot, name in enumerate((congestion.names or ())[:CONGESTION_SLOTS]):
                     out[f"congestion_{slot}"] = values[name].astype(np.int64)
                 self.congestion_fields.update(dict.fromkeys(np.unique(flow).tolist(), meaning))
-        return out
+        several = self._several[flow]
+        if several.any():
+            cookies = _view(raw, _COOKIE, np.dtype([("cookie", "<u8")]))["cookie"]
+            self._connections.take(out[several], cookies[several])
+        single: npt.NDArray[np.void] = out[~several]
+        return single
 
     def _note_names(self, out: npt.NDArray[np.void], names: npt.NDArray[np.uint8]) -> None:
         """Keep the name of the congestion control of each flow's sender, as last reported."""
@@ -211,18 +254,21 @@ def _layout(message: bytes) -> Layout:
 
 
 def _ends(
-    raw: npt.NDArray[np.uint8], ports: list[tuple[int, int]]
+    raw: npt.NDArray[np.uint8], ports: Sequence[FlowPorts]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (flow, endpoint) of each answer, flow -1 for a socket of no flow."""
-    names = [(client << 16 | server, flow, SENDER) for flow, (client, server) in enumerate(ports)]
-    names += [
-        (server << 16 | client, flow, RECEIVER) for flow, (client, server) in enumerate(ports)
-    ]
-    known = np.array(sorted(names), np.int64).reshape(-1, 3)
-    asked = _view(raw, _PORTS, np.dtype([("both", ">u4")]))["both"].astype(np.int64)
-    place = np.minimum(np.searchsorted(known[:, 0], asked), len(known) - 1)
-    found = known[place, 0] == asked
-    return np.where(found, known[place, 1], -1), known[place, 2]
+    known = np.array(ports, np.dtype([("client", "i8"), ("server", "i8"), ("kind", "U10"),
+                                      ("sender_listens", "?")]))  # fmt: skip
+    flow_of = np.full(1 << 16, -1)
+    flow_of[known["server"]] = np.arange(len(known))
+    asked = _view(raw, _PORTS, np.dtype([("local", ">u2"), ("remote", ">u2")]))
+    listens = flow_of[asked["local"]] >= 0
+    flow = np.where(listens, flow_of[asked["local"]], flow_of[asked["remote"]])
+    client = np.where(listens, asked["remote"], asked["local"])
+    several = known["kind"][flow] != "one"
+    right = np.where(several, client >= SEQUENTIAL_PORTS[0], client == known["client"][flow])
+    endpoint = np.where(listens == known["sender_listens"][flow], SENDER, RECEIVER)
+    return np.where(right, flow, -1), endpoint
 
 
 @functools.cache
@@ -243,19 +289,57 @@ def _view(
     return part.view(layout).reshape(-1)
 
 
-def queue_samples(folder: Path, qdiscs: int) -> npt.NDArray[np.void]:
-    """Return an array of QUEUE_DTYPE whose ``queue`` is the place in the bed's list of qdiscs."""
-    tick = np.dtype([("time_ns", "<i8"), ("words", "<u4", (qdiscs, 8))])
-    rows = _table(folder / "queue.bin", tick)
-    out = np.zeros((len(rows), qdiscs), QUEUE_DTYPE)
+def queue_samples(
+    folder: Path, statistics: Sequence[Sequence[Statistic]], policers: int
+) -> npt.NDArray[np.void]:
+    """Return an array of QUEUE_DTYPE whose ``queue`` is the place in the bed's list.
+
+    Args:
+        folder: where the bed wrote.
+        statistics: of each qdisc in the bed's list; policers follow in that list.
+        policers: how many there are.
+    """
+    qdiscs = len(statistics)
+    places = qdiscs + policers
+    further = sum(len(one.words) for each in statistics for one in each)
+    layout = [("qdiscs", "<u4", (qdiscs, 8)), ("further", "<u4", (further,)),
+              ("policers", "<u4", (policers, 8))]  # fmt: skip
+    rows = _table(folder / "queue.bin", np.dtype([("time_ns", "<i8"), *layout]))
+    out = np.zeros((len(rows), places), QUEUE_DTYPE)
     out["time_ns"] = rows["time_ns"][:, None]
-    out["queue"] = np.arange(qdiscs)[None, :]
-    words = rows["words"].astype(np.int64)
+    out["queue"] = np.arange(places)[None, :]
+    words = np.concatenate([rows["qdiscs"], rows["policers"]], axis=1).astype(np.int64)
     out["bytes"] = words[:, :, 0] | words[:, :, 1] << 32
     names = ("packets", "drops", "overlimits", "requeues", "backlog_bytes", "backlog_packets")
     for place, name in enumerate(names, start=2):
         out[name] = words[:, :, place]
+    out["bytes"][:, qdiscs:] += LINK_HEADER_BYTES * out["packets"][:, qdiscs:]
+    first = 0
+    for place, each in enumerate(statistics):
+        for slot, one in enumerate(each):
+            last = first + len(one.words)
+            total = rows["further"][:, first:last].astype(np.int64).sum(axis=1)
+            out[f"statistic_{slot}"][:, place] = total
+            first = last
     return out.reshape(-1)
+
+
+def datagrams(folder: Path) -> npt.NDArray[np.void]:
+    """Return an array of DATAGRAM_DTYPE, in the order of time and flow."""
+    return _narrowed(
+        folder / "datagrams.bin", ("time_ns", "flow", *DATAGRAM_FIELDS), DATAGRAM_DTYPE
+    )
+
+
+def transfers(folder: Path) -> npt.NDArray[np.void]:
+    """Return an array of TRANSFER_DTYPE, in the order of flow, start, end and size."""
+    names = TRANSFER_DTYPE.names or ()
+    return np.sort(_narrowed(folder / "transfers.bin", names, TRANSFER_DTYPE), order=names)
+
+
+def _narrowed(path: Path, names: tuple[str, ...], dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Return rows that were written as 64-bit integers."""
+    return _table(path, np.dtype([(name, "<i8") for name in names])).astype(dtype)
 
 
 def _table(path: Path, layout: np.dtype[np.void]) -> npt.NDArray[np.void]:

@@ -24,7 +24,7 @@ from orchestrator.backends.modules import Built, Handed, hand_in
 from orchestrator.backends.record import assemble, decoder
 from orchestrator.errors import GuestError
 from orchestrator.recording import Recording
-from orchestrator.runspec import RunSpec
+from orchestrator.runspec import RunSpec, at_most, guest_memory_bytes
 
 WATCHDOG_S = 120.0
 """Wall time without any progress after which a guest counts as hung."""
@@ -32,8 +32,6 @@ WATCHDOG_S = 120.0
 _EPOCH_NS = 1_700_000_000_000_000_000
 _PROGRESS_S = 0.1
 _CONSOLE_LINES = 12
-_BASE_MEMORY_BYTES = 768 * 2**20
-_PACKET_MEMORY_BYTES = 4096
 _TESTBED = Path(__file__).resolve().parent.parent / "testbed"
 
 Report = Callable[[str, float], None]
@@ -83,7 +81,7 @@ def run(
         GuestError: the guest ended early, hung, or its test bed failed; with what it said last.
         MachineError: a congestion-control module is not part of the guest kernel.
     """
-    memory = _memory_bytes(spec)
+    memory = guest_memory_bytes(at_most(spec.network, spec.events), len(spec.flows))
     handed = hand_in(spec, options.modules, options.kernel, folder / "in" / "modules")
     paths = _prepare(spec, options, folder, memory, handed)
     command = _command(spec, options, paths, memory)
@@ -117,21 +115,6 @@ def last_words(folder: Path) -> list[str]:
             text = path.read_text(encoding="utf-8", errors="replace")
             lines += [line for line in text.splitlines() if line.strip()][-_CONSOLE_LINES:]
     return lines
-
-
-def _memory_bytes(spec: RunSpec) -> int:
-    """Return the guest's memory: a base, and room for what can be queued or in flight."""
-    packets = 0.0
-    for link in spec.network.links:
-        for channel in (link.forward, link.reverse):
-            if channel.rate_bps is None:
-                continue
-            packets += channel.rate_bps * channel.delay_s / 8 / 1514
-            if channel.queue is not None and channel.judged:
-                limit = channel.queue
-                packets += limit.limit_packets or (limit.limit_bytes or 0) / 1514
-    wanted = _BASE_MEMORY_BYTES + int(packets) * _PACKET_MEMORY_BYTES + len(spec.flows) * 2**18
-    return (wanted + 2**20 - 1) & ~(2**20 - 1)
 
 
 def _prepare(

@@ -95,7 +95,7 @@ def _needed(spec: RunSpec, built: Built) -> dict[str, _Need]:
     """Return what the flows name by the names of the modules."""
     kinds: dict[tuple[str, str], PlannedFlow] = {}  # one flow stands for all of its kind
     for flow in spec.flows:
-        if flow.congestion not in BUILT_IN:
+        if flow.congestion is not None and flow.congestion not in BUILT_IN:
             told = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
             kinds.setdefault((flow.congestion, told), flow)
     found: dict[str, _Need] = {}
@@ -134,6 +134,7 @@ def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
             kernel would load it without a word).
     """
     modules = built.folders[folder.sha256]
+    assert flow.congestion is not None, "a flow with a module has a congestion control"
     found = modules.holding(flow.congestion)
     if len(found) != 1:
         those = f"built of `{folder.path}`"

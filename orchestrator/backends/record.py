@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from guest.build import GuestKernel
 from orchestrator.backends import decode
-from orchestrator.backends.bedspec import CLIENT_PORT_OFFSET
+from orchestrator.backends.bedspec import CLIENT_PORT_OFFSET, nanoseconds
+from orchestrator.backends.happened import event_provenance, rate_steps
 from orchestrator.backends.modules import Handed
+from orchestrator.backends.netem import netem_provenance
 from orchestrator.errors import GuestError
 from orchestrator.fidelity import judge
 from orchestrator.fidelity.evidence import Evidence, by_queue
+from orchestrator.qdisc import Statistic
 from orchestrator.recording import RECEIVER, SENDER, FlowRecord, QueueRecord, Recording
 from orchestrator.runspec import RunSpec
-from topologies.model import Link
+from orchestrator.testbed.schedule import DIGEST_NS
+from topologies.model import DirectionName, Link
 
-DIGEST_NS = 100_000_000
 _WIRE_INDEX_BASE = 100
 _ROOT_HANDLE, _CHILD_HANDLE = 0x00010000, 0x00100000
+_POLICER = 0
+"""In the place of a qdisc's handle."""
 
 
 def decoder(spec: RunSpec, folder: Path) -> decode.TcpDecoder:
     """Return the decoder of the run's TCP samples, for ``assemble``."""
-    ports = [(flow.port + CLIENT_PORT_OFFSET, flow.port) for flow in spec.flows]
-    return decode.TcpDecoder(folder / "out" / "tcp.bin", ports)
+    ports = [
+        decode.FlowPorts(
+            flow.port + CLIENT_PORT_OFFSET, flow.port, flow.connections, flow.server == "source"
+        )
+        for flow in spec.flows
+    ]
+    edges_s = (0.0, spec.warmup_s, *(edge for w in spec.windows for edge in (w.from_s, w.to_s)))
+    edges_ns = [*map(nanoseconds, edges_s), nanoseconds(spec.duration_s)]
+    return decode.TcpDecoder(folder / "out" / "tcp.bin", ports, edges_ns)
 
 
 def assemble(
@@ -50,43 +63,66 @@ def assemble(
     facts = decode.facts(output)
     _require_whole(facts)
     tcp_samples = tcp.samples()
-    names = _fact(facts, "queues")["names"]
+    listed = _fact(facts, "queues")
+    names = [*listed["names"], *([index, _POLICER] for index in listed["policers"])]
     queues, places = _queues(spec, names, _fact(facts, "channels", "start")["channels"])
-    samples = decode.queue_samples(output, len(names))
+    statistics = _statistics(spec, listed["names"])
+    samples = decode.queue_samples(output, statistics, len(listed["policers"]))
     samples = _renumbered(samples, places)
     flows = _flows(spec, facts, tcp)
-    evidence = Evidence(spec.network, facts, flows, queues, samples)
+    datagrams, transfers = decode.datagrams(output), decode.transfers(output)
+    windows = dict(_windows(spec, tcp_samples))
+    evidence = Evidence(spec.network, facts, flows, queues, samples, windows)
     verdict, checks = judge(evidence)
     return Recording(
         kernel=_fact(facts, "versions")["kernel"],
         simulated_s=spec.duration_s,
-        digest=digest(tcp_samples, samples, len(flows), len(queues)),
+        digest=digest(
+            tcp_samples, samples, len(flows), len(queues), datagrams, transfers, _crowds(spec)
+        ),
         verdict=verdict,
         flows=flows,
         queues=queues,
         checks=checks,
         tcp=tcp_samples,
         queue_samples=samples,
-        provenance=_provenance(facts, kernel, confined, modules),
+        datagrams=datagrams,
+        transfers=transfers,
+        provenance={
+            **_provenance(facts, kernel, confined, modules),
+            "impairments": netem_provenance(spec),
+            "events": event_provenance(spec, _fact(facts, "timeline")),
+        },
         console=_text(folder / "console"),
         log=_text(output / "bed.log"),
     )
 
 
 def digest(
-    tcp: npt.NDArray[np.void], queue_samples: npt.NDArray[np.void], flows: int, queues: int
+    tcp: npt.NDArray[np.void],
+    queue_samples: npt.NDArray[np.void],
+    flows: int,
+    queues: int,
+    datagrams: npt.NDArray[np.void],
+    transfers: npt.NDArray[np.void],
+    crowds: Collection[int] = (),
 ) -> str:
     """Return sha256 over integers observed in the kernel, in a canonical order.
 
     For each flow: cwnd at every 100 ms, then the final bytes received, bytes sent, segments and
-    retransmits; for each queue the bytes, packets and drops since traffic started. Only
-    samples on the 100 ms grid enter, so that the sampling periods do not.
+    retransmits; for each queue the bytes, packets and drops since traffic started; for each UDP
+    flow the final packets and bytes sent and received; and every transfer. Of TCP only samples
+    on the 100 ms grid enter, so that the sampling periods do not; of ``crowds``, the flows with
+    many connections at a time, only the last.
     """
     total = hashlib.sha256()
     on_grid = tcp[tcp["time_ns"] % DIGEST_NS == 0]
     for flow in range(flows):
-        sender = on_grid[(on_grid["flow"] == flow) & (on_grid["endpoint"] == SENDER)]
-        receiver = on_grid[(on_grid["flow"] == flow) & (on_grid["endpoint"] == RECEIVER)]
+        rows = tcp if flow in crowds else on_grid
+        sender = rows[(rows["flow"] == flow) & (rows["endpoint"] == SENDER)]
+        receiver = rows[(rows["flow"] == flow) & (rows["endpoint"] == RECEIVER)]
+        if flow in crowds:
+            sender, receiver = sender[-1:], receiver[-1:]
         total.update(sender["time_ns"].astype("<i8").tobytes())
         total.update(sender["snd_cwnd_segments"].astype("<i8").tobytes())
         final = [int(receiver["bytes_received"][-1])] if len(receiver) else [-1]
@@ -99,13 +135,39 @@ def digest(
         if len(rows):
             grown = [int(rows[key][-1] - rows[key][0]) for key in ("bytes", "packets", "drops")]
             total.update(np.array(grown, "<i8").tobytes())
+    for flow in np.unique(datagrams["flow"]).tolist():
+        last = datagrams[datagrams["flow"] == flow][-1]
+        counted = ("flow", "sent_packets", "sent_bytes", "received_packets", "received_bytes")
+        total.update(np.array([int(last[name]) for name in counted], "<i8").tobytes())
+    columns = [transfers[name].astype("<i8") for name in transfers.dtype.names or ()]
+    total.update(np.column_stack(columns).tobytes())
     return total.hexdigest()
+
+
+def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield (name, (largest window asked for, largest told)) of each flow that was told one.
+
+    Flows with many connections at a time are not sampled one by one.
+    """
+    for number, flow in enumerate(spec.flows):
+        asked = flow.traffic_parameters.get("window_bytes")
+        if asked is not None and flow.connections != "many":
+            told = tcp["snd_wnd_bytes"][(tcp["flow"] == number) & (tcp["endpoint"] == SENDER)]
+            if told.any():
+                yield flow.name, (asked, int(told.max()))
+
+
+def _crowds(spec: RunSpec) -> set[int]:
+    return {number for number, flow in enumerate(spec.flows) if flow.connections == "many"}
 
 
 def _require_whole(facts: list[dict[str, Any]]) -> None:
     broken = [fact for fact in facts if fact["fact"] == "flow_error"]
     if broken:
         raise GuestError(f"flow {broken[0]['flow']}: {broken[0]['problem']}")
+    late = [fact for fact in facts if fact["fact"] == "timeline_error"]
+    if late:
+        raise GuestError(f"what changes while traffic runs: {late[0]['problem']}")
     if not any(fact["fact"] == "done" for fact in facts):
         raise GuestError("the test bed did not finish its records")
 
@@ -125,30 +187,46 @@ def _queues(
     Of a token bucket and the queue under it only the queue is kept: the same packets pass both.
     """
     place_of = {(index, handle): place for place, (index, handle) in enumerate(names)}
+    steps = rate_steps(spec)
     records: list[QueueRecord] = []
     places: list[int] = []
+    for link, direction, source, queue, sink in _devices(spec):
+        settings = channels[f"{link.name}:{direction}"]
+        for role, name in (
+            ("queue", (queue, _CHILD_HANDLE)),
+            ("delay", (sink, _ROOT_HANDLE)),
+            ("policer", (source, _POLICER)),
+        ):
+            if name in place_of:
+                record = _queue(spec, link, direction, role, settings)
+                changes = steps.get(f"{link.name}:{direction}", ()) if role == "queue" else ()
+                records.append(replace(record, rate_steps=changes))
+                places.append(place_of[name])
+    return records, places
+
+
+def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int, int]]:
+    """Yield (link, direction, its device where packets come in, its queue's, its last)."""
     for number, link in enumerate(spec.network.links):
         base = _WIRE_INDEX_BASE + 4 * number
-        devices: tuple[tuple[Literal["forward", "reverse"], int, int], ...] = (
-            ("forward", base + 2, base + 1),
-            ("reverse", base + 3, base),
-        )
-        for direction, queue_index, delay_index in devices:
-            settings = channels[f"{link.name}:{direction}"]
-            for role, index, handle in (
-                ("queue", queue_index, _CHILD_HANDLE),
-                ("delay", delay_index, _ROOT_HANDLE),
-            ):
-                if (index, handle) in place_of:
-                    records.append(_queue(spec, link, direction, role, settings))
-                    places.append(place_of[(index, handle)])
-    return records, places
+        yield link, "forward", base, base + 2, base + 1
+        yield link, "reverse", base + 1, base + 3, base
+
+
+def _statistics(spec: RunSpec, names: list[list[int]]) -> list[tuple[Statistic, ...]]:
+    """Return what is sampled of each qdisc of the bed's list beside its counters."""
+    kept = {
+        (device, _CHILD_HANDLE): queue.qdisc.statistics
+        for link, direction, _source, device, _sink in _devices(spec)
+        if (queue := link.channel(direction).queue) is not None
+    }
+    return [kept.get((index, handle), ()) for index, handle in names]
 
 
 def _queue(
     spec: RunSpec,
     link: Link,
-    direction: Literal["forward", "reverse"],
+    direction: DirectionName,
     role: str,
     settings: dict[str, Any],
 ) -> QueueRecord:
@@ -158,14 +236,23 @@ def _queue(
         delay = settings["delay"]
         return QueueRecord(
             *common, "delay", delay["kind"], False,
-            delay_s=delay["delay_ns"] / 1e9, loss=delay["loss"],
+            delay_s=delay["delay_ns"] / 1e9, loss=channel.mean_loss,
             limit_packets=delay["limit_packets"],
         )  # fmt: skip
+    if role == "policer":
+        assert channel.policer is not None, "or the bed would have none"
+        return QueueRecord(
+            *common, "policer", "police", False, rate_bps=channel.policer.rate_bps,
+            limit_bytes=channel.policer.burst_bytes,
+        )  # fmt: skip
     queue = settings["queue"]
+    statistics = channel.queue.qdisc.statistics if channel.queue else ()
     return QueueRecord(
         *common, "queue", channel.queue.kind if channel.queue else queue["kind"],
         link.name in spec.network.bottlenecks, rate_bps=settings["rate"]["rate_bps"],
-        limit_packets=queue.get("limit_packets"), limit_bytes=queue.get("limit_bytes"),
+        limit_packets=channel.queue.limit_packets if channel.queue else None,
+        limit_bytes=channel.queue.limit_bytes if channel.queue else None,
+        statistics=tuple((one.name, one.unit) for one in statistics),
     )  # fmt: skip
 
 
@@ -189,6 +276,7 @@ def _flows(
         for fact in facts
         if fact["fact"] == "round_trip"
     }
+    told = {fact["flow"]: fact["kernel"] for fact in facts if fact["fact"] == "congestion"}
     records = []
     for number, flow in enumerate(spec.flows):
         measured_ns = trips.get((flow.source, flow.sink))
@@ -200,13 +288,15 @@ def _flows(
                 sink=flow.sink,
                 engine=flow.engine,
                 congestion_asked=flow.congestion,
-                congestion_control=tcp.congestion_names.get(number),
+                congestion_control=tcp.congestion_names.get(number, told.get(flow.name)),
                 start_s=flow.start_s,
                 stop_s=flow.stop_s,
                 base_rtt_s=flow.base_rtt_s,
                 base_rtt_measured_s=None if measured_ns is None else measured_ns / 1e9,
                 path=flow.path,
                 congestion_fields=flow.shown or tcp.congestion_fields.get(number, ()),
+                transport=flow.transport,
+                traffic=flow.traffic,
             )
         )
     return records

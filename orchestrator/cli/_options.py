@@ -44,6 +44,13 @@ def overrides(command: Command) -> Command:
     )(command)
 
 
+def reduced(command: Command) -> Command:
+    """Add ``--reduced``, handed over as ``reduced: bool``."""
+    return click.option("--reduced", is_flag=True, help="Take the scenario's reduced form.")(
+        command
+    )
+
+
 def scenario_file(name: str = "file", **more: Any) -> Callable[[Command], Command]:
     """Add a scenario file as argument ``name``; loading tells what is wrong with it."""
     return click.argument(

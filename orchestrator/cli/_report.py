@@ -15,13 +15,34 @@ Document = Mapping[str, Any]
 _UNITS = (("_bps", 1e6, 3, "Mbit/s"), ("_s", 1e-3, 3, "ms"))
 _COUNTS = ("_packets", "_segments", "_bytes")
 
-_FLOW_COLUMNS: tuple[tuple[str, str], ...] = (
+_Columns = tuple[tuple[str, str], ...]
+
+_TCP_COLUMNS: _Columns = (
     ("goodput_bps", "goodput Mbit/s"),
     ("base_rtt_s", "base RTT ms"),
     ("rtt_mean_s", "RTT mean ms"),
     ("rtt_p95_s", "RTT p95 ms"),
     ("rtt_max_s", "RTT max ms"),
     ("retransmitted_segments", "retransmits"),
+)
+_UDP_COLUMNS: _Columns = (
+    ("goodput_bps", "goodput Mbit/s"),
+    ("sent_packets", "sent"),
+    ("received_packets", "received"),
+    ("loss_ratio", "loss ratio"),
+    ("one_way_delay_min_s", "delay min ms"),
+    ("one_way_delay_mean_s", "mean ms"),
+    ("one_way_delay_max_s", "max ms"),
+    ("jitter_s", "jitter ms"),
+)
+_TRANSFER_COLUMNS: _Columns = (
+    ("transfers", "transfers"),
+    ("transfers_completed", "completed"),
+    ("fct_mean_s", "FCT mean ms"),
+    ("fct_p50_s", "median ms"),
+    ("fct_p95_s", "p95 ms"),
+    ("fct_p99_s", "p99 ms"),
+    ("transfer_goodput_bps", "goodput Mbit/s"),
 )
 _MAIN_METRICS: tuple[tuple[str, str], ...] = (
     ("utilisation", "utilisation"),
@@ -48,7 +69,8 @@ def quantity(name: str, value: object) -> str:
     for suffix, scale, digits, _ in _UNITS:
         if name.endswith(suffix):
             return _text.number(value, digits, scale)
-    return _text.integer(value) if name.endswith(_COUNTS) else f"{value:#.4g}"
+    whole = name.endswith(_COUNTS) or isinstance(value, int)
+    return _text.integer(value) if whole else f"{value:#.4g}"
 
 
 def unit(name: str) -> str:
@@ -91,8 +113,12 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
     if run["status"] != "ok":
         _line(outcome(run), out)
         return
-    out.print()
-    out.print(_flows(run["flows"]))
+    for table in _flows(run["flows"]):
+        out.print()
+        out.print(table)
+    if run["windows"]:
+        out.print()
+        out.print(_windows(run))
     bottlenecks = [
         link for link in run["links"] if link["bottleneck"] and link["utilisation"] is not None
     ]
@@ -138,17 +164,46 @@ def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) 
     out.print(_text.table(headings, rows, right=numbers))
 
 
-def _flows(flows: Sequence[Document]) -> Any:
+def _flows(flows: Sequence[Document]) -> Iterable[Any]:
+    """Yield a table of TCP flows, one of UDP flows and one of transfers, as there are any."""
+    tcp = [flow for flow in flows if flow.get("transport") != "udp"]
+    udp = [flow for flow in flows if flow.get("transport") == "udp"]
+    many = [flow for flow in flows if flow.get("transfers") is not None]
+    if tcp:
+        yield _of_flows(tcp, "congestion_control", "congestion control", _TCP_COLUMNS)
+    if udp:
+        yield _of_flows(udp, "traffic", "UDP", _UDP_COLUMNS)
+    if many:
+        yield _of_flows(many, "traffic", "traffic", _TRANSFER_COLUMNS)
+
+
+def _of_flows(flows: Sequence[Document], what: str, heading: str, columns: _Columns) -> Any:
     rows = [
         [
             flow["name"],
-            flow["congestion_control"] or _text.NO_VALUE,
-            *(quantity(name, flow.get(name)) for name, _ in _FLOW_COLUMNS),
+            flow[what] or _text.NO_VALUE,
+            *(quantity(name, flow.get(name)) for name, _ in columns),
         ]
         for flow in flows
     ]
-    headings = ["flow", "congestion control", *(heading for _, heading in _FLOW_COLUMNS)]
+    headings = ["flow", heading, *(heading for _, heading in columns)]
     return _text.table(headings, rows, right=range(2, len(headings)))
+
+
+def _windows(run: Document) -> Any:
+    """Return the table of the goodput in each window, of every flow, in Mbit/s."""
+    windows = run["windows"]
+    rows = [
+        [
+            flow["name"],
+            *(
+                quantity("goodput_bps", each["flows"][i]["goodput_bps"])
+                for each in windows.values()
+            ),
+        ]
+        for i, flow in enumerate(run["flows"])
+    ]
+    return _text.table(["goodput Mbit/s of", *windows], rows, right=range(1, len(windows) + 1))
 
 
 def _links(links: Iterable[Document]) -> Any:

@@ -2,33 +2,75 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli import _options, _report, _text
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from orchestrator.runspec import Plan
+
+FRAME_BYTES = 1514
 
 
 @click.command()
 @_options.scenario_file()
 @_options.overrides
+@_options.reduced
 @_options.as_json
-def command(file: Path, overrides: tuple[str, ...], as_json: bool) -> None:
-    """List the runs of a scenario, with estimates; run nothing.
+@click.option(
+    "--svg",
+    "drawing",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the network into this file; of a matrix, the first variant's.",
+)
+def command(
+    file: Path,
+    overrides: tuple[str, ...],
+    reduced: bool,
+    as_json: bool,
+    drawing: Path | None,
+) -> None:
+    """List the runs of a scenario, its flows and bottlenecks, with estimates; run nothing.
 
     \b
     orchestrator plan scenarios/quickstart.yaml
     orchestrator plan mine.yaml --set topology.bottleneck.rate=20mbit --json
+    orchestrator plan mine.yaml --svg network.svg
     """
     from orchestrator.plan import plan
     from orchestrator.scenario import load
 
-    described = plan(load(file, overrides)).describe()
+    planned = plan(load(file, overrides, reduced))
+    described = planned.describe()
+    for warning in described["warnings"]:
+        click.echo(f"{warning['where']}: warning: {warning['message']}", err=True)
+    if drawing is not None:
+        _draw(planned, drawing)
     if as_json:
         _text.print_json(described)
     else:
         _print(described)
+
+
+def _draw(planned: Plan, file: Path) -> None:
+    from orchestrator.drawing import draw
+
+    run = planned.runs[0]
+    values = _report.variant(run.variant)
+    drawing = draw(run.network, f"{run.scenario_name}: {values}" if values else run.scenario_name)
+    try:
+        file.write_text(drawing, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--svg {file}: cannot be written: {error.strerror}") from None
 
 
 def _print(described: dict[str, Any]) -> None:
@@ -48,8 +90,63 @@ def _print(described: dict[str, Any]) -> None:
     headings = ["run", "variant", "repetition", "seed", "flows", "simulated s", "wall s", "disk MB"]
     out = _text.console()
     out.print(_text.table(headings, rows, right=(0, 2, 3, 4, 5, 6, 7)))
+    for run in described["runs"]:
+        if run["repetition"] == 0:  # the others differ from it in what the seed draws alone
+            _print_network(out, run)
     runs = _text.plural(len(rows), "run")
     disk = f"{described['estimated_disk_bytes'] / 1e6:.1f} MB"
     out.print(
         f"{runs}, about {described['estimated_wall_s']:.0f} s of wall time and {disk}", markup=False
     )
+
+
+def _print_network(out: Console, run: dict[str, Any]) -> None:
+    """Print the flows and bottlenecks of a variant."""
+    out.print()
+    if run["variant"]:
+        out.print(_report.variant(run["variant"]), markup=False)
+    flows = [
+        [f"{first} to {last}" if number > 1 else first, str(number), *rest]
+        for first, last, number, rest in _alike(run["flows"])
+    ]
+    headings = ["flow", "flows", "congestion control", "base RTT ms", "path"]
+    out.print(_text.table(headings, flows, right=(1, 3)))
+    out.print()
+    bottlenecks = [
+        [
+            each["name"],
+            _report.quantity("rate_bps", each["rate_bps"]),
+            _report.quantity("delay_s", each["delay_s"]),
+            _text.number(each["bdp_bytes"], 1, FRAME_BYTES),
+            each["queue_kind"] or _text.NO_VALUE,
+            _text.number(each["queue_packets"], 1),
+            _text.number(each["queue_ms"], 3),
+            f"{each['loss']:.4g}",
+        ]
+        for each in run["bottlenecks"]
+    ]
+    headings = ["bottleneck", "rate Mbit/s", "delay ms", "BDP packets", "queue", "queue packets",
+                "queue ms", "mean loss"]  # fmt: skip
+    out.print(_text.table(headings, bottlenecks, right=(1, 2, 3, 5, 6, 7)))
+    out.print()
+
+
+def _alike(flows: list[dict[str, Any]]) -> Iterator[tuple[str, str, int, list[str]]]:
+    """Yield (first name, last name, number, cells) of neighbours that differ in their hosts alone.
+
+    A path is shown without the hosts' own links.
+    """
+
+    def cells(flow: dict[str, Any]) -> list[str]:
+        hosts = (flow["source"], flow["sink"])
+        inner = [name for name in flow["path"] if name.rpartition(":")[0] not in hosts]
+        path = " ".join(name.removesuffix(":forward") for name in inner or flow["path"])
+        return [
+            flow["congestion"] or _text.NO_VALUE,
+            _text.number(flow["base_rtt_s"], 3, 1e-3),
+            path,
+        ]
+
+    for shown, members in itertools.groupby(flows, cells):
+        alike = list(members)
+        yield alike[0]["name"], alike[-1]["name"], len(alike), shown

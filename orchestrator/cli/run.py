@@ -33,6 +33,7 @@ DETAILED_RUNS = 4
 @_options.scenario_file(metavar="[FILE]", required=False)
 @click.option("--backend", default="guest", show_default=True, help="Where to run: guest.")
 @_options.overrides
+@_options.reduced
 @click.option(
     "--jobs",
     default=1,
@@ -53,6 +54,7 @@ def command(
     file: Path | None,
     backend: str,
     overrides: tuple[str, ...],
+    reduced: bool,
     jobs: int,
     db: Path,
     resume: bool,
@@ -78,11 +80,14 @@ def command(
         _junit.require_writable(junit)
     request = _Request(db, backend, jobs, unconfined, quiet)
     if verify is not None:
-        if file is not None or overrides or resume:
-            raise UsageError("--verify RUN takes the stored scenario: no FILE, --set or --resume")
+        if file is not None or overrides or reduced or resume:
+            raise UsageError(
+                "--verify RUN takes the stored scenario: no FILE, --set, --reduced or --resume"
+            )
         ids, same = _verify(verify, request)
     elif file is not None:
-        ids, same = _run(file, overrides, resume, request), True
+        planned = _planned(file, overrides, reduced)
+        ids, same = _run(planned, resume, request), True
     else:
         raise UsageError("name a scenario file, or a stored run with --verify RUN")
     document = _document(ids, db)
@@ -126,12 +131,15 @@ def _check_backend(backend: str) -> None:
     raise UsageError(f"--backend {backend}: there is no such back end; available: {known}")
 
 
-def _run(file: Path, overrides: Sequence[str], resume: bool, request: _Request) -> list[str]:
-    """Run the scenario and return the ids of its runs, with those that were stored already."""
+def _planned(file: Path, overrides: Sequence[str], reduced: bool) -> Plan:
     from orchestrator.plan import plan
     from orchestrator.scenario import load
 
-    planned = plan(load(file, overrides))
+    return plan(load(file, overrides, reduced))
+
+
+def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
+    """Run the plan and return the ids of its runs, with those that were stored already."""
     if not (resume and request.db.exists()):
         return _execute(planned, request)
     from orchestrator.cli import _again

@@ -8,12 +8,18 @@ from orchestrator.cli import _text
 
 
 @click.command()
-def command() -> None:
+@click.option("--markdown", is_flag=True, help="Print a reference for people instead.")
+def command(markdown: bool) -> None:
     """Print the JSON Schema of scenario files.
 
     \b
     orchestrator schema > scenario.schema.json
     """
+    if markdown:
+        from orchestrator.scenario import reference
+
+        click.echo(reference.markdown(), nl=False)
+        return
     from orchestrator.scenario.schema import json_schema
 
     _text.print_json(json_schema())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,24 +13,52 @@ from orchestrator.cli import _options, _text
 @click.command()
 @_options.scenario_file("files", metavar="FILE...", nargs=-1, required=True)
 @_options.overrides
-def command(files: tuple[Path, ...], overrides: tuple[str, ...]) -> None:
-    """Check scenario files; every fault with its place.
+@_options.reduced
+def command(files: tuple[Path, ...], overrides: tuple[str, ...], reduced: bool) -> None:
+    """Check scenario files, with their reduced forms; every fault with its place.
 
     \b
     orchestrator validate scenarios/*.yaml
     orchestrator validate mine.yaml --set flows.reno.congestion=vegas
     """
     from orchestrator.errors import Fault, ScenarioError
-    from orchestrator.plan import plan
-    from orchestrator.scenario import load
 
     faults: list[Fault] = []
     for file in files:
-        try:
-            planned = plan(load(file, overrides))
-        except ScenarioError as error:
-            faults += error.faults
-        else:
-            click.echo(f"{file}: valid, {_text.plural(len(planned.runs), 'run')}")
+        forms: list[str] = []
+        found: list[Fault] = []
+        for form in (True,) if reduced else (False, True):
+            try:
+                forms += _runs(file, overrides, form, optional=not reduced)
+            except ScenarioError as error:
+                word = "in its reduced form: " if form and not reduced else ""
+                new = [each for each in error.faults if each not in found]
+                found += [replace(each, message=word + each.message) for each in new]
+        faults += found
+        if not found:
+            click.echo(f"{file}: valid, {', '.join(forms)}")
     if faults:
         raise ScenarioError(faults)
+
+
+def _runs(file: Path, overrides: tuple[str, ...], reduced: bool, optional: bool) -> list[str]:
+    """Return how many runs a form of a scenario has, nothing when there is no such form.
+
+    Raises:
+        ScenarioError: it is not valid.
+        UsageError: there is no reduced form, and it is not ``optional``.
+    """
+    from orchestrator.errors import ScenarioError, UsageError
+    from orchestrator.plan import plan
+    from orchestrator.scenario import load
+
+    try:
+        planned = plan(load(file, overrides, reduced))
+    except ScenarioError:
+        raise
+    except UsageError:
+        if optional:
+            return []
+        raise
+    runs = _text.plural(len(planned.runs), "run")
+    return [f"{runs} reduced" if reduced and optional else runs]

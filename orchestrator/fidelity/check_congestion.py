@@ -12,6 +12,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check for each kind that was asked for: the first flow with another, or all alike."""
     by_kind: dict[str, list[tuple[str, str | None]]] = {}
     for flow in evidence.flows:
+        if flow.congestion_asked is None:
+            continue  # UDP
         by_kind.setdefault(flow.congestion_asked, []).append((flow.name, flow.congestion_control))
     for kind, flows in by_kind.items():
         other = next(((name, has) for name, has in flows if has != kind), None)

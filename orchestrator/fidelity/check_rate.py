@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.capacity import Capacity
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.recording import Check
+from topologies.model import Channel
 
 TOLERANCE = 0.005
 MOST_UNCERTAIN = 0.02
-"""Above this share of frames at the ends of backlogged spans, nothing is said of the rate."""
+"""Above this share of frames at the ends of backlogged spans, nothing is said of the rate; and
+however often the rate changes, more than this is not put down to its changes."""
 
 FRAME_BYTES = 1514
 
@@ -20,37 +24,82 @@ FRAME_BYTES = 1514
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check for each bottleneck channel that was backlogged long enough to tell.
 
-    A frame counts when it leaves, so each backlogged span is uncertain by a frame; the tolerance
-    holds those.
+    Where the rate changes, it is against the mean of what the link could carry in that time. A
+    frame counts when it leaves, so each backlogged span is uncertain by a frame, and by another for
+    each change of rate, which lets a frame leave early; the tolerance holds those.
     """
     for number, queue in enumerate(evidence.queues):
         if queue.role != "queue" or not queue.bottleneck:
             continue
-        asked = evidence.channel(f"{queue.link}:{queue.direction}").rate_bps
-        if asked is None:
+        channel = evidence.channel(f"{queue.link}:{queue.direction}")
+        if channel.rate_bps is None or channel.queue is None:
             continue
-        octets, time_s, spans = backlogged(evidence.samples(number), asked)
-        uncertain = spans * FRAME_BYTES / octets if octets else 1.0
+        steps = queue.rate_steps or ((0.0, channel.rate_bps),)
+        samples = evidence.samples(number)
+        busy = backlogged(samples, Capacity(steps), channel.queue.drops_queued)
+        uncertain = _share(busy.spans * _most_at_once(channel), busy)
         if uncertain > MOST_UNCERTAIN:
             continue
-        measured = octets * 8 / time_s
+        if channel.trace is None:
+            early = sum(busy.contains(time_s) for time_s, _rate in steps[1:])
+            uncertain = min(uncertain + _share(early, busy), MOST_UNCERTAIN)
+        asked = busy.bits / busy.time_s if queue.rate_steps else channel.rate_bps
+        measured = busy.octets * 8 / busy.time_s
         tolerance = asked * (TOLERANCE + uncertain)
         good = abs(measured - asked) <= tolerance
         name = f"backlogged_rate {queue.link}:{queue.direction}"
-        detail = f"over {time_s:.3f} s in which the queue never ran empty"
+        detail = f"over {busy.time_s:.3f} s in which the queue never ran empty"
         yield Check(name, "bit/s", asked, measured, tolerance, good, detail)
 
 
-def backlogged(samples: npt.NDArray[np.void], rate_bps: int) -> tuple[int, float, int]:
-    """Return (bytes sent, seconds, spans) of the time in which the queue cannot have run empty.
+def _share(frames: int, busy: Backlogged) -> float:
+    """Return so many frames as a share of what could have left."""
+    return frames * FRAME_BYTES * 8 / busy.bits if busy.bits else 1.0
+
+
+def _most_at_once(channel: Channel) -> int:
+    """Return how many frames may leave at the very time of a sample."""
+    opportunities = () if channel.trace is None else channel.trace.opportunities
+    return 1 + max((frames for _time, frames in opportunities), default=0)
+
+
+@dataclass(frozen=True)
+class Backlogged:
+    """The time in which a queue cannot have run empty.
+
+    ``octets`` left it then and ``bits`` could have; ``spans`` counts the unbroken rows of sampling
+    intervals in it, which ``edges_s`` and ``busy`` list.
+    """
+
+    octets: int
+    bits: float
+    time_s: float
+    spans: int
+    edges_s: npt.NDArray[np.float64]
+    busy: npt.NDArray[np.bool_]
+
+    def contains(self, time_s: float) -> bool:
+        """Whether that time is in it."""
+        place = int(np.searchsorted(self.edges_s, time_s, side="right")) - 1
+        return 0 <= place < len(self.busy) and bool(self.busy[place])
+
+
+def backlogged(samples: npt.NDArray[np.void], capacity: Capacity, sheds: bool) -> Backlogged:
+    """Return the time in which the queue cannot have run empty.
 
     Between two samples it cannot when the backlog at the first, less the frame that may be nearly
-    sent, takes longer to send at the asked rate than the interval lasts. Where every interval is
-    too long, nothing can be told. ``spans`` counts the unbroken rows of such intervals.
+    sent, is more than can be sent in the interval; from a queue that ``sheds`` packets it has
+    taken, those dropped meanwhile may be missing too. Where every interval is too long, nothing can
+    be told.
     """
     time_s = samples["time_ns"] / 1e9
-    lengths = np.diff(time_s)
-    busy = (samples["backlog_bytes"][:-1] - FRAME_BYTES) * 8 / rate_bps >= lengths
+    bits = capacity.bits(time_s[:-1], time_s[1:])
+    gone = FRAME_BYTES * (1 + np.diff(samples["drops"]) * sheds)
+    busy = (samples["backlog_bytes"][:-1] - gone) * 8 >= bits
     sent = np.diff(samples["bytes"])
     begins = int(np.count_nonzero(busy[1:] & ~busy[:-1])) + int(busy[:1].sum())
-    return int(sent[busy].sum()), float(lengths[busy].sum()), begins
+    lengths = np.diff(time_s)
+    return Backlogged(
+        int(sent[busy].sum()), float(bits[busy].sum()), float(lengths[busy].sum()), begins,
+        time_s, busy,
+    )  # fmt: skip

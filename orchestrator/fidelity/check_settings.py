@@ -1,4 +1,4 @@
-"""Settings at the end, of every channel and namespace: still those that were set and read back."""
+"""Settings at the end, of every channel and namespace: those set, or that the last event set."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
     Of a channel that is its rate, queue, delay or loss; of a host what its namespace was told.
     """
-    start = evidence.one("channels", at="start")["channels"]
-    end = evidence.one("channels", at="end")["channels"]
-    changed = sorted(name for name in start if start[name] != end.get(name))
+    end = evidence.one("channels", at="end")
+    changed = [
+        f"{channel}: {setting} is {found}, asked was {asked}"
+        for channel, setting, asked, found in end["differences"]
+    ]
     last = {(fact["host"], fact["sysctl"]): fact["value"] for fact in evidence.all("namespace")}
     told = evidence.one("namespaces", at="end")["values"]
     changed += [f"{h} {name}" for (h, name), value in last.items() if told[h][name] != str(value)]
-    detail = ", ".join(changed[:3]) if changed else f"{len(start)} channels"
+    detail = "; ".join(changed[:3]) if changed else f"{len(end['channels'])} channels"
     if last and not changed:
         detail += f", {len(last)} settings of hosts"
     yield Check("settings_changed", "", 0, len(changed), 0, not changed, detail)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,8 @@ class Evidence:
     flows: list[FlowRecord]
     queues: list[QueueRecord]
     queue_samples: npt.NDArray[np.void]
+    windows: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of each flow with a limited window: to how many bytes, and the largest that was told."""
 
     def all(self, name: str, **wanted: object) -> list[dict[str, Any]]:
         """Return the facts of that name whose values match ``wanted``."""

@@ -21,12 +21,23 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError
 
 from orchestrator import units
 from orchestrator.scenario.congestion import Modules
 
 T = TypeVar("T")
+
+
+def located(problems: Iterable[tuple[tuple[str | int, ...], str]]) -> ValidationError:
+    """Return what a validator of a whole mapping raises for (path inside it, message) each."""
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("located", "{text}", {"text": text}), loc=path, input=None
+        )
+        for path, text in problems
+    ]
+    return ValidationError.from_exception_data("located", details)
 
 
 @dataclass
@@ -116,6 +127,22 @@ Rate = Annotated[
 ]
 """Bits per second."""
 
+LinkRate = Annotated[
+    units.LinkRate,
+    PlainValidator(
+        lambda value: value if isinstance(value, units.LinkRate) else units.parse_link_rate(value)
+    ),
+    PlainSerializer(str, when_used="json"),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": _pattern(["([kKmMgG][iI]?)?[bB][iI][tT]", "%"]),
+            "examples": ["10mbit", "95%"],
+        }
+    ),
+]
+"""Bits per second, or a share of a link's."""
+
 _TIME_SCHEMA = {
     "type": "string",
     "pattern": _pattern(units.TIME_UNITS_NS),
@@ -137,6 +164,20 @@ Delay = Annotated[Time, AfterValidator(_short), WithJsonSchema(_TIME_SCHEMA)]
 
 Period = Annotated[Time, AfterValidator(_period), WithJsonSchema(_TIME_SCHEMA)]
 """Seconds from 1 ms."""
+
+Frequency = Annotated[
+    float,
+    PlainValidator(units.parse_frequency),
+    PlainSerializer(units.format_frequency, when_used="json"),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": _pattern(units.FREQUENCY_UNITS_S),
+            "examples": ["5/s", "30/min"],
+        }
+    ),
+]
+"""How often, on average, in a second; above zero."""
 
 Size = Annotated[
     int,
@@ -162,6 +203,21 @@ Chance = Annotated[
     ),
 ]
 """A probability from 0 to below 1."""
+
+Probability = Annotated[
+    float,
+    PlainValidator(units.parse_probability),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": f"^{units.NUMBER_PATTERN}%?$"},
+                {"type": "number", "minimum": 0, "maximum": 1},
+            ],
+            "examples": ["25%", 1],
+        }
+    ),
+]
+"""A probability from 0 to 1, both included."""
 
 QueueLimit = Annotated[
     units.Limit,
@@ -196,7 +252,7 @@ class Directional(Strict, Generic[T]):
     @model_serializer(mode="wrap")
     def _gather(self, handler: SerializerFunctionWrapHandler) -> Any:
         each = handler(self)
-        return each["forward"] if each["forward"] == each["reverse"] else each
+        return each if self.forward != self.reverse else each.get("forward")
 
     @classmethod
     def __get_pydantic_json_schema__(

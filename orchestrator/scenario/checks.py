@@ -28,10 +28,9 @@ from orchestrator.units import format_time, shown, suggest
 
 def check(tree: Node, modules: Modules) -> list[Fault]:
     """Return the faults between the values of a scenario."""
-    findings = [
-        *(found for rule in (_times, _samples, _windows, _flows, _names) for found in rule(tree)),
-        *_kernel_wide(tree, modules),
-    ]
+    rules = (_times, _samples, _windows, _flows, _events, _names)
+    findings = [found for rule in rules for found in rule(tree)]
+    findings += _kernel_wide(tree, modules)
     return [nearest(tree, path).fault(message) for path, message in findings]
 
 
@@ -132,6 +131,23 @@ def _schedule(tree: Node, flow: Path) -> Iterator[Finding]:
         )
 
 
+def _events(tree: Node) -> Iterator[Finding]:
+    """An event happens while traffic runs, and again only when it says how often."""
+    duration = _time_ns(tree, ("duration",))
+    for item in _items(tree, ("events",)):
+        begin, end = _time_ns(tree, (*item, "at")), _time_ns(tree, (*item, "until"))
+        if duration and begin is not None and begin >= duration:
+            yield (*item, "at"), f"must be before the end at {_shown_ns(duration)}"
+        if find(tree, (*item, "until")) is None:
+            continue
+        if find(tree, (*item, "every")) is None:
+            yield (*item, "until"), "says how long an event is repeated: it needs `every`"
+        elif duration and end is not None and end > duration:
+            yield (*item, "until"), f"must not be after the end at {_shown_ns(duration)}"
+        elif begin is not None and end is not None and end <= begin:
+            yield (*item, "until"), f"must be after the first time, {_shown_ns(begin)}"
+
+
 def _groups(tree: Node) -> list[str] | None:
     """Return the names of the topology's groups, None when the topology cannot tell."""
     node = find(tree, ("topology",))
@@ -152,8 +168,8 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
     """
     sources: dict[str, tuple[Path, object]] = {}
     parameters: dict[object, tuple[Path, object]] = {}
-    for path in _items(tree, ("flows",)):
-        node = find(tree, (*path, "congestion"))
+    for place in _controls(tree):
+        path, node = place[:2], find(tree, place)
         given = None if node is None else plain(node)
         said = given if isinstance(given, dict) else {"name": given}
         name, folder = said.get("name"), said.get("module")
@@ -164,7 +180,7 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
         first, other = sources.setdefault(name, (path, source))
         if other != source:
             yield (
-                (*path, "congestion"),
+                place,
                 f"a kernel has one {name}, and flow {first[-1]} takes that of {other}, not of "
                 f"{source}",
             )
@@ -173,10 +189,17 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
             first, other = parameters.setdefault(module.source, (path, mine))
             if other != mine:
                 yield (
-                    (*path, "congestion"),
+                    place,
                     f"parameters of {name} hold for the whole kernel, and flow {first[-1]} gives "
                     "others",
                 )
+
+
+def _controls(tree: Node) -> Iterator[Path]:
+    """Yield where each flow names a congestion control, or its traffic several."""
+    for path in _items(tree, ("flows",)):
+        yield (*path, "congestion")
+        yield from _items(tree, (*path, "traffic", "controls"))
 
 
 def _of_kernel(module: Module, given: object) -> dict[str, object]:

@@ -52,13 +52,13 @@ class Modules:
     """
 
     def __init__(self, base: Path) -> None:
-        self._base = base
+        self.base = base
         self._read: dict[Path, Folder | catalogue.FolderError] = {}
 
     def folder(self, given: str) -> Folder:
         """Return the folder at that path; FolderError when no module can be built of it."""
         try:
-            path = (self._base / given).resolve()
+            path = (self.base / given).resolve()
         except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
             raise catalogue.FolderError(f"{shown(given)} is no path: {error}") from None
         if path not in self._read:

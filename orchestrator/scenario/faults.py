@@ -16,6 +16,8 @@ from orchestrator.units import shown, suggest
 _EXPECTED = {
     "string_type": "text (put it in quotes)",
     "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
     "int_parsing_size": "a smaller number",
     "bool_type": "`true` or `false`",
     "list_type": "a list",
@@ -38,6 +40,19 @@ def faults_of(
     ``models`` tells by the id of each mapping in ``data`` what it was validated as.
     """
     return [_fault(details, tree, data, models) for details in error.errors(include_url=False)]
+
+
+def messages(error: ValidationError, keys: list[str]) -> list[tuple[Path, str]]:
+    """Return (path inside it, message) of a validation of one mapping with those valid keys."""
+    return [
+        (
+            details["loc"],
+            _unknown_key(str(details["loc"][-1]), keys)
+            if details["type"] == "extra_forbidden"
+            else _message(details),
+        )
+        for details in error.errors(include_url=False)
+    ]
 
 
 def _fault(
@@ -88,5 +103,11 @@ def _message(details: ErrorDetails) -> str:
         close = suggest(str(details["input"]), valid)
         return f"{found} is not valid{close}; valid: {', '.join(valid)}"
     if kind == "too_short":
-        return f"must have at least {context['min_length']} item"
+        return f"must have at least {_items(context['min_length'])}"
+    if kind == "too_long":
+        return f"must have {_items(context['max_length'])} at most, not {context['actual_length']}"
     return details["msg"]
+
+
+def _items(number: int) -> str:
+    return "1 item" if number == 1 else f"{number} items"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args
 
@@ -35,7 +36,7 @@ class Kinds(Generic[M]):
         family: what the family is called in messages.
         package: the package whose modules hold the kinds.
         base: what every kind derives from.
-        default: the kind of a mapping that names none.
+        default: the kind of a mapping that names none; or what tells it from the mapping.
         short: (kind, key) that a single value stands for, such as ``0.1%`` for
             ``{kind: independent, probability: 0.1%}``.
     """
@@ -45,7 +46,7 @@ class Kinds(Generic[M]):
         family: str,
         package: str,
         base: type[M],
-        default: str | None = None,
+        default: str | Callable[[dict[Any, Any]], str | None] | None = None,
         short: tuple[str, str] | None = None,
     ) -> None:
         self.family = family
@@ -74,7 +75,10 @@ class Kinds(Generic[M]):
 
     def of(self, data: object) -> type[M] | None:
         """Return the kind that a mapping is of, None when it names none that exists."""
-        kind = data.get("kind", self._default) if isinstance(data, dict) else None
+        if not isinstance(data, dict):
+            return None
+        default = self._default(data) if callable(self._default) else self._default
+        kind = data.get("kind", default)
         return self.found.get(kind) if isinstance(kind, str) else None
 
     def _validate(self, data: Any, info: ValidationInfo) -> M:
@@ -83,11 +87,10 @@ class Kinds(Generic[M]):
         if self.short and not isinstance(data, (dict, list)) and data is not None:
             data = {"kind": self.short[0], self.short[1]: data}
         if not isinstance(data, dict):
-            raise PydanticCustomError(
-                "not_a_kind",
-                "must be a {family} with a `kind` ({valid}), not {found}",
-                {"family": self.family, "valid": ", ".join(self.found), "found": shown(data)},
-            )
+            told = f"a mapping with a key that says what {self.family} it is"
+            told = told if callable(self._default) else f"a {self.family} with a `kind`"
+            text = f"must be {told} ({', '.join(self.found)}), not {shown(data)}"
+            raise PydanticCustomError("not_a_kind", "{text}", {"text": text})
         model = self.of(data)
         if model is None:
             raise self._unknown(data)
@@ -97,6 +100,8 @@ class Kinds(Generic[M]):
         kind, valid = data.get("kind"), ", ".join(self.found)
         if "kind" in data:
             text = f"unknown {self.family} kind {shown(kind)}{suggest(str(kind), self.found)}"
+        elif callable(self._default):
+            text = f"the key that says what {self.family} it is is missing"
         else:
             text = "`kind` is missing"
         error = PydanticCustomError(

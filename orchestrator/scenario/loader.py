@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
-from orchestrator.errors import Fault, ScenarioError
+from orchestrator.errors import Fault, ScenarioError, UsageError
 from orchestrator.scenario import overrides as overriding
 from orchestrator.scenario.base import Context
 from orchestrator.scenario.checks import check
@@ -18,6 +18,7 @@ from orchestrator.scenario.document import Mapping, Mark, Node, Path, end_of, ne
 from orchestrator.scenario.faults import faults_of
 from orchestrator.scenario.matrix import expand
 from orchestrator.scenario.model import MAX_RUNS, Scenario
+from orchestrator.scenario.reduction import has_reduced, reduce, without_reduced
 from orchestrator.units import shown
 
 MAX_BYTES = 250_000
@@ -47,6 +48,7 @@ class LoadedScenario:
 
     ``text`` and ``sha256`` are the file's, as it was read; ``overrides`` are already applied to
     ``scenario``, and the matrix to the scenarios of ``variants`` (there is always one).
+    ``reducible`` tells whether the file has a reduced form.
     """
 
     path: FilePath
@@ -56,6 +58,7 @@ class LoadedScenario:
     scenario: Scenario
     tree: Node
     variants: tuple[LoadedVariant, ...]
+    reducible: bool = False
 
     def mark(self, path: Path) -> Mark:
         """Return where the value at that path was given, or what encloses it."""
@@ -67,13 +70,15 @@ class LoadedScenario:
         return mark.line, mark.column
 
 
-def load(path: FilePath, overrides: Sequence[str] = ()) -> LoadedScenario:
+def load(path: FilePath, overrides: Sequence[str] = (), reduced: bool = False) -> LoadedScenario:
     """Read and validate a scenario file with ``PATH=VALUE`` overrides applied in their order.
 
-    Folders of modules that it names start from the file's own folder, those of overrides too.
+    ``reduced`` takes its reduced form, on which the overrides come. Folders of modules that it
+    names start from the file's own folder, those of overrides too.
 
     Raises:
         ScenarioError: with every fault found, each at its file:line:column.
+        UsageError: there is no reduced form.
     """
     content = _read(path)
     try:
@@ -82,7 +87,7 @@ def load(path: FilePath, overrides: Sequence[str] = ()) -> LoadedScenario:
         line, column = end_of(content[: error.start].decode())
         fault = Fault(str(path), line + 1, column + 1, "not UTF-8 text")
         raise ScenarioError([fault]) from None
-    return _load_text(path, text, hashlib.sha256(content).hexdigest(), overrides)
+    return _load_text(path, text, hashlib.sha256(content).hexdigest(), overrides, reduced)
 
 
 def _read(path: FilePath) -> bytes:
@@ -100,7 +105,9 @@ def _read(path: FilePath) -> bytes:
     return content
 
 
-def _load_text(path: FilePath, text: str, sha256: str, overrides: Sequence[str]) -> LoadedScenario:
+def _load_text(
+    path: FilePath, text: str, sha256: str, overrides: Sequence[str], reduced: bool
+) -> LoadedScenario:
     tree, faults = parse(text, str(path))
     if tree is None:
         empty = Fault(str(path), 1, 1, "the file is empty: it holds no scenario")
@@ -108,6 +115,12 @@ def _load_text(path: FilePath, text: str, sha256: str, overrides: Sequence[str])
     if not isinstance(tree, Mapping):
         message = f"a scenario is a mapping of keys ({', '.join(Scenario.keys())})"
         raise ScenarioError([*faults, tree.mark.fault(f"{message}, not {shown(plain(tree))}")])
+    reducible = has_reduced(tree)
+    if reduced:
+        if not reducible and not faults:
+            raise UsageError(f"--reduced: {path} has no reduced form (a key `reduced`)")
+        tree, more = reduce(tree)
+        faults += more
     for override in overrides:
         try:
             tree, more = overriding.apply(tree, override)
@@ -116,7 +129,7 @@ def _load_text(path: FilePath, text: str, sha256: str, overrides: Sequence[str])
             faults += error.faults
     modules = Modules(path.parent)
     scenario, invalid = _validate(tree, modules)
-    variants, varied = _validate_variants(tree, modules)
+    variants, varied = _validate_variants(without_reduced(tree), modules)
     # What the text itself has wrong at a place (an alias, say) explains what is invalid there.
     broken = {(each.file, each.line, each.column) for each in faults}
     invalid = [*invalid, *varied]
@@ -125,7 +138,9 @@ def _load_text(path: FilePath, text: str, sha256: str, overrides: Sequence[str])
         faults += _too_many(scenario, tree, len(variants))
     if faults or scenario is None:
         raise ScenarioError(_distinct(faults))
-    return LoadedScenario(path, text, sha256, tuple(overrides), scenario, tree, tuple(variants))
+    return LoadedScenario(
+        path, text, sha256, tuple(overrides), scenario, tree, tuple(variants), reducible
+    )
 
 
 def _validate(tree: Node, modules: Modules) -> tuple[Scenario | None, list[Fault]]:

@@ -77,6 +77,7 @@ def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
             yield entry.node.mark.fault(f"{shown(path)} must have at least one value")
         elif path not in ("include", "exclude"):
             yield from _path_faults(path, entry)
+            yield from _doubled(entry.node.items)
         else:
             for item in entry.node.items:
                 if not isinstance(item, Mapping) or not item.entries:
@@ -86,6 +87,13 @@ def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
                     continue
                 for inner, inner_entry in item.entries.items():
                     yield from _path_faults(inner, inner_entry)
+
+
+def _doubled(items: list[Node]) -> Iterator[Fault]:
+    """Yield the values that would make the same variants again."""
+    for number, item in enumerate(items):
+        if any(_same(item, earlier) for earlier in items[:number]):
+            yield item.mark.fault(f"{shown(plain(item))} is given twice")
 
 
 def _path_faults(path: str, entry: Entry) -> Iterator[Fault]:
@@ -127,8 +135,8 @@ def _list_at(matrix: Mapping, key: str) -> list[Mapping]:
     return [item for item in items if isinstance(item, Mapping)]
 
 
-def _same(one: Entry, other: Entry) -> bool:
-    left, right = plain(one.node), plain(other.node)
+def _same(one: Node, other: Node) -> bool:
+    left, right = plain(one), plain(other)
     return type(left) is type(right) and left == right
 
 
@@ -147,7 +155,7 @@ def _exclude(
     kept = [
         each
         for each in found
-        if not all(_same(each[path], entry) for path, entry in item.entries.items())
+        if not all(_same(each[path].node, entry.node) for path, entry in item.entries.items())
     ]
     if len(kept) == len(found):
         return found, [item.mark.fault("excludes no combination")]
@@ -157,7 +165,11 @@ def _exclude(
 def _include(found: list[Values], original: list[Values], item: Mapping) -> None:
     extended = False
     for values, axes in zip(found, original, strict=False):
-        if all(_same(axes[path], entry) for path, entry in item.entries.items() if path in axes):
+        if all(
+            _same(axes[path].node, entry.node)
+            for path, entry in item.entries.items()
+            if path in axes
+        ):
             values.update(item.entries)
             extended = True
     if not extended:

@@ -9,10 +9,12 @@ from pydantic import (
     BeforeValidator,
     Field,
     GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
+    model_serializer,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -21,7 +23,9 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 from kmods.catalogue import Folder
 from orchestrator.scenario import congestion
 from orchestrator.scenario.base import Context, Duration, Period, Slug, Strict, Time
+from orchestrator.scenario.events import AnyEvent
 from orchestrator.scenario.kinds import Kinds
+from orchestrator.scenario.tcp import TcpOptions
 from orchestrator.scenario.traffic import AnyTraffic
 from orchestrator.scenario.traffic.bulk import Bulk
 from orchestrator.units import shown
@@ -170,10 +174,18 @@ class Flow(Strict):
     name: Slug = Field(description="unique; several flows are called name[0], name[1] ...")
     group: str = Field(description="the topology's group whose hosts it runs between")
     congestion: Congestion = Field(
-        default_factory=lambda: Congestion(name="cubic"), description="congestion control"
+        default_factory=lambda: Congestion(name="cubic"),
+        description="congestion control of TCP; cubic when not given",
     )
     traffic: AnyTraffic = Field(default_factory=Bulk, description="what it sends")
     start: Time = Field(default=0.0, description="since the start of traffic, before jitter")
+    start_window: Time = Field(
+        default=0.0,
+        description="each flow starts within so long behind `start`, drawn evenly from the seed",
+    )
+    stagger: Time = Field(
+        default=0.0, description="each flow of the line starts so much after the one before it"
+    )
     stop: Duration | None = Field(
         default=None, description="since the start of traffic; the scenario's end when not given"
     )
@@ -181,6 +193,17 @@ class Flow(Strict):
     direction: Literal["forward", "reverse"] = Field(
         default="forward", description="forward sends from the sources, reverse from the sinks"
     )
+    tcp: TcpOptions = Field(
+        default_factory=TcpOptions,
+        description="of the hosts at its ends; goes before the scenario's `tcp`",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_udp_lacks(self, handler: SerializerFunctionWrapHandler) -> Any:
+        each = handler(self)
+        if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
+            each.pop("congestion", None)
+        return each
 
 
 class Sample(Strict):
@@ -222,6 +245,10 @@ class Scenario(Strict):
     )
     topology: Annotated[TopologySpec, TOPOLOGIES] = Field(description="the network")
     flows: list[Flow] = Field(min_length=1, description="who sends what")
+    tcp: TcpOptions = Field(default_factory=TcpOptions, description="of all flows' hosts")
+    events: list[AnyEvent] = Field(
+        default_factory=list, description="what changes while traffic runs"
+    )
     sample: Sample = Field(default_factory=Sample, description="sampling periods")
     measure: list[Window] = Field(
         default_factory=list, description="windows with metrics of their own"
@@ -245,4 +272,13 @@ class Scenario(Strict):
         default_factory=dict,
         description="path (as of --set) to a list of values: every combination is a variant; "
         "`exclude` takes combinations away, `include` extends or adds them",
+    )
+    reduced: Annotated[
+        dict[str, Any],
+        WithJsonSchema({"type": "object", "propertyNames": {"not": {"enum": ["version"]}}}),
+    ] = Field(
+        default_factory=dict,
+        exclude=True,
+        description="path (as of --set) to the value it has in the short form of the same "
+        "scenario, that of --reduced",
     )

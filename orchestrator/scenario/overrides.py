@@ -49,6 +49,8 @@ def apply(root: Node, override: str) -> tuple[Node, list[Fault]]:
     path, equals, text = override.partition("=")
     if not equals or not path:
         raise ScenarioError([Fault(file, 1, 1, "write PATH=VALUE, such as `duration=30s`")])
+    if path.split(".")[0] == "reduced":
+        raise ScenarioError([Fault(file, 1, 1, "`reduced` is of the file: set the path itself")])
     value, faults = parse(text, file, column=len(path) + 2)
     if value is None:
         nothing = Fault(file, 1, len(path) + 2, f"a value for {shown(path)} is missing")

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import SchemaSerializer, core_schema
 
+from orchestrator.scenario.events import EVENTS
 from orchestrator.scenario.kinds import FAMILY_MARK
 from orchestrator.scenario.losses import LOSSES
 from orchestrator.scenario.model import TOPOLOGIES, Scenario
@@ -19,7 +20,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a scenario, with units in the descriptions."""
     schema = Scenario.model_json_schema(schema_generator=_Generator)
-    for family in (TOPOLOGIES, QUEUES, LOSSES, TRAFFIC):
+    for family in (TOPOLOGIES, QUEUES, LOSSES, TRAFFIC, EVENTS):
         schema["$defs"] |= family.json_schema(_Generator)
     linked: dict[str, Any] = _linked(schema)
     return {"$schema": DIALECT, **linked, "$defs": dict(sorted(linked["$defs"].items()))}
@@ -30,7 +31,7 @@ class _Generator(GenerateJsonSchema):
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         json_schema = super().default_schema(schema)
-        if "default" in json_schema:
+        if json_schema.get("default") is not None:
             serializer = SchemaSerializer(schema["schema"])
             json_schema["default"] = serializer.to_python(schema["default"], mode="json")
         return json_schema

@@ -4,7 +4,7 @@ import os
 
 from mininet.net import Mininet
 
-from . import netlink, ovs, qdisc, rtnl, system
+from . import netlink, ovs, qdisc, redirect, rtnl, system
 from .ethtool import Ethtool
 from .nodes import HOST_INDEX, BedSwitch, NamespaceHost, WireLink
 
@@ -28,15 +28,21 @@ class Bed:
         Mininet.inited = True  # its init() runs sysctl commands that this file needs none of
         self.net = Mininet(build=False, controller=None, host=NamespaceHost, switch=BedSwitch)
         self.links = {}
+        self.nodes = {}  # by the scenario's names, one of which may be that of another's device
         self.namespaces = {}
 
     def host(self, name):
         """Return the host of that name."""
-        return self.net.nameToNode[name]
+        return self.nodes[name]
 
     def address(self, name):
         """Return the IPv4 address of that host."""
         return self.host(name).params["ip"]
+
+    def devices(self, channel):
+        """Return the names of a channel's devices: where packets come in, its queue's, its last."""
+        link_name, _, direction = channel.rpartition(":")
+        return [self.links[link_name].device(end)[0] for end in ENDS[direction]]
 
     def enter(self, name):
         """Return a context manager: the calling thread inside that host's namespace."""
@@ -69,14 +75,15 @@ class Bed:
             NetlinkError: the kernel refused something.
         """
         for host in self.spec["hosts"]:
-            self.net.addHost(host["name"], ip=host["address"], mac=host["mac"])
+            node = self.net.addHost(host["name"], ip=host["address"], mac=host["mac"])
+            self.nodes[host["name"]] = node
         for number, switch in enumerate(self.spec["switches"], start=1):
-            self.net.addSwitch(switch["device"], dpid=f"{number:x}")
-            self.net.nameToNode[switch["name"]] = self.net.nameToNode[switch["device"]]
+            node = self.net.addSwitch(switch["device"], dpid=f"{number:x}")
+            self.nodes[switch["name"]] = node
         for number, link in enumerate(self.spec["links"]):
             self.links[link["name"]] = self.net.addLink(
-                self.net.nameToNode[link["a"]],
-                self.net.nameToNode[link["b"]],
+                self.nodes[link["a"]],
+                self.nodes[link["b"]],
                 cls=WireLink,
                 number=number,
                 spec=link,
@@ -118,8 +125,8 @@ class Bed:
             for end in "ab":
                 name, index = link.device(end)
                 qdisc.add_classifier_hook(self.wires, index, name)
-            configure_channel(self.wires, link, link.spec["forward"], "a", "f", "b")
-            configure_channel(self.wires, link, link.spec["reverse"], "b", "r", "a")
+            for direction, ends in ENDS.items():
+                configure_channel(self.wires, link, link.spec[direction], *ends)
         for link in self.links.values():
             for end in "abfr":
                 name, index = link.device(end)
@@ -145,14 +152,30 @@ class Bed:
                     address, mac = known[peer]["address"], known[peer]["mac"]
                     rtnl.add_neighbour(route, HOST_INDEX, address, mac, host["name"])
                 route.flush()
+                self._set_route_metrics(route, host)
                 route.close()
-                tool = Ethtool()
-                tool.set_offloads(self.host(host["name"]).defaultIntf().name)
+                tool, interface = Ethtool(), self.host(host["name"]).defaultIntf().name
+                tool.set_offloads(interface)
+                if corrupts(self.spec):  # netem damages the first piece only: the headers
+                    tool.send_in_one_piece(interface)
                 tool.close()
                 for name, value in self.spec["sysctls"].items():
                     write_sysctl(name, value)
             for name, value in self.spec["namespaces"].get(host["name"], {}).items():
                 self.set_namespace(host["name"], name, value)
+
+    def _set_route_metrics(self, route, host):
+        asked = self.spec["route_metrics"].get(host["name"])
+        if not asked:
+            return
+        asked = {int(kind): value for kind, value in asked.items()}  # JSON's keys are texts
+        place = (HOST_INDEX, host["address"], PREFIX_LENGTH)
+        rtnl.set_route_metrics(route, *place, asked, host["name"])
+        route.flush()
+        found = rtnl.route_metrics(route, HOST_INDEX)
+        if found != asked:
+            raise BuildError(f"{host['name']}: route metrics are {found}, asked was {asked}")
+        self._records.fact("route", host=host["name"], metrics=found)
 
     def _configure_switches(self):
         if not self.spec["switches"]:
@@ -170,47 +193,58 @@ class Bed:
         ovs.start_bridges(self.net.switches, self._flow_tables())
 
     def _flow_tables(self):
-        """Return {bridge: [OpenFlow rule]}: every destination leaves by its link's port."""
+        """Return {bridge: [(destination MAC, port)]}: each leaves by its link's port."""
         macs = {host["name"]: host["mac"] for host in self.spec["hosts"]}
         tables = {}
         for name, destinations in self.spec["forwarding"].items():
-            switch = self.net.nameToNode[name]
-            rules = tables.setdefault(switch.name, [])
+            rules = tables.setdefault(self.nodes[name].name, [])
             for destination, link_name in destinations.items():
-                link = self.links[link_name]
-                interface = link.intf1 if link.intf1.node is switch else link.intf2
-                port = switch.ports[interface]
-                rules.append(f"dl_dst={macs[destination]},actions=output:{port}")
+                rules.append((macs[destination], self.port(name, link_name)))
         return tables
+
+    def port(self, switch_name, link_name):
+        """Return the number of the switch's port to that link."""
+        switch, link = self.nodes[switch_name], self.links[link_name]
+        interface = link.intf1 if link.intf1.node is switch else link.intf2
+        return switch.ports[interface]
+
+
+ENDS = {"forward": ("a", "f", "b"), "reverse": ("b", "r", "a")}
+"""Of each direction: the wire end it enters by, its queue's device, the wire end it leaves by."""
+
+
+def corrupts(spec):
+    """Tell whether a channel corrupts packets."""
+    netems = [link[direction]["netem"] for link in spec["links"] for direction in ENDS]
+    return any(one and any(s[0] == "corrupt_q32" for s in one["settings"]) for one in netems)
 
 
 def configure_channel(route, link, channel, source, queue, sink):
     """Queue what one direction of a link is made of, from wire end ``source`` to ``sink``."""
     source_name, source_index = link.device(source)
     sink_name, sink_index = link.device(sink)
-    qdisc.add_redirect(route, source_index, qdisc.INGRESS, sink_index, source_name)
+    redirect.add_redirect(
+        route, source_index, qdisc.INGRESS, sink_index, source_name, channel["policer"]
+    )
     if channel["rate_bps"] is not None:
         name, index = link.device(queue)
         qdisc.add_rate(route, index, channel["rate_bps"], name)
         qdisc.add_queue(route, index, channel["queue"], name)
-        qdisc.add_redirect(route, sink_index, qdisc.EGRESS, index, sink_name)
-    if channel["delay_ns"] or channel["loss"]:
-        set_delay(route, link, channel, sink)
+        redirect.add_redirect(route, sink_index, qdisc.EGRESS, index, sink_name)
+    if channel["netem"] is not None:
+        qdisc.add_netem(route, sink_index, channel["netem"], sink_name)
 
 
-def set_delay(route, link, channel, sink, change=False):
-    """Queue the netem of one direction: delay and loss, with room for all that can be in flight."""
-    name, index = link.device(sink)
-    qdisc.add_delay(
-        route,
-        index,
-        channel["delay_ns"],
-        channel["loss"],
-        channel["seed"],
-        channel["delay_limit_packets"],
-        name,
-        change,
-    )
+def reset_queues(bed):
+    """Let every queue with a memory forget what it has seen; its settings stay."""
+    for link in bed.links.values():
+        for direction, (_source, queue, _sink) in ENDS.items():
+            spec = link.spec[direction]["queue"]
+            if spec is not None and spec["kind"] not in qdisc.FIFOS:
+                name, index = link.device(queue)
+                rtnl.set_down(bed.wires, index, name)
+                rtnl.set_up(bed.wires, index, name)
+    bed.wires.flush()
 
 
 def write_sysctl(name, value):

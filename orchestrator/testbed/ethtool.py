@@ -13,6 +13,7 @@ import struct
 SIOCETHTOOL = 0x8946
 # name: (read command, write command)
 OFFLOADS = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}
+_SCATTER_GATHER = 0x19
 
 
 class Ethtool:
@@ -35,6 +36,10 @@ class Ethtool:
         """Switch TSO, GSO and GRO of the interface off (or on)."""
         for _read, write in OFFLOADS.values():
             self._call(interface, write, int(on))
+
+    def send_in_one_piece(self, interface):
+        """Let frames leave with all their bytes in one buffer, instead of headers and fragments."""
+        self._call(interface, _SCATTER_GATHER, 0)
 
     def offloads(self, interface):
         """Return {"tso": bool, "gso": bool, "gro": bool} as the kernel has them."""

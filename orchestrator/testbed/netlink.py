@@ -15,6 +15,7 @@ NLMSG_ERROR = 2
 NLMSG_DONE = 3
 NLM_F_REQUEST = 0x1
 NLM_F_ACK = 0x4
+NLM_F_ECHO = 0x8
 NLM_F_DUMP = 0x300
 NLM_F_REPLACE = 0x100
 NLM_F_EXCL = 0x200
@@ -93,19 +94,13 @@ class Netlink:
         """Return the next datagram as bytes."""
         return bytes(self._buffer[: self._socket.recv_into(self._buffer)])
 
-    def join(self, group):
-        """Receive what the kernel multicasts to that group; see ``drain``."""
-        self._socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
-        self._socket.setblocking(False)
+    def fileno(self):
+        """Return the socket's descriptor."""
+        return self._socket.fileno()
 
-    def drain(self):
-        """Return every multicast message that has come in, as one buffer."""
-        parts = []
-        while True:
-            try:
-                parts.append(self._receive())
-            except BlockingIOError:
-                return b"".join(parts)
+    def join(self, group):
+        """Receive what the kernel multicasts to that group."""
+        self._socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
 
     def queue(self, kind, flags, body, what):
         """Gather a request; ``what`` names it in the error should the kernel refuse it."""
@@ -154,10 +149,10 @@ class Netlink:
         self.queue(kind, flags, body, what)
         self.flush()
 
-    def ask(self, kind, body):
+    def ask(self, kind, body, flags=0):
         """Send a request that one message answers; return it, or nothing when it is refused."""
         self._sequence += 1
-        header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST, self._sequence, 0)
+        header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, self._sequence, 0)
         self._socket.send(header + body)
         while True:
             data = self._receive()
@@ -166,14 +161,22 @@ class Netlink:
                 return b"" if answer == NLMSG_ERROR else data
 
     def dump_raw(self, kind, body):
-        """Return a dump's answer as one buffer, NLMSG_DONE included."""
+        """Return a dump's answer as one buffer, NLMSG_DONE included.
+
+        Raises:
+            NetlinkError: the kernel refused it.
+        """
         self._sequence += 1
         header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | NLM_F_DUMP, self._sequence, 0)
         self._socket.send(header + body)
         parts = []
         while True:
             parts.append(self._receive())
-            if _HEADER.unpack_from(parts[-1])[1] in (NLMSG_DONE, NLMSG_ERROR):
+            answer = _HEADER.unpack_from(parts[-1])[1]
+            if answer == NLMSG_ERROR:
+                code = -struct.unpack_from("=i", parts[-1], _HEADER.size)[0]
+                raise NetlinkError(code, f"dump {kind}: {os.strerror(code)}")
+            if answer == NLMSG_DONE:
                 return b"".join(parts)
 
     def dump(self, kind, body):

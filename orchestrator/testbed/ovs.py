@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from . import system
+from . import openflow, system
 
 RUN_DIRECTORY = "/run/bed-ovs"
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
@@ -26,11 +26,10 @@ _environment = {
 _daemons = []
 
 
-def _run(arguments, standard_input=None):
+def _run(arguments):
     done = subprocess.run(
         arguments,
         env=_environment,
-        input=standard_input,
         capture_output=True,
         text=True,
         check=False,
@@ -67,7 +66,12 @@ def start_bridges(switches, flow_tables):
         words += switch.transaction()
     _run(words)
     for name, rules in flow_tables.items():
-        _run(["ovs-ofctl", "add-flows", name, "-"], "\n".join(rules) + "\n")
+        openflow.add_rules(control_socket(name), rules)
+
+
+def control_socket(bridge):
+    """Return where a bridge takes OpenFlow messages."""
+    return f"{RUN_DIRECTORY}/{bridge}.mgmt"
 
 
 def version():

@@ -1,7 +1,8 @@
 """Measures the idle network before any flow starts: base RTTs, bottlenecks' rates and queues.
 
-The queue probe sends a burst that overfills the queue: the spacing of what arrives is the rate,
-the longest stay is the queue's length. All in simulated time, which costs next to nothing.
+The queue probe sends a burst that overfills the queue, and sees when each packet comes to it and
+leaves it: the spacing of what leaves is the rate, the longest stay is the queue's length, whatever
+the links on the way do to packets. All in simulated time, which costs next to nothing.
 """
 
 import os
@@ -10,14 +11,16 @@ import socket
 import struct
 
 from . import qdisc, system
+from .tap import Tap
 
-ECHO_ATTEMPTS = 12
 ECHOES = 3
 PROBE_PORT = 4999
 PAYLOAD_BYTES = qdisc.FRAME_BYTES - 14 - 20 - 8
-_SO_RCVBUFFORCE, _SO_SNDBUFFORCE, _SO_TIMESTAMPNS = 33, 32, 35
+_SO_SNDBUFFORCE = 32
 _GRACE_NS = 1_000_000_000
-_STAMP = struct.Struct("=qq")
+_PLACE = slice(42, 42 + 8)
+"""Of round and number of a probe packet in its frame: behind Ethernet, IP and UDP."""
+_STAMP = struct.Struct("=II")
 
 
 def _checksum(data):
@@ -41,13 +44,13 @@ def _readable(descriptor, timer, deadline_ns):
     return descriptor in ready
 
 
-def round_trip_ns(bed, source, sink, expected_ns):
+def round_trip_ns(bed, source, sink, expected_ns, attempts):
     """Return the least of a few ICMP round trips from host to host, None when none came back."""
     best, answers = None, 0
     timer = system.Timer()
     with bed.enter(source):
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-    for sequence in range(ECHO_ATTEMPTS):
+    for sequence in range(attempts):
         sent = system.monotonic_ns()
         raw.sendto(_echo_request(1, sequence), (bed.address(sink), 0))
         deadline = sent + 2 * expected_ns + _GRACE_NS
@@ -69,16 +72,18 @@ def queue_burst(bed, probe):
 
     Args:
         bed: the built network.
-        probe: {"source", "sink", "packets" of a burst, "rounds", "settle_ns"}; settle_ns is long
-            enough for the last packet to arrive.
+        probe: {"channel", "source", "sink", "packets" of a burst, "rounds", "settle_ns"}; settle_ns
+            is long enough for the last packet to leave the queue.
 
     Returns:
-        {"sent": packets of a burst, "arrivals": [[round, sequence, sent_ns, arrived_ns], ...]}.
+        {"came": packets that came to the queue, "passed": [[round, number, came_ns, left_ns], ...]
+        of those that left it, in that order}.
     """
-    with bed.enter(probe["sink"]):
+    entry, queue, _exit = bed.devices(probe["channel"])
+    with system.inside(bed.wires_fd, bed.home_fd):
+        taps = [Tap(name, 2 * probe["packets"]) for name in (entry, queue)]
+    with bed.enter(probe["sink"]):  # for the kernel not to answer that nobody listens
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, probe["packets"] * 4096)
-        receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         receiver.bind((bed.address(probe["sink"]), PROBE_PORT))
     with bed.enter(probe["source"]):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -86,25 +91,31 @@ def queue_burst(bed, probe):
         sender.connect((bed.address(probe["sink"]), PROBE_PORT))
     padding = bytes(PAYLOAD_BYTES - _STAMP.size)
     timer = system.Timer()
-    arrivals = []
+    came, passed = 0, []
     for number in range(probe["rounds"]):
         for sequence in range(probe["packets"]):
-            sender.send(_STAMP.pack(sequence, system.realtime_ns()) + padding)
+            sender.send(_STAMP.pack(number, sequence) + padding)
         timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
-        arrivals += [[number, *arrival] for arrival in _drain(receiver)]
+        arrivals, departures = (tap.take() for tap in taps)
+        came += len(arrivals)
+        passed += _matched(arrivals, departures)
+    for tap in taps:
+        tap.close()
     sender.close()
     receiver.close()
-    return {"sent": probe["packets"], "arrivals": arrivals}
+    return {"came": came, "passed": passed}
 
 
-def _drain(receiver):
-    arrivals = []
-    receiver.setblocking(False)
-    while True:
-        try:
-            data, ancillary, _flags, _peer = receiver.recvmsg(_STAMP.size, 64)
-        except BlockingIOError:
-            return arrivals
-        sequence, sent_ns = _STAMP.unpack_from(data)
-        seconds, nanoseconds = struct.unpack("=qq", ancillary[0][2])
-        arrivals.append([sequence, sent_ns, seconds * 10**9 + nanoseconds])
+def _matched(arrivals, departures):
+    """Return [round, number, came_ns, left_ns] of each packet that left, in that order.
+
+    What a link on the way has duplicated leaves in the order in which it came.
+    """
+    waiting = {}
+    for time_ns, frame in arrivals:
+        waiting.setdefault(frame[_PLACE], []).append(time_ns)
+    return [
+        [*_STAMP.unpack(frame[_PLACE]), waiting[frame[_PLACE]].pop(0), time_ns]
+        for time_ns, frame in departures
+        if waiting.get(frame[_PLACE])
+    ]

@@ -1,9 +1,11 @@
 """Queueing disciplines over rtnetlink: set, read back, count.
 
 A channel's rate and queue are a token bucket (sch_tbf) of one full-size frame whose child is
-the queue itself; its delay and loss are a netem on another device. Structures are those of
-include/uapi/linux/pkt_sched.h and tc's 64-bit extensions. Functions named ``add_*`` queue a
-request; ``read`` returns what the kernel says it has.
+the queue itself; its delay and loss are a netem on another device. What a queue or netem is set
+to comes as a list of settings [name, attribute path, offset, format, value, value that must be
+read back (null: not compared), whether it is taken only when the qdisc is made], so that no
+kind is known here. Structures are those of include/uapi/linux/pkt_sched.h and tc's 64-bit
+extensions. Functions named ``add_*`` queue a request; ``read`` returns what the kernel says it has.
 """
 
 import operator
@@ -12,29 +14,29 @@ import struct
 from . import netlink as nl
 
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
-RTM_NEWTFILTER = 44
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
+FIFOS = ("pfifo", "bfifo")
 TC_H_ROOT, TC_H_CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
 INGRESS, EGRESS = 0xFFFFFFF2, 0xFFFFFFF3  # TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS / _EGRESS)
 FRAME_BYTES = 1514
 SLACK_BYTES = 64
 NANOSECONDS_PER_TICK = 64  # PSCHED_SHIFT 6
 
-_TCMSG = struct.Struct("=BxxxiIII")
+TCMSG = struct.Struct("=BxxxiIII")
 _RATESPEC = struct.Struct("=BBHhHI")
-_NETEM = struct.Struct("=6I")
 
 TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_TBF_BURST = 1, 4, 6
-TCA_NETEM_LATENCY64, TCA_NETEM_PRNG_SEED = 10, 14
 
 ROOT_HANDLE = 0x00010000
 CHILD_HANDLE = 0x00100000
 
 
-def _request(route, index, parent, handle, kind, options, what, change=False):
-    body = _TCMSG.pack(0, index, handle, parent, 0) + nl.attribute(TCA_KIND, kind)
+def _request(route, index, parent, handle, kind, options, what, change=False, nested=False):
+    body = TCMSG.pack(0, index, handle, parent, 0) + nl.attribute(TCA_KIND, kind)
     if options is not None:
-        body += nl.attribute(TCA_OPTIONS, options)
+        # sch_fq_pie insists on the flag; what begins with a structure may not have it.
+        flag = nl.NLA_F_NESTED if nested else 0
+        body += nl.attribute(TCA_OPTIONS | flag, options)
     flags = nl.NLM_F_REPLACE if change else nl.NLM_F_CREATE | nl.NLM_F_EXCL
     route.queue(RTM_NEWQDISC, flags, body, what)
 
@@ -57,38 +59,93 @@ def add_rate(route, index, rate_bps, what, change=False):
     _request(route, index, TC_H_ROOT, ROOT_HANDLE, "tbf", options, f"{what} tbf", change)
 
 
+def change_root(route, index, kind, options, what):
+    """Queue other options, as a list of attributes, for an interface's root qdisc."""
+    _request(route, index, TC_H_ROOT, ROOT_HANDLE, kind, options, what, change=True)
+
+
 def add_queue(route, index, queue, what, change=False):
-    """Queue the drop-tail queue under the token bucket: exactly so many packets or bytes."""
-    if queue["limit_packets"] is not None:
-        kind, limit = "pfifo", queue["limit_packets"]
-    else:
-        kind, limit = "bfifo", queue["limit_bytes"]
-    options = struct.pack("=I", limit)
-    _request(route, index, ROOT_HANDLE | 1, CHILD_HANDLE, kind, options, f"{what} {kind}", change)
-
-
-def add_delay(route, index, delay_ns, loss, seed, limit_packets, what, change=False):
-    """Queue a netem: ``loss`` is a probability, its generator is seeded with ``seed``."""
-    scaled = min(round(loss * 2**32), 2**32 - 1)
-    options = _NETEM.pack(0, limit_packets, scaled, 0, 0, 0)
-    options += struct.pack("=HHq", 12, TCA_NETEM_LATENCY64, delay_ns)
-    options += struct.pack("=HHQ", 12, TCA_NETEM_PRNG_SEED, seed)
-    _request(route, index, TC_H_ROOT, ROOT_HANDLE, "netem", options, f"{what} netem", change)
-
-
-def add_redirect(route, index, hook, target_index, what):
-    """Queue sending everything that passes ``hook`` out of the interface ``target_index``."""
-    action = struct.pack("=IIiii", 0, 0, 4, 0, 0)  # TC_ACT_STOLEN
-    mirred = action + struct.pack("=iI", 1, target_index)  # TCA_EGRESS_REDIR
-    act = nl.attribute(
-        1, [nl.attribute(1, "mirred"), nl.attribute(2 | nl.NLA_F_NESTED, nl.attribute(2, mirred))]
+    """Queue the queue under the token bucket: ``queue`` is {"kind", "settings"}."""
+    settings = _sent(queue, change)
+    _request(
+        route,
+        index,
+        ROOT_HANDLE | 1,
+        CHILD_HANDLE,
+        queue["kind"],
+        pack(settings),
+        f"{what} {queue['kind']}",
+        change,
+        nested=all(path for _name, path, *_rest in settings),
     )
-    options = nl.attribute(2, act)  # TCA_MATCHALL_ACT
-    protocol_and_priority = 1 << 16 | 0x0300  # ETH_P_ALL in network order
-    body = _TCMSG.pack(0, index, 0, hook, protocol_and_priority)
-    body += nl.attribute(TCA_KIND, "matchall") + nl.attribute(TCA_OPTIONS, options)
-    flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
-    route.queue(RTM_NEWTFILTER, flags, body, f"{what} redirect")
+
+
+def add_netem(route, index, netem, what, change=False):
+    """Queue the qdisc behind the queue, with delay and loss: ``netem`` is {"kind", "settings"}."""
+    options, what = pack(_sent(netem, change)), f"{what} {netem['kind']}"
+    _request(route, index, TC_H_ROOT, ROOT_HANDLE, netem["kind"], options, what, change)
+
+
+def _sent(spec, change):
+    """Return the settings that are sent: not again those that are taken once only."""
+    return [setting for setting in spec["settings"] if not (change and setting[6])]
+
+
+def pack(settings):
+    """Return the payload of TCA_OPTIONS: the fixed structure, if any, and then the attributes."""
+    payloads = {}
+    for _name, path, offset, form, value, _expected, _once in settings:
+        payload = payloads.setdefault(tuple(path), bytearray())
+        data = bytes.fromhex(value) if form == "s" else struct.pack(f"={form}", value)
+        payload.extend(bytes(max(0, offset + len(data) - len(payload))))
+        payload[offset : offset + len(data)] = data
+    return bytes(payloads.pop((), b"")) + _nested(payloads)
+
+
+def _nested(payloads):
+    """Return the attributes of {path: payload}; those that begin alike share one."""
+    groups = {}
+    for path, payload in payloads.items():
+        groups.setdefault(path[0], {})[path[1:]] = bytes(payload)
+    return b"".join(
+        nl.attribute(kind, inner[()])
+        if () in inner
+        else nl.attribute(kind | nl.NLA_F_NESTED, _nested(inner))
+        for kind, inner in groups.items()
+    )
+
+
+def unpack(settings, options):
+    """Return {name: value} of the compared settings, as found in the kernel's TCA_OPTIONS.
+
+    What the kernel does not report is None.
+    """
+    fixed = max((o + struct.calcsize(f"={f}") for _n, p, o, f, *_r in settings if not p), default=0)
+    found = {}
+    for name, path, offset, form, value, expected, _once in settings:
+        if expected is not None:
+            place = options if not path else _attribute(options, path, fixed)
+            size = len(value) // 2 if form == "s" else struct.calcsize(f"={form}")
+            found[name] = (
+                None if place is None else _value(place[offset : offset + size], form, size)
+            )
+    return found
+
+
+def _value(data, form, size):
+    if len(data) < size:
+        return None
+    return bytes(data).hex() if form == "s" else struct.unpack(f"={form}", data)[0]
+
+
+def _attribute(data, path, start):
+    """Return the payload of the attribute at ``path``, None where there is none."""
+    for kind in path:
+        data = nl.parse_attributes(data, start).get(kind)
+        if data is None:
+            return None
+        start = 0
+    return data
 
 
 def add_classifier_hook(route, index, what):
@@ -99,52 +156,71 @@ def add_classifier_hook(route, index, what):
 class Counters:
     """Counters of every qdisc of a namespace, by one dump a sample.
 
+    Args:
+        route: a netlink socket in that namespace.
+        words: {(interface index, handle): [[attribute path, offset], ...]}: what else to take of
+            that qdisc, a u32 each.
+
     ``names`` lists (interface index, handle) in the order in which ``sample()`` packs them: eight
     u32 each, little endian: bytes (low, high), packets, drops, overlimits, requeues, backlog
-    bytes, backlog packets. A dump's layout does not change while no qdisc does, so the words'
-    places are found once and picked out together from then on.
+    bytes, backlog packets; behind all of them come the further words in the same order. A dump's
+    layout does not change while no qdisc does, so the words' places are found once and picked out
+    together from then on.
     """
 
-    def __init__(self, route):
-        self._route = route
+    def __init__(self, route, words):
+        self._route, self._words = route, words
         self._length = None
         self.names = []
         self.sample()
 
+    def forget(self):
+        """Find the words' places anew: a qdisc's options, before its counters, have changed."""
+        self._length = None
+
     def sample(self):
         """Return the packed counters of all qdiscs now."""
-        data = self._route.dump_raw(RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0))
+        data = self._route.dump_raw(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0))
         if len(data) != self._length:
             self._learn(data)
         return self._pack(*self._pick(memoryview(data).cast("I")))
 
     def _learn(self, data):
-        names, places = [], []
+        names, common, further = [], [], []
         for kind, _flags, _sequence, start, end in nl.messages(data):
             if kind != RTM_NEWQDISC:
                 continue
-            _family, index, handle, _parent, _info = _TCMSG.unpack_from(data, start)
+            _family, index, handle, _parent, _info = TCMSG.unpack_from(data, start)
             if handle in (ROOT_HANDLE, CHILD_HANDLE):
                 names.append((index, handle))
-                places += _counter_places(data, start, end)
+                common += counter_places(data, start + TCMSG.size, end, [TCA_STATS2])
+                for path, offset in self._words.get((index, handle), ()):
+                    further.append(_place(data, start + TCMSG.size, end, path)[0] + offset)
         if self.names and names != self.names:
             raise nl.NetlinkError(0, "the qdiscs of the bed changed during the run")
         self.names = names
         self._length = len(data)
-        self._pick = operator.itemgetter(*[place // 4 for place in places])
-        self._pack = struct.Struct(f"<{8 * len(names)}I").pack
+        self._pick = operator.itemgetter(*[place // 4 for place in common + further])
+        self._pack = struct.Struct(f"<{len(common) + len(further)}I").pack
 
 
-def _counter_places(data, start, end):
-    """Return byte offsets of the eight words that ``Counters`` packs."""
-    stats = _places(data, *_places(data, start + _TCMSG.size, end)[TCA_STATS2])
+def counter_places(data, start, end, path):
+    """Return byte offsets of the eight words that ``Counters`` packs, in what is at ``path``."""
+    stats = places(data, *_place(data, start, end, path))
     basic, queue = stats[1][0], stats[3][0]  # TCA_STATS_BASIC, TCA_STATS_QUEUE
     # struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits
     drops, overlimits, requeues, backlog, qlen = (queue + 4 * word for word in (2, 4, 3, 1, 0))
     return [basic, basic + 4, basic + 8, drops, overlimits, requeues, backlog, qlen]
 
 
-def _places(data, offset, end):
+def _place(data, start, end, path):
+    """Return (start, end) of the attribute's payload at ``path``."""
+    for kind in path:
+        start, end = places(data, start, end)[kind]
+    return start, end
+
+
+def places(data, offset, end):
     """Return {attribute type: (start, end of its payload)}."""
     found = {}
     while offset + 4 <= end:
@@ -155,46 +231,44 @@ def _places(data, offset, end):
 
 
 def read(route):
-    """Return {(interface index, handle): {"kind": ..., settings}} as the kernel has them."""
+    """Return {(interface index, handle): (kind, its TCA_OPTIONS)} as the kernel has them."""
     found = {}
-    for _kind, data, start, end in route.dump(RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
-        _family, index, handle, _parent, _info = _TCMSG.unpack_from(data, start)
-        attributes = nl.parse_attributes(data, start + _TCMSG.size, end)
+    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
+        _family, index, handle, _parent, _info = TCMSG.unpack_from(data, start)
+        attributes = nl.parse_attributes(data, start + TCMSG.size, end)
         kind = bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
-        settings = _DECODERS.get(kind, lambda _options: {})(attributes.get(TCA_OPTIONS, b""))
-        found[(index, handle)] = {"kind": kind, **settings}
+        found[(index, handle)] = kind, bytes(attributes.get(TCA_OPTIONS, b""))
     return found
 
 
-def _decode_tbf(options):
+def rate_bps(options):
+    """Return the rate of a token bucket's TCA_OPTIONS."""
     attributes = nl.parse_attributes(options)
     rate = _RATESPEC.unpack_from(attributes[TCA_TBF_PARMS])[5]
     if TCA_TBF_RATE64 in attributes:
         rate = struct.unpack_from("=Q", attributes[TCA_TBF_RATE64])[0]
-    return {"rate_bps": rate * 8}
+    return rate * 8
 
 
-def _decode_pfifo(options):
-    return {"limit_packets": struct.unpack_from("=I", options)[0]}
+def decided(route, index):
+    """Return (packets, drops) of an interface's root qdisc, 32 bits each, since it was made.
+
+    Packets are all over which it has decided: those that left it, wait in it, or were dropped.
+    """
+    _low, _high, packets, drops, _over, _requeues, _bytes, waiting = _root_words(route, index)
+    return (packets + waiting + drops) & 0xFFFFFFFF, drops
 
 
-def _decode_bfifo(options):
-    return {"limit_bytes": struct.unpack_from("=I", options)[0]}
+def passed(route, index):
+    """Return (bytes that have left an interface's root qdisc, packets that wait in it)."""
+    low, high, *_rest, waiting = _root_words(route, index)
+    return low | high << 32, waiting
 
 
-def _decode_netem(options):
-    _latency, limit, loss, _gap, _duplicate, _jitter = _NETEM.unpack_from(options)
-    attributes = nl.parse_attributes(options, _NETEM.size)
-    delay_ns = struct.unpack_from("=q", attributes[TCA_NETEM_LATENCY64])[0]
-    settings = {"delay_ns": delay_ns, "limit_packets": limit, "loss": loss / 2**32}
-    if TCA_NETEM_PRNG_SEED in attributes:
-        settings["seed"] = struct.unpack_from("=Q", attributes[TCA_NETEM_PRNG_SEED])[0]
-    return settings
-
-
-_DECODERS = {
-    "tbf": _decode_tbf,
-    "pfifo": _decode_pfifo,
-    "bfifo": _decode_bfifo,
-    "netem": _decode_netem,
-}
+def _root_words(route, index):
+    """Return what ``Counters`` packs, of an interface's root qdisc now."""
+    # Without NLM_F_ECHO the answer goes to those alone who listen to all changes.
+    body = TCMSG.pack(0, index, ROOT_HANDLE, TC_H_ROOT, 0)
+    data = route.ask(RTM_GETQDISC, body, nl.NLM_F_ECHO)
+    found = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])
+    return [struct.unpack_from("=I", data, place)[0] for place in found]

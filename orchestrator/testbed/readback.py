@@ -3,10 +3,9 @@
 import os
 import subprocess
 
-from . import netlink, ovs, qdisc, rtnl, system
-from .build import BuildError, read_sysctl
+from . import netlink, ovs, qdisc, redirect, rtnl, system
+from .build import ENDS, BuildError, read_sysctl
 from .ethtool import Ethtool
-from .nodes import NamespaceHost
 
 SYSCTLS_THAT_MATTER = (
     "net.ipv4.tcp_congestion_control",
@@ -35,23 +34,34 @@ SYSCTLS_THAT_MATTER = (
     "net.ipv4.tcp_pacing_ca_ratio",
 )
 _SYSFS = "/run/sys"
+CHECKSUM_ERRORS = ("Ip:InHdrErrors", "Icmp:InCsumErrors", "Udp:InCsumErrors", "Tcp:InErrs")
 GLOBAL_SYSCTLS = ("net.ipv4.tcp_mem", "net.core.netdev_max_backlog", "net.core.default_qdisc")
 
 
 def channels(bed):
-    """Return {channel name: {"queue": settings, "delay": settings}} as the kernel has them."""
+    """Return {channel name: {"rate", "queue", "delay", "policer"?}} as the kernel has them."""
     present = qdisc.read(bed.wires)
     found = {}
     for name, link in bed.links.items():
-        for direction, queue_end, sink_end in (("forward", "f", "b"), ("reverse", "r", "a")):
+        for direction, (source_end, queue_end, sink_end) in ENDS.items():
+            spec = link.spec[direction]
             queue_index, sink_index = link.device(queue_end)[1], link.device(sink_end)[1]
-            rate = present.get((queue_index, qdisc.ROOT_HANDLE), {})
+            kind, options = present.get((queue_index, qdisc.ROOT_HANDLE), ("", b""))
             found[f"{name}:{direction}"] = {
-                "rate": rate,
-                "queue": present.get((queue_index, qdisc.CHILD_HANDLE), {}),
-                "delay": present.get((sink_index, qdisc.ROOT_HANDLE), {}),
+                "rate": {"kind": kind, "rate_bps": qdisc.rate_bps(options)} if options else {},
+                "queue": _settings(present, queue_index, qdisc.CHILD_HANDLE, spec["queue"]),
+                "delay": _settings(present, sink_index, qdisc.ROOT_HANDLE, spec["netem"]),
             }
+            if spec["policer"] is not None:
+                found[f"{name}:{direction}"]["policer"] = redirect.read_policer(
+                    bed.wires, link.device(source_end)[1], spec["policer"]["settings"]
+                )
     return found
+
+
+def _settings(present, index, handle, asked):
+    kind, options = present.get((index, handle), ("", b""))
+    return {"kind": kind, **qdisc.unpack(asked["settings"] if asked else [], options)}
 
 
 def verify_channels(bed):
@@ -61,41 +71,59 @@ def verify_channels(bed):
         BuildError: naming the channel, the setting, the asked and the found value.
     """
     found = channels(bed)
-    for name, link in bed.links.items():
-        for direction in ("forward", "reverse"):
-            channel = f"{name}:{direction}"
-            for setting, asked, has in _compared(link.spec[direction], found[channel]):
-                if asked != has:
-                    raise BuildError(f"{channel}: {setting} is {has}, asked was {asked}")
+    for channel, setting, asked, has in differences(bed, found):
+        raise BuildError(f"{channel}: {setting} is {has}, asked was {asked}")
     return found
+
+
+def differences(bed, found):
+    """Return [[channel, setting, asked, found]] of all settings that are not as they should be.
+
+    What should be is the bed's specification, which events change as they happen.
+    """
+    return [
+        [channel, setting, asked, has]
+        for name, link in bed.links.items()
+        for direction in ENDS
+        for channel in [f"{name}:{direction}"]
+        for setting, asked, has in _compared(link.spec[direction], found[channel])
+        if asked != has
+    ]
 
 
 def _compared(asked, found):
     """Yield (setting, asked, found) of one channel."""
     if asked["rate_bps"] is not None:
         yield "rate_bps", asked["rate_bps"] // 8 * 8, found["rate"].get("rate_bps")
-        for limit in ("limit_packets", "limit_bytes"):
-            if asked["queue"][limit] is not None:
-                yield limit, asked["queue"][limit], found["queue"].get(limit)
-    if asked["delay_ns"] or asked["loss"]:
-        yield "delay_ns", asked["delay_ns"], found["delay"].get("delay_ns")
-        yield "delay limit", asked["delay_limit_packets"], found["delay"].get("limit_packets")
-        yield "loss", round(asked["loss"] * 2**32), round(found["delay"].get("loss", -1) * 2**32)
+    for part, has in (("queue", found["queue"]), ("netem", found["delay"])):
+        yield f"{part} kind", asked[part]["kind"] if asked[part] else "", has["kind"]
+        yield from _compared_settings(part, asked[part], has)
+    yield from _compared_settings("policer", asked["policer"], found.get("policer"))
+
+
+def _compared_settings(part, asked, has):
+    for name, _path, _offset, _form, _value, expected, _once in asked["settings"] if asked else ():
+        if expected is not None:
+            yield f"{part} {name}", expected, has[name]
 
 
 def interfaces(bed):
-    """Return {"node/interface": {"offloads", "rx_dropped", "tx_dropped"}} of all veth ends."""
+    """Return {"node/interface": {"offloads", "rx_packets", "rx_dropped", ...}} of all veth ends."""
     found = {}
-    places = [("wires", bed.wires_fd), ("switches", bed.home_fd)]
-    places += [(host.name, host.namespace_fd) for host in bed.net.hosts]
-    for place, namespace_fd in places:
+    wires = {link.device(end)[0] for link in bed.links.values() for end in "ab"}
+    places = [
+        ("wires", bed.wires_fd, wires),
+        ("switches", bed.home_fd, _interface_names(bed.net.switches)),
+        *((host.name, host.namespace_fd, _interface_names([host])) for host in bed.net.hosts),
+    ]
+    for place, namespace_fd, wanted in places:
         with system.inside(namespace_fd, bed.home_fd):
             route, tool = netlink.Netlink(), Ethtool()
-            wanted = _bed_interfaces(bed, place)
             for name, (_index, counters) in rtnl.interfaces(route).items():
                 if name in wanted:
                     found[f"{place}/{name}"] = {
                         "offloads": tool.offloads(name),
+                        "rx_packets": counters[0],
                         "rx_dropped": counters[6],
                         "tx_dropped": counters[7],
                     }
@@ -104,12 +132,23 @@ def interfaces(bed):
     return found
 
 
-def _bed_interfaces(bed, place):
-    if place == "wires":
-        return {link.device(end)[0] for link in bed.links.values() for end in "ab"}
-    nodes = bed.net.switches if place == "switches" else [bed.net.nameToNode[place]]
-    names = {interface.name for node in nodes for interface in node.intfList()}
-    return names if place == "switches" or isinstance(nodes[0], NamespaceHost) else set()
+def checksum_errors(bed):
+    """Return {host: packets received whose checksums were wrong, of IP, ICMP, UDP or TCP}."""
+    found = {}
+    for host in bed.net.hosts:
+        with system.inside(host.namespace_fd, bed.home_fd), open("/proc/thread-self/net/snmp") as t:
+            lines = [line.split() for line in t]
+        counters = {
+            names[0] + name: int(value)
+            for names, values in zip(lines[::2], lines[1::2], strict=True)
+            for name, value in zip(names[1:], values[1:], strict=True)
+        }
+        found[host.name] = sum(counters[name] for name in CHECKSUM_ERRORS)
+    return found
+
+
+def _interface_names(nodes):
+    return {interface.name for node in nodes for interface in node.intfList()}
 
 
 def verify_modules(spec):
@@ -121,7 +160,7 @@ def verify_modules(spec):
     present = read_sysctl("net.ipv4.tcp_available_congestion_control").split()
     loaded = [module["name"] for module in spec["modules"]]
     for flow in spec["flows"]:
-        if flow["congestion"] not in present:
+        if flow["congestion"] not in (None, *present):
             raise BuildError(
                 f"no congestion control {flow['congestion']} after loading {', '.join(loaded)}; "
                 f"the kernel has: {', '.join(present)}"

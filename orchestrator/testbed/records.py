@@ -1,18 +1,45 @@
 """What the bed writes out: fixed-size sample rows in two files, everything else as JSON lines.
 
 In the output folder: ``tcp.bin`` (i64 time_ns, u32 length, so many bytes of netlink answers; see
-tcpdiag), ``queue.bin`` (i64 time_ns, qdisc.Counters' words), ``facts.jsonl`` (one line a fact:
-{"fact": name, ...}) and ``progress`` (phase and nanoseconds of traffic simulated so far, rewritten
-in place). All but ``tcp.bin`` and ``progress`` are read only when the bed has ended.
+tcpdiag), ``queue.bin`` (i64 time_ns, words of qdisc.Counters and redirect.Policers),
+``transfers.bin`` (i64 flow, start_ns, end_ns, bytes), ``datagrams.bin`` (i64 time_ns, flow, and
+DATAGRAM_COUNTERS), ``facts.jsonl`` (one line a fact: {"fact": name, ...}) and ``progress`` (phase
+and nanoseconds of traffic simulated so far, rewritten in place). All but ``tcp.bin`` and
+``progress`` are read only when the bed has ended.
 """
 
 import json
 import os
 import struct
+import threading
 
 from . import system
 
+DATAGRAM_COUNTERS = (
+    "sent_packets",
+    "sent_bytes",
+    "received_packets",
+    "received_bytes",
+    "expected_packets",
+    "reordered_packets",
+    "duplicate_packets",
+    "delay_sum_ns",
+    "delay_squares_us2",
+    "delay_changes_ns",
+    "delay_min_ns",
+    "delay_max_ns",
+)
+"""Of a flow of datagrams since it began; bytes are payload; what came twice was received once.
+
+Expected are those up to the latest that came; reordered came behind a later one. Delays are one
+way, of those received; their changes are absolute, from one received to the next. The least and
+largest delay are of the time since the last sample, -1 when nothing came.
+"""
+
 _TIME, _ANSWERS = struct.Struct("<q"), struct.Struct("<qI")
+_TRANSFER = struct.Struct("<4q")
+_DATAGRAMS = struct.Struct(f"<{2 + len(DATAGRAM_COUNTERS)}q")
+_FILES = ("tcp.bin", "queue.bin", "transfers.bin", "datagrams.bin")
 _FLUSH_BYTES = 1 << 18
 
 
@@ -20,7 +47,8 @@ class Records:
     """Writers of one bed's records in ``directory``."""
 
     def __init__(self, directory):
-        self._files = {name: _create(directory, name) for name in ("tcp.bin", "queue.bin")}
+        self._files = {name: _create(directory, name) for name in _FILES}
+        self._lock = threading.Lock()
         self._buffers = {name: [] for name in self._files}
         self._sizes = dict.fromkeys(self._files, 0)
         self._facts = _create(directory, "facts.jsonl")
@@ -34,6 +62,15 @@ class Records:
     def queue(self, time_ns, counters):
         """Take one sample of all qdiscs."""
         self._take("queue.bin", _TIME.pack(time_ns) + counters)
+
+    def transfer(self, flow, start_ns, end_ns, size_bytes):
+        """Take one transfer of a flow; see traffic.Services. Any thread may call it."""
+        with self._lock:
+            self._take("transfers.bin", _TRANSFER.pack(flow, start_ns, end_ns, size_bytes))
+
+    def datagrams(self, time_ns, flow, counters):
+        """Take the values of DATAGRAM_COUNTERS of one flow."""
+        self._take("datagrams.bin", _DATAGRAMS.pack(time_ns, flow, *counters))
 
     def fact(self, name, **values):
         """Write one fact at once."""

@@ -21,6 +21,10 @@ IFF_UP = 1
 NUD_PERMANENT = 0x80
 
 _IFINFO = struct.Struct("=BxHiII")
+RTM_NEWROUTE, RTM_GETROUTE = 24, 26
+RTA_DST, RTA_OIF, RTA_PREFSRC, RTA_METRICS = 1, 4, 7, 8
+RT_TABLE_MAIN, RTPROT_KERNEL, RT_SCOPE_LINK, RTN_UNICAST = 254, 2, 253, 1
+_RTMSG = struct.Struct("=8BI")
 
 
 def mac_bytes(mac):
@@ -69,6 +73,11 @@ def set_up(route, index, what, mtu=None):
     route.queue(RTM_NEWLINK, 0, body, f"{what} up")
 
 
+def set_down(route, index, what):
+    """Queue setting the interface of that index down, which empties and resets its qdiscs."""
+    route.queue(RTM_NEWLINK, 0, _IFINFO.pack(0, 0, index, 0, IFF_UP), f"{what} down")
+
+
 def add_address(route, index, address, prefix, what):
     """Queue an IPv4 address."""
     packed = socket.inet_aton(address)
@@ -83,6 +92,34 @@ def add_neighbour(route, index, address, mac, what):
     body += nl.attribute(1, socket.inet_aton(address)) + nl.attribute(2, mac_bytes(mac))
     flags = nl.NLM_F_CREATE | nl.NLM_F_REPLACE
     route.queue(RTM_NEWNEIGH, flags, body, f"{what} neighbour {address}")
+
+
+def set_route_metrics(route, index, address, prefix, metrics, what):
+    """Queue metrics ({RTAX_*: value}) for the route that came with an interface's address."""
+    own = int.from_bytes(socket.inet_aton(address), "big")
+    network = (own >> (32 - prefix) << (32 - prefix)).to_bytes(4, "big")
+    body = _RTMSG.pack(
+        socket.AF_INET, prefix, 0, 0, RT_TABLE_MAIN, RTPROT_KERNEL, RT_SCOPE_LINK, RTN_UNICAST, 0
+    )
+    body += nl.attribute(RTA_DST, network) + nl.u32(RTA_OIF, index)
+    body += nl.attribute(RTA_PREFSRC, socket.inet_aton(address))
+    body += nl.attribute(RTA_METRICS, [nl.u32(int(kind), metrics[kind]) for kind in metrics])
+    route.queue(RTM_NEWROUTE, nl.NLM_F_REPLACE, body, f"{what} route metrics")
+
+
+def route_metrics(route, index):
+    """Return {RTAX_*: value} of the main table's route over that interface."""
+    request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
+    found = {}
+    for kind, data, start, end in route.dump(RTM_GETROUTE, request):
+        attributes = nl.parse_attributes(data, start + _RTMSG.size, end)
+        table, over = data[start + 4], attributes.get(RTA_OIF)
+        if kind != RTM_NEWROUTE or table != RT_TABLE_MAIN or over is None:
+            continue
+        if struct.unpack("=I", over)[0] == index and RTA_METRICS in attributes:
+            metrics = nl.parse_attributes(attributes[RTA_METRICS])
+            found |= {kind: struct.unpack("=I", value)[0] for kind, value in metrics.items()}
+    return found
 
 
 def interfaces(route):

@@ -2,31 +2,35 @@
 
 import fcntl
 import os
+import resource
 import runpy
 
 from . import build, ovs, probes, readback, system
-from .bulk import BulkFlow
-from .iperf import IperfFlow
 from .records import Records
 from .sampling import Sampler
+from .timeline import Timeline
+from .traffic import Services, engines
 
-ENGINES: dict[str, type] = {"builtin": BulkFlow, "iperf3": IperfFlow}
 ORIGIN_GRID_NS = 10_000_000_000
 ORIGIN_OFFSET_NS = 333_333
 """Keeps samples and starts, on round times, apart from the kernel's ticks, on round times too."""
 
 _SETTLE_NS = 100_000_000
+_MOST_FILES = 1 << 18
 
 
 def run(spec, records: Records):
     """Build, verify, probe, run and sample; all that is found goes to ``records``."""
     records.progress("setup")
     system.set_exact_timers()
+    system.prefer_softirqs()
     restart_randomness()
     for name, value in spec["global_sysctls"].items():
         build.write_sysctl(name, value)
     if spec["switches"]:
         ovs.start_daemons()
+    # However long this took: timers of queues (PIE's) then run in step with traffic.
+    system.Timer().sleep_until(ovs.EARLIEST_START_NS)
     readback.verify_modules(spec)
     bed = build.Bed(spec, records)
     bed.build()
@@ -36,31 +40,42 @@ def run(spec, records: Records):
     records.fact("versions", **readback.versions(iperf))
     _run_hook(spec, bed)
     _probe(bed, records)
+    build.reset_queues(bed)
 
-    def report(flow, problem):
-        records.fact("flow_error", flow=flow, problem=problem)
-
-    def note(flow, values):
-        records.fact("engine", flow=flow, **values)
-
-    flows = [ENGINES[flow["engine"]](bed, flow, report, note) for flow in spec["flows"]]
-    sampler = Sampler(bed, records)
-    records.fact("queues", names=sampler.queue_names)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))
+    known = engines()
+    flows = [
+        known[flow["engine"]](bed, flow, Services(records, number, flow["name"]))
+        for number, flow in enumerate(spec["flows"])
+    ]
+    sampler = Sampler(bed, records, flows)
+    timeline = Timeline(
+        bed,
+        lambda problem: records.fact("timeline_error", problem=problem),
+        sampler.forget_places,
+    )
+    records.fact("queues", **sampler.queues())
     records.fact("interfaces", at="start", interfaces=readback.interfaces(bed))
     records.fact("softnet", at="start", drops=readback.softnet_drops())
     restart_randomness()
     origin_ns = _origin()
+    timeline.start(origin_ns)
     for flow in flows:
         flow.start(origin_ns)
-    sampler.run(origin_ns, flows)
-    _finish(bed, records, origin_ns)
+    sampler.run(origin_ns)
+    _finish(bed, records, timeline, origin_ns)
 
 
-def _finish(bed, records, origin_ns):
-    records.fact("channels", at="end", channels=readback.channels(bed))
+def _finish(bed, records, timeline, origin_ns):
+    records.fact("timeline", **timeline.fact())
+    found = readback.channels(bed)
+    differences = readback.differences(bed, found)
+    records.fact("channels", at="end", channels=found, differences=differences)
     records.fact("namespaces", at="end", values=readback.namespaces(bed))
     records.fact("interfaces", at="end", interfaces=readback.interfaces(bed))
     records.fact("softnet", at="end", drops=readback.softnet_drops())
+    if build.corrupts(bed.spec):
+        records.fact("checksums", at="end", errors=readback.checksum_errors(bed))
     records.close()
     records.fact("done", origin_ns=origin_ns, duration_ns=bed.spec["duration_ns"])
     records.progress("done", bed.spec["duration_ns"])
@@ -88,7 +103,8 @@ def _origin():
 def _probe(bed, records):
     records.progress("probes")
     for probe in bed.spec["probes"]["round_trips"]:
-        measured = probes.round_trip_ns(bed, probe["source"], probe["sink"], probe["expected_ns"])
+        ends = probe["source"], probe["sink"]
+        measured = probes.round_trip_ns(bed, *ends, probe["expected_ns"], probe["attempts"])
         records.fact("round_trip", **probe, measured_ns=measured)
     for probe in bed.spec["probes"]["bursts"]:
         records.fact("burst", **probe, **probes.queue_burst(bed, probe))

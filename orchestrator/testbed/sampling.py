@@ -1,44 +1,82 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
-from . import qdisc, schedule, system, tcpdiag
+from . import qdisc, redirect, schedule, system, tcpdiag
+from .build import ENDS
+from .traffic.sockets import MANY_PORTS
+
+_BEHIND_NS = 1
+"""Flows act at round times, too: what happens at the time of a sample has happened by then."""
 
 
 class Sampler:
-    """Samples the flows' sockets and all qdiscs of the wires into ``records``."""
+    """Samples the flows' ends and all qdiscs of the wires into ``records``.
 
-    def __init__(self, bed, records):
+    Args:
+        bed: the built network.
+        records: where the samples go.
+        flows: the engines, in the order of the specification's flows; those with ``counters()``
+            are asked, the others' sockets are sampled.
+    """
+
+    def __init__(self, bed, records, flows):
         self._records = records
         self._spec = bed.spec
-        self._senders, self._receivers = [], []
-        ends = {}
-        for flow in bed.spec["flows"]:
-            ports = (flow["client_port"], flow["port"])
-            ends.setdefault(flow["source"], []).append((ports, tcpdiag.SENDER, flow))
-            ends.setdefault(flow["sink"], []).append((ports[::-1], tcpdiag.RECEIVER, flow))
-        for host, present in ends.items():
-            ports, kinds, flows = zip(*present, strict=True)
-            peer = flows[0]["sink" if kinds[0] == tcpdiag.SENDER else "source"]
-            with bed.enter(host):
-                probe = tcpdiag.TcpDiag(ports, (bed.address(host), bed.address(peer)))
-                if any(flow["engine"] != "builtin" for flow in flows):
-                    probe.watch_closing()
-            if tcpdiag.SENDER in kinds:
-                self._senders.append(probe)
-            if tcpdiag.RECEIVER in kinds:
-                self._receivers.append(probe)
-        self._counters = qdisc.Counters(bed.wires)
+        self._flows = flows
+        self._counting = [
+            (number, flow) for number, flow in enumerate(flows) if hasattr(flow, "counters")
+        ]
+        self._senders, self._receivers, self._crowds = [], [], []
+        self._closed = tcpdiag.Closed()
+        for host, present in _ends(bed.spec["flows"], flows).items():
+            self._open(bed, host, present)
+        self._counters = qdisc.Counters(bed.wires, _words(bed))
+        self._policers = redirect.Policers(bed.wires, _policed(bed))
 
-    @property
-    def queue_names(self):
-        """(interface index, handle) of the qdiscs, in the order of the queue samples."""
-        return self._counters.names
+    def _open(self, bed, host, present):
+        """Open the probe of a host on which these (ports, kind, flow) end."""
+        few = [end for end in present if end[2]["connections"] != "many"]
+        single = None
+        if len(few) == 1 and few[0][2]["connections"] == "one":
+            (ports, kind, flow) = few[0]
+            peer = flow["sink" if kind == tcpdiag.SENDER else "source"]
+            single = (*ports, bed.address(host), bed.address(peer))
+        crowd_port = MANY_PORTS[0] if len(few) < len(present) else None
+        with bed.enter(host):
+            probe = tcpdiag.TcpDiag(single, crowd_port)
+            if any(_closes(flow) for _ports, _kind, flow in present):
+                self._closed.watch()
+        kinds = {kind for _ports, kind, _flow in few}
+        if tcpdiag.SENDER in kinds:
+            self._senders.append(probe)
+        if tcpdiag.RECEIVER in kinds:
+            self._receivers.append(probe)
+        if crowd_port is not None:
+            self._crowds.append(probe)
 
-    def run(self, origin_ns, flows):
-        """Sample from ``origin_ns`` to the end, stopping each flow when its time has come."""
+    def queues(self):
+        """Return what the queue samples are of, for the fact ``queues``.
+
+        "names" are (interface index, handle) of the qdiscs and "policers" interface indices.
+        """
+        return {"names": self._counters.names, "policers": self._policers.indices}
+
+    def forget_places(self):
+        """Expect another layout of the qdiscs' dump from now on: a setting has changed."""
+        self._counters.forget()
+
+    def run(self, origin_ns):
+        """Sample from ``origin_ns`` to the end, stopping each flow when its time has come.
+
+        At the end the flows note what is not complete.
+        """
         spec = self._spec
         timer = system.Timer()
         stops = sorted(
-            ((flow.spec["stop_ns"], flow) for flow in flows if flow.spec["stop_ns"] is not None),
+            (
+                (flow.spec["stop_ns"], flow)
+                for flow in self._flows
+                if flow.spec["stop_ns"] is not None
+            ),
             key=lambda stop: stop[0],
         )
         sample = spec["sample"]
@@ -50,17 +88,65 @@ class Sampler:
                 stop_ns, flow = stops.pop(0)
                 timer.sleep_until(origin_ns + stop_ns)
                 flow.stop()
-            timer.sleep_until(origin_ns + time_ns)
+            timer.sleep_until(origin_ns + time_ns + _BEHIND_NS)
             self._take(time_ns, what)
+        for flow in self._flows:
+            if hasattr(flow, "finish"):
+                flow.finish()
 
     def _take(self, time_ns, what):
         if what & schedule.QUEUES:
-            self._records.queue(time_ns, self._counters.sample())
+            self._records.queue(time_ns, self._counters.sample() + self._policers.sample())
         probes = self._senders if what & schedule.SENDERS else []
         if what & schedule.RECEIVERS:
             probes = [*probes, *(probe for probe in self._receivers if probe not in probes)]
         for probe in probes:
             self._records.tcp(time_ns, probe.answers())
-            self._records.tcp(time_ns, probe.last_answers())
+        for probe in self._crowds if what & schedule.CROWDS else []:
+            self._records.tcp(time_ns, probe.crowd_answers())
+        if what & ~schedule.QUEUES:
+            self._records.tcp(time_ns, self._closed.take())
+        if what & schedule.SENDERS:
+            for number, flow in self._counting:
+                self._records.datagrams(time_ns, number, flow.counters(time_ns))
         if time_ns % schedule.DIGEST_NS == 0:
             self._records.progress("traffic", time_ns)
+
+
+def _ends(specs, engines):
+    """Return {host: [((local port, remote port), SENDER or RECEIVER, flow)]} of what is sampled."""
+    ends = {}
+    for flow, engine in zip(specs, engines, strict=True):
+        if hasattr(engine, "counters"):
+            continue
+        ports = (flow["client_port"], flow["port"])
+        if flow["server"] == "source":
+            ports = ports[::-1]
+        ends.setdefault(flow["source"], []).append((ports, tcpdiag.SENDER, flow))
+        ends.setdefault(flow["sink"], []).append((ports[::-1], tcpdiag.RECEIVER, flow))
+    return ends
+
+
+def _closes(flow):
+    """Tell whether sockets of the flow are closed before the end of the run."""
+    return flow["engine"] == "iperf3" or flow["connections"] != "one"
+
+
+def _words(bed):
+    """Return what is taken of each queue beside its counters; see qdisc.Counters."""
+    return {
+        (link.device(queue_end)[1], qdisc.CHILD_HANDLE): link.spec[direction]["queue"]["words"]
+        for link in bed.links.values()
+        for direction, (_source, queue_end, _sink) in ENDS.items()
+        if link.spec[direction]["queue"] is not None
+    }
+
+
+def _policed(bed):
+    """Return the interfaces on which a policer is, where a direction of a link begins."""
+    return [
+        link.device(source)[1]
+        for link in bed.links.values()
+        for direction, (source, _queue, _sink) in ENDS.items()
+        if link.spec[direction]["policer"] is not None
+    ]

@@ -2,22 +2,25 @@
 
 import heapq
 
-SENDERS, RECEIVERS, QUEUES = 1, 2, 4
+SENDERS, RECEIVERS, QUEUES, CROWDS = 1, 2, 4, 8
 DIGEST_NS = 100_000_000
 """cwnd enters the digest at this period, whatever the scenario samples."""
+CROWD_NS = 1_000_000_000
+"""Flows with many connections at a time are sampled at this period."""
 
 
 def ticks(duration_ns, tcp_ns, queue_ns, edges_ns):
-    """Yield (time_ns, what) in order, each time once; ``what`` joins SENDERS, RECEIVERS, QUEUES.
+    """Yield (time_ns, what) in order, each time once; ``what`` joins SENDERS, RECEIVERS, ...
 
-    Receivers are sampled at the digest's period, and everything at the windows' edges, at
-    the start and at the end.
+    Receivers are sampled at the digest's period, flows of many connections at one of their own,
+    and everything at the windows' edges, at the start and at the end.
     """
-    everything = SENDERS | RECEIVERS | QUEUES
+    everything = SENDERS | RECEIVERS | QUEUES | CROWDS
     merged = heapq.merge(
         _every(DIGEST_NS, duration_ns, SENDERS | RECEIVERS),
         _every(tcp_ns, duration_ns, SENDERS),
         _every(queue_ns, duration_ns, QUEUES),
+        _every(CROWD_NS, duration_ns, CROWDS),
         [(edge, everything) for edge in sorted({0, *edges_ns, duration_ns})],
     )
     pending_time, pending = next(merged)

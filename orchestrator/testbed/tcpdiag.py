@@ -5,10 +5,14 @@ apart, where that costs a fraction of what it does in a guest.
 Source: include/uapi/linux/inet_diag.h.
 """
 
+import ctypes
+import os
+import select
 import socket
 import struct
 
 from . import netlink as nl
+from . import system
 
 SOCK_DIAG_BY_FAMILY = 20
 SENDER, RECEIVER = 0, 1
@@ -20,48 +24,125 @@ _LISTEN, _TIME_WAIT = 10, 6
 _STATES = 0xFFF & ~(1 << _LISTEN) & ~(1 << _TIME_WAIT)
 _ANY_COOKIE = bytes([0xFF] * 8)
 _PORTS = struct.Struct("!HH")
+_BYTECODE = 1  # INET_DIAG_REQ_BYTECODE
+_JUMP = struct.Struct("=BBH")  # struct inet_diag_bc_op: code, where to on yes, where to on no
+_COMPARE = struct.Struct("=BBHBBH")  # the same, and one that holds the port
+_JUMP_TO, _LOCAL_FROM, _LOCAL_TO, _REMOTE_FROM, _REMOTE_TO = 1, 2, 3, 4, 5  # INET_DIAG_BC_*
+_REJECT = 4  # beyond the end
+
+_NOTICES, _NOTICE_BYTES = 64, 1024
+_MSG_DONTWAIT = 0x40
+_MESSAGE = struct.Struct("=QIxxxxQQQQixxxxIxxxx")  # struct mmsghdr
+_BUFFER = struct.Struct("=QQ")  # struct iovec
+
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class TcpDiag:
     """Samples the sockets of the namespace in which it was opened.
 
-    ``ports`` lists the (local, remote) ports of its flows' ends. Of a single end, ``addresses``
-    (own, peer's) makes an exact request: two system calls and no walk of the socket table.
+    Args:
+        single: (local port, remote port, own address, peer's address) where one socket is all that
+            ``answers`` is to give: an exact request, two system calls and no walk of the sockets.
+        crowd_port: the first client port of flows with many connections at a time, which
+            ``crowd_answers`` gives and ``answers`` leaves out; None where there are none.
     """
 
-    def __init__(self, ports, addresses):
+    def __init__(self, single=None, crowd_port=None):
         self._netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
-        self._closed = None
-        self._request = struct.pack("=BBBxI", socket.AF_INET, 6, _EXTENSIONS, _STATES)
-        if len(ports) == 1:
-            self._request += _identity(*ports[0], *addresses)
+        head = struct.pack("=BBBxI", socket.AF_INET, 6, _EXTENSIONS, _STATES)
+        everything = head + bytes(48)
+        self._request = self._crowd_request = None
+        if single is not None:
+            self._request = head + _identity(*single)
             self.answers = self._one
-        else:
-            self._request += bytes(48)
+        elif crowd_port is not None:
+            self._request = everything + _without(crowd_port)
             self.answers = self._all
+        else:
+            self._request = everything
+            self.answers = self._all
+        if crowd_port is not None:
+            self._crowd_request = everything + _only(crowd_port)
 
-    def watch_closing(self):
-        """From now on note the last state of sockets that a foreign program closes.
-
-        To be called in the namespace of the sockets.
-        """
-        self._closed = nl.Netlink(nl.NETLINK_SOCK_DIAG)
-        self._closed.join(_DESTROYED)
-
-    def last_answers(self):
-        """Return the last states of the sockets that were closed since the last call."""
-        return b"" if self._closed is None else self._closed.drain()
+    def crowd_answers(self):
+        """Return the answers for the sockets of flows with many connections at a time."""
+        if self._crowd_request is None:
+            return b""
+        return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._crowd_request)
 
     def _one(self):
         """Return the answer for the one socket, nothing while there is none."""
         return self._netlink.ask(SOCK_DIAG_BY_FAMILY, self._request)
 
     def _all(self):
-        """Return the answers for all sockets of the namespace."""
+        """Return the answers for all other sockets of the namespace."""
         return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._request)
+
+
+class Closed:
+    """The last states of sockets that were closed, in any number of namespaces.
+
+    Nothing is asked for that is not there: a system call that fails takes 1 us of virtual time
+    (arch/um/kernel/skas/syscall.c), and would move the time of what is watched.
+    """
+
+    def __init__(self):
+        self._poll = select.epoll()
+        self._sockets = {}
+        self._places = bytearray(_NOTICE_BYTES * _NOTICES)
+        self._buffers = bytearray(_BUFFER.size * _NOTICES)
+        self._messages = bytearray(_MESSAGE.size * _NOTICES)
+        places, buffers = system.address_of(self._places), system.address_of(self._buffers)
+        for n in range(_NOTICES):
+            buffer = (places + _NOTICE_BYTES * n, _NOTICE_BYTES)
+            _BUFFER.pack_into(self._buffers, _BUFFER.size * n, *buffer)
+            message = (0, 0, buffers + _BUFFER.size * n, 1, 0, 0, 0, 0)
+            _MESSAGE.pack_into(self._messages, _MESSAGE.size * n, *message)
+        self._messages_at = ctypes.c_void_p(system.address_of(self._messages))
+
+    def watch(self):
+        """From now on note what is closed in the thread's namespace."""
+        netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
+        netlink.join(_DESTROYED)
+        self._sockets[netlink.fileno()] = netlink
+        self._poll.register(netlink.fileno(), select.EPOLLIN)
+
+    def take(self):
+        """Return the messages about all that was closed since the last call."""
+        parts = []
+        while self._sockets and (ready := self._poll.poll(0)):
+            for descriptor, _events in ready:
+                parts += self._notices(descriptor)
+        return b"".join(parts)
+
+    def _notices(self, descriptor):
+        count = _libc.recvmmsg(descriptor, self._messages_at, _NOTICES, _MSG_DONTWAIT, None)
+        if count < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"sockets that were closed: {os.strerror(code)}")
+        for n in range(count):
+            size = _MESSAGE.unpack_from(self._messages, _MESSAGE.size * n)[-1]
+            yield bytes(self._places[_NOTICE_BYTES * n : _NOTICE_BYTES * n + size])
 
 
 def _identity(local, remote, source, destination):
     """Return the inet_diag_sockid of one socket."""
     addresses = [socket.inet_aton(address) + bytes(12) for address in (source, destination)]
     return _PORTS.pack(local, remote) + b"".join(addresses) + bytes(4) + _ANY_COOKIE
+
+
+def _without(port):
+    """Return the filter for sockets with both ports below ``port``."""
+    most = port - 1
+    code = _COMPARE.pack(_LOCAL_TO, 8, 16 + _REJECT, 0, 0, most)
+    code += _COMPARE.pack(_REMOTE_TO, 8, 8 + _REJECT, 0, 0, most)
+    return nl.attribute(_BYTECODE, code)
+
+
+def _only(port):
+    """Return the filter for sockets with either port from ``port`` on."""
+    code = _COMPARE.pack(_LOCAL_FROM, 8, 12, 0, 0, port)
+    code += _JUMP.pack(_JUMP_TO, 4, 12)
+    code += _COMPARE.pack(_REMOTE_FROM, 8, 8 + _REJECT, 0, 0, port)
+    return nl.attribute(_BYTECODE, code)

@@ -76,7 +76,8 @@ def unit(column: str) -> str:
     """Return the unit of a sample's column, 1 for flags and plain counts."""
     for suffix, name in (
         ("_bytes_per_s", "byte/s"), ("_bytes", "byte"), ("_segments", "segment"),
-        ("_packets", "packet"), ("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s"),
+        ("_packets", "packet"), ("_ns", "ns"), ("_us", "us"), ("_us2", "us^2"), ("_ms", "ms"),
+        ("_s", "s"),
     ):  # fmt: skip
         if column.endswith(suffix):
             return name

@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.recording import CONGESTION_SLOTS, QUEUE_DTYPE, RECEIVER, SENDER, TCP_DTYPE
+from orchestrator.recording import (
+    CONGESTION_SLOTS,
+    DATAGRAM_DTYPE,
+    QUEUE_DTYPE,
+    RECEIVER,
+    SENDER,
+    TCP_DTYPE,
+    TRANSFER_DTYPE,
+)
 from results import documents
 from results.export.base import export_format
 from results.metrics import METRICS
-from results.samples import listed
+from results.samples import Array, listed
 from results.stored import StoredRun
 
 _SLOTS = tuple(f"congestion_{slot}" for slot in range(CONGESTION_SLOTS))
 _ENDPOINTS = {SENDER: "sender", RECEIVER: "receiver"}
 
 
-@export_format("csv", ("", "queues", "flows"))
+@export_format("csv", ("", "queues", "flows", "datagrams", "transfers"))
 def write(run: StoredRun, paths: Sequence[Path]) -> None:
     """FILE.csv: TCP samples; FILE.queues.csv: queue samples; FILE.flows.csv: flows and metrics.
 
+    FILE.datagrams.csv: samples of UDP flows; FILE.transfers.csv: transfers of flows that make many.
     The end of a column's name is its unit (``rtt_us``, ``snd_cwnd_segments``). What an algorithm
     tells of itself is named after it, as in ``congestion_min_rtt_us``. Nothing is written where
     nothing is known, and for an infinite ssthresh or pacing rate.
     """
-    tcp, queues, flows = paths
+    tcp, queues, flows, datagrams, transfers = paths
     _write(tcp, _tcp(run))
     _write(queues, _queues(run))
     _write(flows, _flows(run))
+    _write(datagrams, _of_flows(run, DATAGRAM_DTYPE.names or (), run.datagrams))
+    _write(transfers, _of_flows(run, TRANSFER_DTYPE.names or (), run.transfers))
 
 
 def _write(path: Path, rows: Iterable[Sequence[Any]]) -> None:
@@ -65,6 +76,17 @@ def _queues(run: StoredRun) -> Iterable[Sequence[Any]]:
         head = (queue.name, queue.link, queue.direction, queue.role)
         for values in zip(*(samples[name].tolist() for name in columns), strict=True):
             yield [*head, *values]
+
+
+def _of_flows(
+    run: StoredRun, names: Sequence[str], read: Callable[[int, Sequence[str]], dict[str, Array]]
+) -> Iterable[Sequence[Any]]:
+    columns = [name for name in names if name != "flow"]
+    yield ["flow", *columns]
+    for index, flow in enumerate(run.flows):
+        rows = read(index, columns)
+        for values in zip(*(listed(name, rows[name]) for name in columns), strict=True):
+            yield [flow.name, *values]
 
 
 def _flows(run: StoredRun) -> Iterable[Sequence[Any]]:

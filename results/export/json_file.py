@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.recording import QUEUE_DTYPE, RECEIVER, SENDER, TCP_DTYPE
+from orchestrator.recording import (
+    DATAGRAM_DTYPE,
+    QUEUE_DTYPE,
+    RECEIVER,
+    SENDER,
+    TCP_DTYPE,
+    TRANSFER_DTYPE,
+)
 from results import documents
 from results.export.base import export_format, unit
 from results.samples import Array, listed
@@ -38,12 +45,18 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
         file.writelines(_joined(_tcp(run)))
         file.write('], "queues": [')
         file.writelines(_joined(_queues(run)))
+        file.write('], "datagrams": [')
+        file.writelines(_joined(_of_flows(run, DATAGRAM_DTYPE.names or (), run.datagrams)))
+        file.write('], "transfers": [')
+        file.writelines(_joined(_of_flows(run, TRANSFER_DTYPE.names or (), run.transfers)))
         file.write("]}}\n")
 
 
 def _tcp(run: StoredRun) -> Iterator[dict[str, Any]]:
     names = [name for name in TCP_DTYPE.names or () if name not in ("flow", "endpoint")]
     for index, flow in enumerate(run.flows):
+        if flow.transport != "tcp":
+            continue
         # What the algorithm's own columns hold is known for this flow alone.
         fields = flow.congestion_fields
         units = {f"congestion_{slot}": own for slot, (_, own) in enumerate(fields)}
@@ -62,6 +75,17 @@ def _queues(run: StoredRun) -> Iterator[dict[str, Any]]:
     for index, queue in enumerate(run.queues):
         samples = run.queue_samples(index, names)
         yield {**vars(queue), "columns": _columns(samples, {})}
+
+
+def _of_flows(
+    run: StoredRun, names: Sequence[str], read: Callable[[int, Sequence[str]], dict[str, Array]]
+) -> Iterator[dict[str, Any]]:
+    """Yield what is kept of each flow that has any."""
+    wanted = [name for name in names if name != "flow"]
+    for index, flow in enumerate(run.flows):
+        columns = read(index, wanted)
+        if len(columns[wanted[0]]):
+            yield {"flow": flow.name, "columns": _columns(columns, {})}
 
 
 def _columns(samples: Mapping[str, Array], units: Mapping[str, str]) -> dict[str, Any]:

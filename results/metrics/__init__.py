@@ -9,7 +9,17 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from results.metrics.base import METRICS, Metric, RunData, Span, channel, compute, empty, expected
+from results.metrics.base import (
+    METRICS,
+    Metric,
+    RunData,
+    Span,
+    channel,
+    compute,
+    empty,
+    expected,
+    link_indices,
+)
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
@@ -23,4 +33,5 @@ __all__ = [
     "compute",
     "empty",
     "expected",
+    "link_indices",
 ]

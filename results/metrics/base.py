@@ -2,7 +2,8 @@
 
 A metric is a function of the run's data, the indices of its subjects (flows or queues) and a
 span of time. At the scope of a flow or link it is called with one index; at the scope of the run
-with all flows, or with the forward bottleneck queues. It returns None where the samples do not
+with all flows, or with a queue of each bottleneck link: the forward one, unless data cross the
+link in reverse only. It returns None where the samples do not
 give the value; anything not finite becomes None too. Wall time is not to be had here.
 """
 
@@ -71,6 +72,12 @@ class RunData(Protocol):
     def queue_columns(self, queue: int) -> Columns:
         """Return the samples of a qdisc."""
 
+    def datagram_columns(self, flow: int) -> Columns:
+        """Return the samples of a UDP flow; none of any other."""
+
+    def transfer_columns(self, flow: int) -> Columns:
+        """Return the transfers of a flow that makes many; none of any other."""
+
 
 Function = Callable[[RunData, Sequence[int], Span], Number | None]
 
@@ -134,18 +141,13 @@ def compute(data: RunData) -> dict[str, WindowMetrics]:
 
 def expected(data: RunData) -> set[tuple[str, str]]:
     """Return the (name, scope) of the metrics that the run should have values or NULLs for."""
-    has = {"run": True, "flow": bool(data.flows), "link": bool(_links(data))}
+    has = {"run": True, "flow": bool(data.flows), "link": bool(link_indices(data))}
     return {key for key in METRICS if has[key[1]]}
 
 
 def _compute_span(data: RunData, span: Span | None) -> WindowMetrics:
-    subjects = {"flow": list(range(len(data.flows))), "link": list(_links(data).values())}
-    bottlenecks = [
-        index
-        for index in subjects["link"]
-        if data.queues[index].bottleneck and data.queues[index].direction == "forward"
-    ]
-    together = {"flow": subjects["flow"], "link": bottlenecks}
+    subjects = {"flow": list(range(len(data.flows))), "link": list(link_indices(data).values())}
+    together = {"flow": subjects["flow"], "link": _bottlenecks(data)}
 
     def values(scope: Scope, chosen: dict[str, list[int]]) -> Values:
         return {
@@ -159,15 +161,48 @@ def _compute_span(data: RunData, span: Span | None) -> WindowMetrics:
     return WindowMetrics(
         run=values("run", together),
         flows=[values("flow", {"flow": [index]}) for index in subjects["flow"]],
-        links={name: values("link", {"link": [index]}) for name, index in _links(data).items()},
+        links={
+            name: values("link", {"link": [index]}) for name, index in link_indices(data).items()
+        },
     )
 
 
-def _links(data: RunData) -> dict[str, int]:
-    """Return the index of each channel's queue by the channel's name."""
-    return {
-        channel(queue): index for index, queue in enumerate(data.queues) if queue.role == "queue"
-    }
+def _bottlenecks(data: RunData) -> list[int]:
+    """Return the queues that a run's own values speak of: one of each bottleneck link.
+
+    The forward one, unless data cross the link in reverse only.
+    """
+    crossed = {name for flow in data.flows for name in flow.path}
+    chosen = []
+    for index in link_indices(data).values():
+        queue = data.queues[index]
+        turned = not crossed & {f"{queue.link}:forward"} and f"{queue.link}:reverse" in crossed
+        if queue.bottleneck and queue.direction == ("reverse" if turned else "forward"):
+            chosen.append(index)
+    return chosen
+
+
+def link_indices(data: RunData) -> dict[str, int]:
+    """Return the index of each channel's queue by the channel's name.
+
+    Of a channel that has a policer and no queue, the policer's.
+    """
+    found: dict[str, int] = {}
+    for role in ("queue", "policer"):
+        for index, queue in enumerate(data.queues):
+            if queue.role == role:
+                found.setdefault(channel(queue), index)
+    return found
+
+
+def of_channel(data: RunData, link: int, role: str) -> list[int]:
+    """Return the indices of what plays the role in the channel of the queue ``link``."""
+    name = channel(data.queues[link])
+    return [
+        index
+        for index, queue in enumerate(data.queues)
+        if queue.role == role and channel(queue) == name
+    ]
 
 
 def _finite(value: Number | None) -> Number | None:

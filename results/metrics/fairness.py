@@ -14,11 +14,12 @@ _DONE = (5, 6, 7)  # FIN_WAIT2, TIME_WAIT, CLOSE
 
 @metric("jain_index", unit="1", subject="flow", scopes=("run",))
 def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Jain's fairness index of the flows' goodputs: (sum x)^2 / (n sum x^2), from 1/n to 1.
+    """Jain's fairness index of the bulk flows' goodputs: (sum x)^2 / (n sum x^2), 1/n to 1.
 
-    R. Jain, D. Chiu, W. Hawe, DEC-TR-301 (1984); RFC 5166 section 2.3. Counted are the flows that
-    should be on within the span: their schedule meets it, and they had not sent all their bytes
-    before. None when there are none, when nothing arrived, or when one of them has no goodput.
+    R. Jain, D. Chiu, W. Hawe, DEC-TR-301 (1984); RFC 5166 section 2.3. Counted are the flows of
+    bulk traffic, which alone take all they can get, that should be on within the span: their
+    schedule meets it, and they had not sent all their bytes before. None when there are none, when
+    nothing arrived, or when one of them has no goodput.
     """
     rates = [goodput(data, [index], span) for index in flows if is_on(data, index, span)]
     known = [rate for rate in rates if rate is not None]
@@ -31,6 +32,8 @@ def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 def is_on(data: RunData, index: int, span: Span) -> bool:
     """Return whether a flow should be on within the span and had not sent all its bytes before."""
     flow = data.flows[index]
+    if flow.traffic != "bulk":
+        return False
     if flow.start_s >= span.to_s or (flow.stop_s is not None and flow.stop_s <= span.from_s):
         return False
     columns = data.tcp_columns(index, SENDER)

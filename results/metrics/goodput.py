@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orchestrator.recording import RECEIVER
+from orchestrator.recording import FIN_RECEIVED, RECEIVER, SENDER
 from results.metrics.base import RunData, Span, growth, metric
+from results.metrics.datagrams import datagram_growth
 from results.samples import Array, Columns
 
-# include/net/tcp_states.h: the states of an end that has received the other's FIN.
-_FIN_RECEIVED = (6, 8, 9, 11)  # TIME_WAIT, CLOSE_WAIT, LAST_ACK, CLOSING
+_SYN_SENT = 2  # include/net/tcp_states.h
 
 
 @metric("goodput_bps", unit="bit/s", subject="flow", scopes=("run", "flow"))
@@ -19,7 +19,8 @@ def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Application bytes that receivers read, x 8 / time; of a run the sum over its flows.
 
     RFC 2647 section 3.17 and RFC 5166 section 2.1 (goodput leaves out what is sent again).
-    A flow of which no receiver was ever sampled has no value and adds nothing.
+    Of UDP each datagram counts once. A flow of which no receiver was ever sampled has no value and
+    adds nothing, unless its connection never came about: then nothing arrived.
     """
     arrived = [_bytes_read(data, flow, span) for flow in flows]
     known = [size for size in arrived if size is not None]
@@ -27,9 +28,14 @@ def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 
 def _bytes_read(data: RunData, flow: int, span: Span) -> int | None:
+    if data.flows[flow].transport == "udp":
+        return datagram_growth(data, flow, "received_bytes", span)
     columns = data.tcp_columns(flow, RECEIVER)
     times = columns["time_ns"]
-    return growth(times, _application_bytes(columns), span) if len(times) else None
+    if len(times):
+        return growth(times, _application_bytes(columns), span)
+    states = data.tcp_columns(flow, SENDER)["state"]
+    return 0 if len(states) and np.all(states == _SYN_SENT) else None
 
 
 def _application_bytes(columns: Columns) -> Array:
@@ -39,6 +45,6 @@ def _application_bytes(columns: Columns) -> Array:
     the receive queue until the application has read to the end.
     """
     queued = columns["rqueue_bytes"]
-    fin_read = np.isin(columns["state"], _FIN_RECEIVED) & (queued == 0)
+    fin_read = np.isin(columns["state"], FIN_RECEIVED) & (queued == 0)
     read: Array = columns["bytes_received"] - queued - fin_read.astype(np.int64)
     return read

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from results.metrics.base import RunData, Span, channel, metric, queue_growth
+from results.metrics.base import RunData, Span, metric, of_channel, queue_growth
+from results.metrics.datagrams import datagram_growth
 from results.metrics.retransmission import sent
 from results.metrics.utilisation import busiest
 
 
 @metric("loss_ratio", unit="1", subject="flow", scopes=("flow",))
 def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Data segments lost / data segments sent, estimated at the sender.
+    """Of TCP, data segments lost / data segments sent, estimated at the sender.
 
     Lost are the segments sent again less those the receiver reported, by DSACK, to have had
     already: M. Allman, W. Eddy, S. Ostermann, "Estimating Loss Rates With TCP", ACM SIGMETRICS
     Performance Evaluation Review 31(3), 2003 (LEAST); RFC 3708. None when nothing was sent.
+
+    Of UDP, datagrams that never came / datagrams expected: those up to the latest that came, as
+    RFC 3550 A.3 counts, so that what is still on its way is not taken for lost. None when none
+    came.
     """
+    if data.flows[flows[0]].transport == "udp":
+        expected = datagram_growth(data, flows[0], "expected_packets", span)
+        came = datagram_growth(data, flows[0], "received_packets", span)
+        return max(1 - came / expected, 0.0) if expected and came is not None else None
     segments = sent(data, flows, span, "data_segs_out")
     again = sent(data, flows, span, "total_retrans_segments")
     needless = sent(data, flows, span, "dsack_dups")
@@ -27,21 +36,18 @@ def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | 
 
 @metric("loss_ratio", unit="1", subject="link", scopes=("run", "link"))
 def loss_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
-    """Packets dropped / (packets dropped + packets that came out), by queue and loss together.
+    """Packets dropped / (packets dropped + packets that came out), by all that the link does.
 
-    RFC 5166 section 2.2 (packet loss rate), RFC 7680. None when no packet came.
+    Those are its policer, queue and loss. RFC 5166 section 2.2 (packet loss rate), RFC 7680. Of
+    a run at its busiest bottleneck. None when no packet came.
     """
     link = busiest(data, links, span)
     if link is None:
         return None
-    name = channel(data.queues[link])
-    stages = [
-        index
-        for index, queue in enumerate(data.queues)
-        if channel(queue) == name and queue.role == "delay"
-    ]
-    drops = [queue_growth(data, index, "drops", span) for index in (link, *stages)]
-    out = queue_growth(data, stages[-1] if stages else link, "packets", span)
+    behind = of_channel(data, link, "delay")
+    stages = {*of_channel(data, link, "policer"), link, *behind}
+    drops = [queue_growth(data, index, "drops", span) for index in stages]
+    out = queue_growth(data, behind[-1] if behind else link, "packets", span)
     lost = sum(drop for drop in drops if drop is not None)
     if None in drops or out is None or lost + out == 0:
         return None

@@ -58,7 +58,8 @@ def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 def queueing_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean RTT less the base RTT of the scenario: waiting and serialisation, both ways.
 
-    RFC 5166 section 2.2 (delay); base RTT is the sum of the one-way delays there and back.
+    RFC 5166 section 2.2 (delay); base RTT is the sum of the one-way delays there and back as the
+    run begins, whatever events do to delays and paths.
     """
     mean = rtt_mean(data, flows, span)
     return mean - data.flows[flows[0]].base_rtt_s if mean is not None else None

@@ -8,20 +8,23 @@ import numpy as np
 
 from orchestrator.recording import SENDER
 from results.metrics.base import RunData, Span, growth, metric
+from results.metrics.datagrams import datagram_growth
 
-# Ethernet (no preamble, no FCS: what a qdisc counts), IPv4 and TCP without options.
+# Ethernet (no preamble, no FCS: what a qdisc counts), IPv4 and TCP without options, or UDP.
 _HEADER_BYTES = 14 + 20 + 20
+_UDP_HEADER_BYTES = 14 + 20 + 8
 _TIMESTAMP_BYTES = 12
 _TIMESTAMPS = 1  # TCPI_OPT_TIMESTAMPS of include/uapi/linux/tcp.h
 
 
 @metric("throughput_bps", unit="bit/s", subject="flow", scopes=("run", "flow"))
 def throughput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Link-layer bytes of data segments that senders sent, retransmissions included, x 8 / time.
+    """Link-layer bytes that senders sent, TCP's retransmissions included, x 8 / time.
 
     RFC 5166 section 2.1: throughput counts what the network carries. Bytes are bytes_sent
     (RFC 4898 tcpEStatsPerfHCDataOctetsOut) and a header of 54 bytes, 66 with timestamps, for each
-    of data_segs_out. Pure ACKs and options for SACK are left out. Of a run the sum over its flows.
+    of data_segs_out, or 42 of a datagram. Pure ACKs and options for SACK are left out. Of a run the
+    sum over its flows.
     """
     sent = [_wire_bytes(data, flow, span) for flow in flows]
     known = [size for size in sent if size is not None]
@@ -29,6 +32,12 @@ def throughput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 
 def _wire_bytes(data: RunData, flow: int, span: Span) -> int | None:
+    if data.flows[flow].transport == "udp":
+        payload = datagram_growth(data, flow, "sent_bytes", span)
+        packets = datagram_growth(data, flow, "sent_packets", span)
+        if payload is None or packets is None:
+            return None
+        return payload + packets * _UDP_HEADER_BYTES
     columns = data.tcp_columns(flow, SENDER)
     times = columns["time_ns"]
     if not len(times):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from orchestrator.capacity import Capacity
 from results.metrics.base import RunData, Span, metric, queue_growth
 
 
@@ -11,7 +12,9 @@ from results.metrics.base import RunData, Span, metric, queue_growth
 def utilisation(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """Link-layer bytes that left the queue x 8 / (rate x time).
 
-    RFC 5166 section 2.1 (link utilisation). Of a run the largest over its forward bottlenecks.
+    RFC 5166 section 2.1 (link utilisation). A rate that changes is integrated over the time. Of a
+    run the largest over its bottlenecks, each in the direction that data cross (forward where they
+    cross both).
     """
     return max((value for _, value in _utilisations(data, links, span)), default=None)
 
@@ -20,9 +23,11 @@ def _utilisations(data: RunData, links: Sequence[int], span: Span) -> list[tuple
     """Return (link, utilisation) for each link whose utilisation is known."""
     found = []
     for link in links:
-        size, rate_bps = queue_growth(data, link, "bytes", span), data.queues[link].rate_bps
-        if size is not None and rate_bps:
-            found.append((link, size * 8 / (rate_bps * span.length_s)))
+        size = queue_growth(data, link, "bytes", span)
+        capacity = Capacity.of(data.queues[link])
+        room = 0.0 if capacity is None else float(capacity.bits(span.from_s, span.to_s))
+        if size is not None and room:
+            found.append((link, size * 8 / room))
     return found
 
 

@@ -36,7 +36,7 @@ bed.wires.flush()
         """
 from testbed import qdisc
 name, index = bed.links["bottleneck"].device("f")
-queue = {"limit_packets": 90, "limit_bytes": None}
+queue = {"kind": "pfifo", "settings": [["limit_packets", [], 0, "I", 90, 90, False]]}
 qdisc.add_queue(bed.wires, index, queue, name, change=True)
 bed.wires.flush()
 """,
@@ -44,10 +44,15 @@ bed.wires.flush()
     "ten packets on a delay line": (
         "drops_outside_bottleneck",
         """
-from testbed import build
+from testbed import qdisc
 link = bed.links["a_dst0"]
-channel = {**link.spec["forward"], "delay_limit_packets": 10}
-build.set_delay(bed.wires, link, channel, "b", change=True)
+settings = [
+    [*s[:4], 10 if s[0] == "limit_packets" else s[4], *s[5:]]
+    for s in link.spec["forward"]["netem"]["settings"]
+]
+name, index = link.device("b")
+netem = {"kind": "netem", "settings": settings}
+qdisc.add_netem(bed.wires, index, netem, name, change=True)
 bed.wires.flush()
 """,
     ),
@@ -60,19 +65,30 @@ spec["flows"][0]["congestion"] = "cubic"
     "extra loss": (
         "loss",
         """
-from testbed import build
+from testbed import qdisc
 link = bed.links["bottleneck"]
-build.set_delay(bed.wires, link, {**link.spec["forward"], "loss": 0.002}, "b", change=True)
+settings = [
+    [*s[:4], round(0.002 * 2**32) if s[0] == "loss_q32" else s[4], *s[5:]]
+    for s in link.spec["forward"]["netem"]["settings"]
+]
+name, index = link.device("b")
+netem = {"kind": "netem", "settings": settings}
+qdisc.add_netem(bed.wires, index, netem, name, change=True)
 bed.wires.flush()
 """,
     ),
     "one millisecond more": (
         "base_rtt",
         """
-from testbed import build
+from testbed import qdisc
 link = bed.links["b_src0"]
-channel = {**link.spec["forward"], "delay_ns": link.spec["forward"]["delay_ns"] + 1_000_000}
-build.set_delay(bed.wires, link, channel, "b", change=True)
+settings = [
+    [*s[:4], s[4] + 1_000_000 if s[0] == "delay_ns" else s[4], *s[5:]]
+    for s in link.spec["forward"]["netem"]["settings"]
+]
+name, index = link.device("b")
+netem = {"kind": "netem", "settings": settings}
+qdisc.add_netem(bed.wires, index, netem, name, change=True)
 bed.wires.flush()
 """,
     ),

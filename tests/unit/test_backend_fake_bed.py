@@ -19,12 +19,12 @@ import pytest
 from guest.build import GuestKernel
 from orchestrator.backends import guest, modules
 from orchestrator.backends.bedspec import bed_spec
-from orchestrator.backends.decode import TcpDecoder
+from orchestrator.backends.decode import FlowPorts, TcpDecoder
 from orchestrator.errors import GuestError, MachineError
 from orchestrator.plan import plan
 from orchestrator.recording import RECEIVER, SENDER
 from orchestrator.runner import Progress, RunOptions, run_plan
-from orchestrator.runspec import RunSpec
+from orchestrator.runspec import RunSpec, guest_memory_bytes
 from orchestrator.scenario import load
 from results.store import Store
 
@@ -33,7 +33,7 @@ CAPTURED = ROOT / "tests" / "data" / "bed"
 OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
 DIGEST = "6e3f9089cd51a60ffa7c4cfd90dcf5293fbbcf1da75cdb126d7f340962a130dc"
 MODULE = b"\0depends=\0name=tcp_westwood\0"
-PORTS = [(25001, 5001), (25002, 5002)]
+PORTS = [FlowPorts(25001, 5001), FlowPorts(25002, 5002)]
 
 # Copies the captured files in two halves, as a guest would write them bit by bit.
 FAKE = """
@@ -41,7 +41,8 @@ import sys, time
 from pathlib import Path
 source, target = Path(sys.argv[1]), Path(sys.argv[2])
 print("fake console", flush=True)
-for name in ("bed.log", "facts.jsonl", "queue.bin", "failure", "tcp.bin", "progress"):
+names = "bed.log facts.jsonl queue.bin datagrams.bin transfers.bin failure tcp.bin progress"
+for name in names.split():
     if not (source / name).exists():
         continue
     data = (source / name).read_bytes()
@@ -196,7 +197,7 @@ def test_the_decoder_gives_the_same_whatever_pieces_it_sees(tmp_path: Path) -> N
 
 
 def test_sockets_of_no_flow_are_left_out() -> None:
-    rows = TcpDecoder(CAPTURED / "tcp.bin", [(1, 2), PORTS[1]]).samples()
+    rows = TcpDecoder(CAPTURED / "tcp.bin", [FlowPorts(1, 2), PORTS[1]]).samples()
     assert set(rows["flow"].tolist()) == {1}
 
 
@@ -219,7 +220,7 @@ def test_modules_come_behind_what_they_depend_on(kernel: GuestKernel) -> None:
 
 def test_the_specification_of_the_captured_run_is_still_the_same() -> None:
     captured = json.loads((CAPTURED / "spec.json").read_text(encoding="utf-8"))
-    document = json.loads(json.dumps(bed_spec(spec(), guest._memory_bytes(spec()))))
+    document = json.loads(json.dumps(bed_spec(spec(), guest_memory_bytes(spec().network, 2))))
     # Found and put in the order of loading when the run begins.
     assert captured.pop("modules") == [{"name": "tcp_westwood", "parameters": ""}]
     assert document == captured
@@ -230,10 +231,21 @@ def test_names_do_not_reach_the_specification() -> None:
     assert "seed: 1\n" in text
     document = bed_spec(spec(), 2**30)
     assert [host["address"] for host in document["hosts"]] == [f"10.0.0.{n}" for n in range(1, 5)]
-    assert len({channel["seed"] for link in document["links"] for channel in
-                (link["forward"], link["reverse"])}) == 2 * len(document["links"])  # fmt: skip
-    for link in document["links"]:
-        assert link["forward"]["delay_limit_packets"] >= 10**6
+    seeds = [
+        setting[4]
+        for link in document["links"]
+        for channel in (link["forward"], link["reverse"])
+        for setting in channel["netem"]["settings"]
+        if setting[0] == "seed"
+    ]
+    assert len(set(seeds)) == 2 * len(document["links"])
+    limits = [
+        setting[4]
+        for link in document["links"]
+        for setting in link["forward"]["netem"]["settings"]
+        if setting[0] == "limit_packets"
+    ]
+    assert min(limits) >= 10**6
 
 
 def test_last_words_are_of_log_and_console(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def stored_run(**changes: Any) -> dict[str, Any]:
         },
         "links": [link, {**link, "direction": "reverse", "utilisation": None}],
         "flows": [flow("westwood", "westwood"), flow("reno", None)],
+        "windows": {},
         **changes,
     }  # fmt: skip
 
@@ -68,6 +69,17 @@ def test_a_run_as_text() -> None:
     assert "bottleneck:reverse" not in text
     assert "rtt_mean_s    150.000   ms" in text_of(stored_run(), everything=True)
     assert "\x1b" not in text
+
+
+def test_windows_are_a_table_of_goodputs() -> None:
+    early = {"flows": [{"goodput_bps": 1e6}, {"goodput_bps": 2.5e6}]}
+    late = {"flows": [{"goodput_bps": None}, {"goodput_bps": 0}]}
+    text = text_of(stored_run(windows={"early": early, "late": late}))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["goodput", "Mbit/s", "of", "early", "late"] in lines
+    assert ["westwood", "1.000", "-"] in lines
+    assert ["reno", "2.500", "0.000"] in lines
+    assert "goodput Mbit/s of" not in text_of(stored_run())
 
 
 def test_a_long_line_is_neither_cut_nor_wrapped_in_a_file() -> None:

@@ -31,10 +31,12 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_csv_is_three_files(run: StoredRun, tmp_path: Path) -> None:
+def test_csv_is_a_file_for_each_kind(run: StoredRun, tmp_path: Path) -> None:
     written = export(run, "csv", tmp_path / "out.csv")
-    assert [path.name for path in written] == ["out.csv", "out.queues.csv", "out.flows.csv"]
-    samples, queues, flows = (table(path) for path in written)
+    names = ["out", "out.queues", "out.flows", "out.datagrams", "out.transfers"]
+    assert [path.name for path in written] == [f"{name}.csv" for name in names]
+    samples, queues, flows, *others = (table(path) for path in written)
+    assert others == [[], []]
 
     assert [(row["flow"], row["endpoint"], row["time_ns"]) for row in samples] == [
         ("a", "sender", "2000000000"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from orchestrator.fidelity import (
     check_offloads,
     check_rate,
     check_settings,
+    check_window,
     judge,
 )
 from orchestrator.fidelity.evidence import Evidence
@@ -52,7 +54,7 @@ def only(checks: Any) -> Check:
 
 
 def trip(measured_ns: int | None) -> dict[str, Any]:
-    pair = {"source": "x", "sink": "y", "expected_ns": 100_000_000}
+    pair = {"source": "a_src0", "sink": "a_dst0", "expected_ns": 100_000_000}
     return {"fact": "round_trip", **pair, "measured_ns": measured_ns}
 
 
@@ -69,12 +71,12 @@ def test_a_probe_that_never_comes_back_fails() -> None:
     assert only(check_base_rtt.check(evidence([trip(100_000_000), trip(None)]))).ok is False
 
 
-def burst(gap_ns: int = FRAME_NS, frames: int = 100, sent: int = 160) -> dict[str, Any]:
-    """A burst sent at once into a queue of 100 packets that took ``frames`` of it."""
-    arrivals = [[0, n, 0, 40_000_000 + (n + 1) * gap_ns] for n in range(frames)]
+def burst(gap_ns: int = FRAME_NS, frames: int = 100, came: int = 160) -> dict[str, Any]:
+    """A burst that came at once to a queue of 100 packets, which took ``frames`` of it."""
+    passed = [[0, n, 0, (n + 1) * gap_ns] for n in range(frames)]
     return {
-        "fact": "burst", "channel": "bottleneck:forward", "rate_bps": 10_000_000, "sent": sent,
-        "queue_packets": 100, "feed_frame_ns": 0, "path_ns": 40_000_000, "arrivals": arrivals,
+        "fact": "burst", "channel": "bottleneck:forward", "rate_bps": 10_000_000, "came": came,
+        "queue_packets": 100, "passed": passed,
     }  # fmt: skip
 
 
@@ -85,9 +87,9 @@ def test_a_burst_tells_rate_and_queue() -> None:
     assert queue.measured == pytest.approx(0.12112)
 
 
-def test_loss_on_the_way_does_not_change_the_measured_rate() -> None:
+def test_a_queue_that_ran_empty_now_and_then_does_not_change_the_measured_rate() -> None:
     thinned = burst()
-    thinned["arrivals"] = [a for a in thinned["arrivals"] if a[1] % 10]
+    thinned["passed"] = [each for each in thinned["passed"] if each[1] % 10]
     rate, _ = check_burst.check(evidence([thinned]))
     assert rate.ok is True
 
@@ -98,7 +100,7 @@ def test_loss_on_the_way_does_not_change_the_measured_rate() -> None:
         (burst(gap_ns=FRAME_NS * 20 // 19), False, False),
         (burst(frames=90), True, False),
         (burst(frames=110), True, False),
-        (burst(frames=100, sent=100), True, False),  # nothing overflowed: the queue is longer
+        (burst(frames=100, came=100), True, False),  # nothing overflowed: the queue is longer
         (burst(frames=2), False, False),
         (burst(frames=0), False, False),
     ],
@@ -111,9 +113,9 @@ def test_a_burst_through_something_else_fails(
 
 
 def test_a_short_queue_is_probed_in_rounds() -> None:
-    short = {**burst(), "queue_packets": 4, "sent": 70}
-    short["arrivals"] = [
-        [number, n, number * 10**9, number * 10**9 + 40_000_000 + n * FRAME_NS]
+    short = {**burst(), "queue_packets": 4, "came": 700}
+    short["passed"] = [
+        [number, n, number * 10**9, number * 10**9 + n * FRAME_NS]
         for number in range(10)
         for n in range(5)
     ]
@@ -140,7 +142,7 @@ def test_congestion_controls_are_compared_flow_by_flow() -> None:
 def sample(
     time_ns: int, queue: int, octets: int = 0, packets: int = 0, drops: int = 0, backlog: int = 0
 ) -> tuple[int, ...]:
-    return (time_ns, queue, octets, packets, drops, 0, 0, backlog, backlog // 1514)
+    return (time_ns, queue, octets, packets, drops, 0, 0, backlog, backlog // 1514, 0, 0, 0, 0)
 
 
 def quiet(rx_dropped: int = 0, softnet: int = 0, gso: bool = False) -> list[dict[str, Any]]:
@@ -198,16 +200,13 @@ def test_offloads_must_be_off_at_both_times() -> None:
     assert (found.ok, found.measured, found.detail) == (False, 1, "gso of h/eth0")
 
 
-def test_settings_must_stay_what_they_were() -> None:
-    facts: list[dict[str, Any]] = [
-        {"fact": "channels", "at": "start", "channels": {"b": {"rate": 1}, "c": {"rate": 2}}},
-        {"fact": "channels", "at": "end", "channels": {"b": {"rate": 1}, "c": {"rate": 3}}},
-        {"fact": "namespaces", "at": "end", "values": {}},
-    ]
-    found = only(check_settings.check(evidence(facts)))
-    assert (found.ok, found.detail) == (False, "c")
-    facts[1]["channels"]["c"] = {"rate": 2}
-    assert only(check_settings.check(evidence(facts))).ok is True
+def test_settings_must_be_what_was_asked() -> None:
+    end: dict[str, Any] = {"fact": "channels", "at": "end", "channels": {"b": {}, "c": {}}}
+    told = {"fact": "namespaces", "at": "end", "values": {}}
+    wrong = {**end, "differences": [["c", "rate_bps", 1, 2]]}
+    found = only(check_settings.check(evidence([wrong, told])))
+    assert (found.ok, found.measured, found.detail) == (False, 1, "c: rate_bps is 2, asked was 1")
+    assert only(check_settings.check(evidence([{**end, "differences": []}, told]))).ok is True
 
 
 @pytest.mark.parametrize(
@@ -223,10 +222,9 @@ def test_what_a_namespace_was_told_last_must_stay(
 ) -> None:
     told: dict[str, Any] = {"fact": "namespace", "host": "h", "sysctl": "net.ipv4.x", "clock_ns": 0}
     facts: list[dict[str, Any]] = [
-        {"fact": "channels", "at": "start", "channels": {}},
         {**told, "value": 5},
         {**told, "value": 7},
-        {"fact": "channels", "at": "end", "channels": {}},
+        {"fact": "channels", "at": "end", "channels": {}, "differences": []},
         {"fact": "namespaces", "at": "end", "values": {"h": {"net.ipv4.x": at_the_end}}},
     ]
     found = only(check_settings.check(evidence(facts)))
@@ -269,10 +267,19 @@ def test_a_queue_that_may_have_run_empty_tells_no_rate() -> None:
     assert list(check_rate.check(evidence([], ticks(5e6, backlog=120_000)))) == []
 
 
+def test_a_window_larger_than_was_asked_for_is_seen() -> None:
+    given = {"a": (5000, 5000), "b": (5000, 4000), "c": (9000, 9001)}
+    small, large = check_window.check(replace(evidence(), windows=given))
+    assert (small.name, small.measured, small.ok) == ("receive_window 5000", 5000, True)
+    assert (large.name, large.measured, large.ok) == ("receive_window 9000", 9001, False)
+    assert list(check_window.check(evidence())) == []
+
+
 def test_the_verdict_is_the_worst_of_the_checks() -> None:
-    channels = {"fact": "channels", "channels": {}}
-    told = {"fact": "namespaces", "at": "end", "values": {}}
-    still = [{**channels, "at": "start"}, {**channels, "at": "end"}, told]
+    still = [
+        {"fact": "channels", "at": "end", "channels": {}, "differences": []},
+        {"fact": "namespaces", "at": "end", "values": {}},
+    ]
     samples = [sample(0, number) for number in range(3)]
     good = [*quiet(), *still]
     assert judge(evidence(good, samples))[0] == "faithful"

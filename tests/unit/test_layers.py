@@ -13,9 +13,25 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
 BASE = {"orchestrator", "orchestrator.errors", "orchestrator.units"}
-MODEL = {*BASE, "orchestrator.recording", "topologies.model"}
+MODEL = {
+    *BASE,
+    "orchestrator.capacity",
+    "orchestrator.intervals",
+    "orchestrator.recording",
+    "orchestrator.qdisc",
+    "topologies.model",
+}
 SCENARIO = {*MODEL, "kmods.catalogue", "orchestrator.scenario"}
-PLANNED = {*SCENARIO, "topologies", "orchestrator.runspec", "orchestrator.plan"}
+PLANNED = {
+    *SCENARIO,
+    "topologies",
+    "orchestrator.runspec",
+    "orchestrator.advice",
+    "orchestrator.expansion",
+    "orchestrator.sizing",
+    "orchestrator.timetable",
+    "orchestrator.plan",
+}
 RUN = {
     *PLANNED,
     "guest",
@@ -30,7 +46,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.errors": set(),
     "orchestrator.units": BASE,
     "orchestrator.recording": BASE,
-    "topologies.model": BASE,
+    "orchestrator.capacity": {*BASE, "orchestrator.recording"},
+    "orchestrator.intervals": set(),
+    "orchestrator.qdisc": set(),
+    "topologies.model": {*BASE, "orchestrator.qdisc"},
     "kmods": set(),
     "kmods.catalogue": BASE,
     "kmods.build": {*BASE, "guest", "kmods.catalogue"},
@@ -38,7 +57,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.scenario": {*MODEL, "kmods.catalogue"},
     "topologies": SCENARIO,
     "orchestrator.runspec": SCENARIO | {"topologies"},
+    "orchestrator.sizing": SCENARIO | {"topologies", "orchestrator.runspec"},
+    "orchestrator.advice": SCENARIO | {"topologies", "orchestrator.runspec"},
+    "orchestrator.expansion": SCENARIO | {"orchestrator.runspec"},
+    "orchestrator.timetable": SCENARIO | {"orchestrator.runspec"},
     "orchestrator.plan": PLANNED,
+    "orchestrator.drawing": MODEL,
     "orchestrator.testbed": set(),
     "orchestrator.fidelity": {*MODEL, "orchestrator.runspec"},
     "guest": BASE,
@@ -52,6 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *RUN,
         "results",
         "web",
+        "orchestrator.drawing",
         "orchestrator.runner",
         "orchestrator.doctor",
         "orchestrator.modulecheck",

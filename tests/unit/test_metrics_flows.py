@@ -8,23 +8,16 @@ import pytest
 
 from orchestrator.recording import RECEIVER, SENDER, FlowRecord
 from results import metrics
-from results.model import WHOLE, Values, Window, WindowMetrics
-from results.samples import queue_series, tcp_series
+from results.model import WHOLE, Values, WindowMetrics
 from results.writing import Recorded
-from tests.unit.test_results_recordings import Rows, flow, recording
+from tests.unit.test_results_recordings import Rows, flow, head, recording
 
 
 class Data(Recorded):
     """A run of 10 s with 2 s of warm-up, not stored."""
 
     def __init__(self, rows: Rows = (), queue_rows: Rows = (), **parts: Any) -> None:
-        made = recording(rows, queue_rows, **parts)
-        self.duration_s, self.warmup_s = 10.0, 2.0
-        self.windows = (Window("quiet", 0.0, 5.0),)
-        self.flows, self.queues = made.flows, made.queues
-        self._tcp = tcp_series(made.tcp, len(made.flows))
-        self._queues = queue_series(made.queue_samples, len(made.queues))
-        self._cache = {}
+        super().__init__(head(), recording(rows, queue_rows, **parts))
 
 
 def compute(rows: Rows, *flows: FlowRecord) -> dict[str, WindowMetrics]:
@@ -91,6 +84,13 @@ def test_the_fin_is_no_byte(state: int, queued: int, expected_bytes: int) -> Non
 
 def test_without_a_receiver_there_is_no_goodput() -> None:
     assert of_flow([sender(2.0), sender(10.0)])["goodput_bps"] is None
+
+
+def test_a_connection_that_never_came_about_has_a_goodput_of_zero() -> None:
+    starved = [{**sender(time_s, state=2), "flow": 1} for time_s in (2.0, 10.0)]
+    found = compute([receiver(2.0, 0), receiver(10.0, 8_000), *starved], flow("a"), flow("b"))
+    assert [each["goodput_bps"] for each in found[WHOLE].flows] == [8_000, 0]
+    assert found[WHOLE].run["jain_index"] == 0.5
 
 
 @pytest.mark.parametrize(("options", "header_bytes"), [(0, 54), (7, 66), (6, 54)])

@@ -10,7 +10,7 @@ from orchestrator.recording import QueueRecord
 from results import metrics
 from results.model import WHOLE, Values, WindowMetrics
 from tests.unit.test_metrics_flows import Data
-from tests.unit.test_results_recordings import Rows, queue
+from tests.unit.test_results_recordings import Rows, flow, queue
 
 
 def compute(rows: Rows, *queues: QueueRecord) -> WindowMetrics:
@@ -97,3 +97,22 @@ def test_the_runs_values_are_of_the_busiest_forward_bottleneck() -> None:
     assert set(found.links) == {
         "first:forward", "second:forward", "second:reverse", "access:forward",
     }  # fmt: skip
+
+
+def test_a_link_that_data_cross_in_reverse_only_counts_in_reverse() -> None:
+    queues = [
+        queue("there"), queue("there", direction="reverse"),
+        queue("back"), queue("back", direction="reverse"),
+        queue("both"), queue("both", direction="reverse"),
+    ]  # fmt: skip
+    sizes = [1_000_000, 8_000_000, 500_000, 6_000_000, 2_000_000, 9_000_000]
+    rows = [
+        *(sample(2.0, index) for index in range(6)),
+        *(sample(10.0, index, bytes=size) for index, size in enumerate(sizes)),
+    ]
+    flows = [
+        flow("a", path=("there:forward", "back:reverse", "both:forward")),
+        flow("b", path=("both:reverse",)),
+    ]
+    found = metrics.compute(Data(queue_rows=rows, queues=queues, flows=flows))[WHOLE].run
+    assert found["utilisation"] == pytest.approx(0.6)  # back:reverse; all else is acknowledgements

@@ -16,7 +16,9 @@ from tests.unit.test_metrics_flows import Data
 CONTRACT = {
     "run": "goodput_bps throughput_bps utilisation jain_index retransmission_ratio "
     "queue_delay_mean_s queue_delay_p95_s loss_ratio rtt_mean_s",
-    "flow": "goodput_bps throughput_bps retransmitted_segments retransmission_ratio rtt_min_s "
+    "flow": "sent_packets received_packets one_way_delay_mean_s one_way_delay_min_s "
+    "one_way_delay_max_s jitter_s transfers fct_mean_s fct_p50_s fct_p95_s fct_p99_s "
+    "goodput_bps throughput_bps retransmitted_segments retransmission_ratio rtt_min_s "
     "rtt_mean_s rtt_p50_s rtt_p95_s rtt_max_s queueing_delay_mean_s loss_ratio",
     "link": "utilisation drops_packets loss_ratio queue_delay_mean_s queue_delay_p95_s",
 }
@@ -30,7 +32,13 @@ def test_every_metric_of_the_contract_is_there(scope: str) -> None:
 @pytest.mark.parametrize("one", METRICS.values(), ids=lambda one: f"{one.name}-{one.scope}")
 def test_every_metric_has_a_definition_and_the_unit_of_its_name(one: metrics.Metric) -> None:
     assert len(one.definition) > 40
-    units = {"_bps": "bit/s", "_s": "s", "_segments": "segments", "_packets": "packets"}
+    units = {
+        "_bps": "bit/s",
+        "_s": "s",
+        "_segments": "segments",
+        "_packets": "packets",
+        "_bytes": "bytes",
+    }
     expected = next((unit for suffix, unit in units.items() if one.name.endswith(suffix)), "1")
     assert one.unit == expected
 

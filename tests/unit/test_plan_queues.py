@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.errors import ScenarioError
 from orchestrator.plan import RunSpec, plan
+from orchestrator.qdisc import Qdisc, Setting
 from orchestrator.scenario import load
 from topologies.model import Queue
 
@@ -19,6 +20,14 @@ def run(*overrides: str) -> RunSpec:
     return plan(load(QUICKSTART, overrides)).runs[0]
 
 
+def droptail(limit_packets: int | None = None, limit_bytes: int | None = None) -> Queue:
+    if limit_packets is not None:
+        qdisc = Qdisc("pfifo", (Setting("limit_packets", (), limit_packets),))
+    else:
+        qdisc = Qdisc("bfifo", (Setting("limit_bytes", (), limit_bytes or 0),))
+    return Queue("droptail", qdisc, limit_packets, limit_bytes)
+
+
 def queues(*overrides: str) -> list[Queue | None]:
     link = run(*overrides).network.links[0]
     return [link.forward.queue, link.reverse.queue]
@@ -27,17 +36,17 @@ def queues(*overrides: str) -> list[Queue | None]:
 @pytest.mark.parametrize(
     ("limit", "queue"),
     [
-        ("1p", Queue("droptail", limit_packets=1)),
-        ("100p", Queue("droptail", limit_packets=100)),
-        ("150kB", Queue("droptail", limit_bytes=150_000)),
-        ("1514B", Queue("droptail", limit_bytes=1514)),
-        ("20ms", Queue("droptail", limit_bytes=25_000)),
-        ("1.2112ms", Queue("droptail", limit_bytes=1514)),
+        ("1p", droptail(limit_packets=1)),
+        ("100p", droptail(limit_packets=100)),
+        ("150kB", droptail(limit_bytes=150_000)),
+        ("1514B", droptail(limit_bytes=1514)),
+        ("20ms", droptail(limit_bytes=25_000)),
+        ("1.2112ms", droptail(limit_bytes=1514)),
         # 10 Mbit/s x 100 ms / 8: the base RTT is 0.1 s to the nanosecond
-        ("1bdp", Queue("droptail", limit_bytes=125_000)),
-        ("2.5bdp", Queue("droptail", limit_bytes=312_500)),
-        ("1bdp(min)", Queue("droptail", limit_bytes=125_000)),
-        ("0.0122bdp", Queue("droptail", limit_bytes=1525)),
+        ("1bdp", droptail(limit_bytes=125_000)),
+        ("2.5bdp", droptail(limit_bytes=312_500)),
+        ("1bdp(min)", droptail(limit_bytes=125_000)),
+        ("0.0122bdp", droptail(limit_bytes=1525)),
     ],
 )
 def test_limits(limit: str, queue: Queue) -> None:
@@ -47,33 +56,31 @@ def test_limits(limit: str, queue: Queue) -> None:
 def test_the_default_is_one_bdp() -> None:
     assert (
         queues("topology.bottleneck={rate: 8mbit, delay: 10ms}")
-        == [Queue("droptail", limit_bytes=100_000)] * 2
+        == [droptail(limit_bytes=100_000)] * 2
     )
 
 
 def test_a_bdp_is_of_the_largest_or_smallest_base_rtt_that_crosses() -> None:
     slow = "topology.groups.b.access.delay=70ms"  # base RTTs: a 100 ms, b 300 ms
-    assert queues(f"{LIMIT}=1bdp", slow)[0] == Queue("droptail", limit_bytes=375_000)
-    assert queues(f"{LIMIT}=1bdp(min)", slow)[0] == Queue("droptail", limit_bytes=125_000)
+    assert queues(f"{LIMIT}=1bdp", slow)[0] == droptail(limit_bytes=375_000)
+    assert queues(f"{LIMIT}=1bdp(min)", slow)[0] == droptail(limit_bytes=125_000)
     # a group that no flow uses does not count
-    assert queues(f"{LIMIT}=1bdp", slow, "flows.reno.group=a")[0] == Queue(
-        "droptail", limit_bytes=125_000
-    )
+    assert queues(f"{LIMIT}=1bdp", slow, "flows.reno.group=a")[0] == droptail(limit_bytes=125_000)
 
 
 def test_each_direction_has_its_own_rate_and_acks_count_as_crossing() -> None:
     forward, reverse = queues(
         f"{LIMIT}=1bdp", "topology.bottleneck.rate={forward: 10mbit, reverse: 1mbit}"
     )
-    assert forward == Queue("droptail", limit_bytes=125_000)
-    assert reverse == Queue("droptail", limit_bytes=12_500)
+    assert forward == droptail(limit_bytes=125_000)
+    assert reverse == droptail(limit_bytes=12_500)
 
 
 def test_access_queues() -> None:
     network = run("topology.groups.b.access.queue={limit: 1bdp}").network
     links = {link.name: link for link in network.links}
-    assert links["a_src0"].forward.queue == Queue("droptail", limit_packets=100_000)
-    assert links["b_src0"].forward.queue == Queue("droptail", limit_bytes=1_250_000)
+    assert links["a_src0"].forward.queue == droptail(limit_packets=100_000)
+    assert links["b_src0"].forward.queue == droptail(limit_bytes=1_250_000)
     assert not links["a_src0"].forward.judged
     assert links["b_dst0"].reverse.judged
 

@@ -16,7 +16,7 @@ from tests.unit.test_results_recordings import head, recording, whole
 
 RUN_KEYS = {
     "id", "variant", "repetition", "seed", "status", "error", "backend", "kernel", "wall_s",
-    "simulated_s", "digest", "fidelity", "metrics", "windows", "links", "flows",
+    "simulated_s", "digest", "fidelity", "metrics", "windows", "events", "links", "flows",
 }  # fmt: skip
 METRIC_KEYS = {
     "goodput_bps", "utilisation", "jain_index", "retransmission_ratio", "queue_delay_mean_s",
@@ -141,15 +141,15 @@ def test_runs_of_several_scenarios_have_no_common_name(store: Store) -> None:
     assert [run["id"] for run in document["runs"]] == ids
 
 
-def test_the_listing_leaves_out_flows_links_and_checks(store: Store) -> None:
+def test_the_listing_leaves_out_flows_links_events_and_checks(store: Store) -> None:
     run_id = finished(store)
     running = store.begin(head(experiment="other"))
     listing = store.listing()
     assert set(listing) == {"runs"}
     first, second = listing["runs"]
     shown = store.document([run_id])["runs"][0]
-    assert RUN_KEYS - {"flows", "links"} <= set(first)
-    assert not {"flows", "links"} & set(first)
+    assert RUN_KEYS - {"flows", "links", "events"} <= set(first)
+    assert not {"flows", "links", "events"} & set(first)
     assert first["fidelity"] == {"verdict": "faithful"}
     assert first["metrics"] == shown["metrics"]
     assert first["windows"] == {"quiet": {"metrics": shown["windows"]["quiet"]["metrics"]}}

@@ -20,8 +20,8 @@ CREATE TABLE notes (run INTEGER PRIMARY KEY REFERENCES runs, text TEXT NOT NULL)
 ALTER TABLE runs ADD COLUMN label TEXT;
 """
 
-# A run as the schema of each version stored it, newest columns left out. A new migration adds the
-# statements that its predecessor's program would have written.
+# A run as the schema of each version stored it, newest columns left out. A migration that changes
+# the runs' own rows adds the statement that its program would have written.
 STORED_AT = {
     1: """INSERT INTO runs (id, experiment, scenario, description, variant, repetition, seed,
     backend, duration_s, warmup_s, windows, scenario_text, scenario_sha256, resolved, links,
@@ -64,11 +64,30 @@ def pragma(path: Path, name: str) -> int:
     return int(value)
 
 
+def test_queues_stored_before_statistics_were_keep_all_they_had(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    connection = open_writable(path, up_to(tmp_path / "migrations", 1))
+    connection.execute(STORED_AT[1])
+    connection.execute(
+        "INSERT INTO queues VALUES (1, 0, 'b:forward:queue', 'b', 'forward', 'queue', 'droptail', "
+        "1, 8000, 100, NULL, NULL, NULL)"
+    )
+    connection.execute("INSERT INTO queue_samples VALUES (1, 0, 5, 1514, 1, 0, 0, 0, 3028, 2)")
+    connection.close()
+    with Store(path) as store:
+        run = store.load("20260101-000000-0000")
+        (queue,) = run.queues
+        assert (queue.name, queue.limit_packets, queue.bottleneck) == ("b:forward:queue", 100, True)
+        assert queue.statistics == ()
+        columns = run.queue_samples(0)
+        assert (columns["backlog_bytes"].tolist(), columns["statistic_3"].tolist()) == ([3028], [0])
+
+
 @pytest.mark.parametrize("version", range(1, newest() + 1))
 def test_every_earlier_schema_becomes_the_newest(tmp_path: Path, version: int) -> None:
     path, fresh = tmp_path / "old.db", tmp_path / "new.db"
     connection = open_writable(path, up_to(tmp_path / "migrations", version))
-    connection.execute(STORED_AT[version])
+    connection.execute(STORED_AT[max(stored for stored in STORED_AT if stored <= version)])
     connection.close()
     with Store(path) as store:
         row = store.load("20260101-000000-0000").row

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import StoreError
 from orchestrator.recording import (
+    DATAGRAM_DTYPE,
     QUEUE_DTYPE,
     RECEIVER,
     SENDER,
     SSTHRESH_INFINITE,
     TCP_DTYPE,
+    TRANSFER_DTYPE,
     Check,
     FlowRecord,
     QueueRecord,
@@ -111,6 +113,23 @@ def tcp(rows: Rows) -> npt.NDArray[np.void]:
         "max_pacing_rate_bytes_per_s": UNLIMITED,
     }
     return array(TCP_DTYPE, [usual | row for row in rows])
+
+
+def datagrams(rows: Rows) -> npt.NDArray[np.void]:
+    """Samples of UDP flows; nothing came unless it is said."""
+    nothing = {"delay_min_ns": -1, "delay_max_ns": -1}
+    return array(DATAGRAM_DTYPE, [nothing | row for row in rows])
+
+
+def transfers(rows: Sequence[tuple[int, float, float | None, int]]) -> npt.NDArray[np.void]:
+    """Transfers as (flow, start in s, end in s or None, bytes)."""
+    return np.array(
+        [
+            (flow, round(start * 1e9), -1 if end is None else round(end * 1e9), size)
+            for flow, start, end, size in rows
+        ],
+        TRANSFER_DTYPE,
+    )
 
 
 def recording(

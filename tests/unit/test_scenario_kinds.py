@@ -34,47 +34,60 @@ class Line(Topology):
         link = Link("line", "left", "right", channel, channel)
         return Layout(Network(("left", "right"), (), (link,), (group,), ("line",)), {})
 '''
-RED = """
+EXTRA = """
 from typing import Literal
 
 from orchestrator.scenario.queues import QueueSpec
 
 
 class Red(QueueSpec):
-    kind: Literal["red"] = "red"
+    kind: Literal["extra"] = "red"
 """
 
 
 def test_the_built_in_kinds() -> None:
-    assert list(TOPOLOGIES.found) == ["dumbbell"]
-    assert list(QUEUES.found) == ["droptail"]
-    assert list(LOSSES.found) == ["independent"]
-    assert list(TRAFFIC.found) == ["bulk"]
+    assert list(TOPOLOGIES.found) == [
+        "custom", "dumbbell", "mixed", "parking-lot", "rtt-split", "satellite", "wired-wireless",
+        "wlan",
+    ]  # fmt: skip
+    assert list(QUEUES.found) == [
+        "ared", "cake", "codel", "droptail", "fq", "fq_codel", "fq_pie", "pie", "red", "sfq",
+    ]  # fmt: skip
+    assert list(LOSSES.found) == ["gilbert-elliott", "independent", "markov", "two-state"]
+    assert list(TRAFFIC.found) == [
+        "bulk", "campaign", "cbr", "onoff", "onoff-udp", "request-response", "transfers",
+        "uploads", "web",
+    ]  # fmt: skip
 
 
 def test_a_topology_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "extra_line.py").write_text(LINE)
     monkeypatch.setattr(topologies, "__path__", [*topologies.__path__, str(tmp_path)])
     kinds = Kinds("topology", "topologies", TopologySpec)
-    assert list(kinds.found) == ["dumbbell", "line"]
+    assert set(kinds.found) == {*TOPOLOGIES.found, "line"}
     line = kinds.found["line"].model_validate({"kind": "line"})
     assert isinstance(line, topologies.Topology)
     assert line.layout().network.base_rtt_s("left", "right") == 0.02
 
 
+def queue_kinds() -> Kinds[QueueSpec]:
+    package = orchestrator.scenario.queues.__name__
+    return Kinds("queue", package, QueueSpec)  # type: ignore[type-abstract]
+
+
 def test_a_queue_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = orchestrator.scenario.queues
-    (tmp_path / "extra_red.py").write_text(RED)
+    (tmp_path / "extra_red.py").write_text(EXTRA)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
-    assert list(Kinds("queue", package.__name__, QueueSpec).found) == ["droptail", "red"]
+    assert list(queue_kinds().found) == sorted({*QUEUES.found, "extra"})
 
 
 def test_two_kinds_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = orchestrator.scenario.queues
-    (tmp_path / "extra_droptail.py").write_text(RED.replace('"red"', '"droptail"'))
+    (tmp_path / "extra_droptail.py").write_text(EXTRA.replace('"extra"', '"droptail"'))
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     with pytest.raises(TypeError, match="queue kind 'droptail' is defined twice"):
-        _ = Kinds("queue", package.__name__, QueueSpec).found
+        _ = queue_kinds().found
 
 
 def test_which_kind_a_mapping_is_of() -> None:

@@ -42,9 +42,11 @@ def test_the_quickstart_as_it_stands() -> None:
     assert [flow.start for flow in scenario.flows] == [0.0, 0.1]
     topology = scenario.topology
     assert isinstance(topology, Dumbbell)
+    assert topology.bottleneck.rate is not None
     assert topology.bottleneck.rate.forward == 10_000_000
     assert str(topology.bottleneck.queue.reverse.limit) == "100p"
-    assert [group.access.delay.forward for group in topology.groups] == [0.02, 0.02]
+    delays = [group.access.delay for group in topology.groups if group.access is not None]
+    assert [delay and delay.forward.to for delay in delays] == [0.02, 0.02]
 
 
 def test_locate() -> None:
@@ -73,7 +75,9 @@ def test_defaults(tmp_path: Path) -> None:
     assert isinstance(scenario.topology, Dumbbell)
     assert str(scenario.topology.bottleneck.queue.forward.limit) == "1bdp"
     assert scenario.topology.bottleneck.loss.forward.mean == 0.0
-    assert scenario.topology.groups[0].access.rate is None
+    access = scenario.topology.groups[0].access
+    assert access is not None
+    assert access.rate is None
 
 
 ONE_FAULT: list[tuple[Edit, int, int, str]] = [
@@ -127,11 +131,11 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
     (("group: b, ", ""), 16, 5, "`group` is missing"),
     # kinds
     (("kind: dumbbell", "kind: dumbell"), 9, 9, "unknown topology kind `dumbell` (did you mean"),
-    (("  kind: dumbbell\n", ""), 9, 3, "`kind` is missing; valid: dumbbell"),
-    (("kind: droptail", "kind: red"), 10, 57, "unknown queue kind `red`; valid: droptail"),
-    (("kind: droptail", "kind: [a]"), 10, 57, "unknown queue kind a list; valid: droptail"),
-    (("traffic: {kind: bulk}", "traffic: {kind: web}"), 15, 70, "unknown traffic kind `web`"),
-    (("traffic: {kind: bulk}", "traffic: bulk"), 15, 63, "must be a traffic with a `kind` (bulk)"),
+    (("  kind: dumbbell\n", ""), 9, 3, "`kind` is missing; valid: custom, dumbbell, "),
+    (("kind: droptail", "kind: blue"), 10, 57, "unknown queue kind `blue`; valid: ared, cake"),
+    (("kind: droptail", "kind: [a]"), 10, 57, "unknown queue kind a list; valid: ared, cake"),
+    (("traffic: {kind: bulk}", "traffic: {kind: wap}"), 15, 70, "unknown traffic kind `wap`"),
+    (("traffic: {kind: bulk}", "traffic: bulk"), 15, 63, "must be a traffic with a `kind` (bulk, "),
     (("{kind: bulk}", "{engine: iperf}"), 15, 72, "(did you mean `iperf3`?); valid: builtin, ip"),
     (("{kind: bulk}", "{bytes: 3kb}"), 15, 71, "write `kB` for 1000 bytes"),
     # references and names
@@ -193,7 +197,7 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
     ),
     (("delay: 10ms", "delay: 10ms, loss: 1.5"), 10, 49, "must be below 100%"),
     (("delay: 10ms", "delay: 10ms, loss: banana"), 10, 49, "`banana` is not a probability"),
-    (("delay: 10ms", "delay: 10ms, loss: {kind: x}"), 10, 56, "unknown loss kind `x`; valid: ind"),
+    (("delay: 10ms", "delay: 10ms, loss: {kind: x}"), 10, 56, "unknown loss kind `x`; valid: gil"),
     (
         ("delay: 10ms", "delay: 10ms, loss: {forward: 1.5, reverse: 0}"),
         10,
@@ -266,8 +270,8 @@ def test_every_fault_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
 def test_two_missing_keys_of_one_mapping_are_two_faults(tmp_path: Path) -> None:
     found = faults(tmp_path, ("rate: 10mbit, delay: 10ms, ", ""))
     assert [(f.line, f.column, f.message) for f in found] == [
-        (10, 15, "`rate` is missing"),
         (10, 15, "`delay` is missing"),
+        (10, 15, "`rate` is missing"),
     ]
 
 
@@ -349,3 +353,17 @@ def test_every_mainline_congestion_control(tmp_path: Path, name: str) -> None:
         load(QUICKSTART, [f"flows.reno.congestion={name}"]).scenario.flows[1].congestion.name
         == name
     )
+
+
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [("[a, b, a]", "must have 2 items at most, not 3"), ("[a]", "must have at least 2 items")],
+)
+def test_a_list_of_another_length_is_told_how_long_it_is(ends: str, why: str) -> None:
+    custom = (
+        f"topology={{kind: custom, hosts: [a, b], links: [{{between: {ends}, delay: 1ms}}], "
+        "groups: [{name: g, sources: [a], sinks: [b]}]}"
+    )
+    with pytest.raises(ScenarioError) as refused:
+        load(QUICKSTART, [custom, "flows=[{name: f, group: g}]"])
+    assert [fault.message for fault in refused.value.faults] == [why]

@@ -123,6 +123,7 @@ def test_a_matrix_from_the_command_line() -> None:
         ("matrix:\n  flows..start: [1s]\n", [(1, 3)]),
         ("matrix:\n  seed: 3\n  warmup: [x]\n", [(1, 9), (2, 12)]),
         ("matrix:\n  seed: []\n", [(1, 9)]),
+        ("matrix:\n  seed: [1, 2, 1]\n  warmup: [1s, 1s]\n", [(1, 16), (2, 16)]),
         ("matrix: [1]\n", [(0, 9)]),
         ("matrix: 1\n", [(0, 9)]),
         (

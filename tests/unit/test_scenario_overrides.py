@@ -83,7 +83,7 @@ def test_null_takes_an_optional_value_away() -> None:
         # a wrong path: at the part that is not there
         ("durtion=1s", 1, "unknown key `durtion` (did you mean `duration`?); valid keys: version"),
         ("topology.bottlneck.rate=1mbit", 10, "unknown key `bottlneck` (did you mean `bott"),
-        ("topology.bottleneck.rat=1mbit", 21, "valid keys: rate, delay, queue, loss"),
+        ("topology.bottleneck.rat=1mbit", 21, "valid keys: delay, loss, jitter,"),
         ("flows.vegas.start=1s", 7, "`flows` has no item `vegas`; valid: westwood, reno or an in"),
         ("flows.2.start=1s", 7, "or an index from 0 to 1"),
         ("flows.-1.start=1s", 7, "or an index from 0 to 1"),

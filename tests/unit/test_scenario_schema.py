@@ -73,10 +73,19 @@ def test_defaults_are_written_as_a_scenario_has_them() -> None:
 
 
 def test_every_kind_is_an_option_of_its_family() -> None:
-    assert SCHEMA["$defs"]["topology"]["anyOf"] == [{"$ref": "#/$defs/Dumbbell"}]
-    assert SCHEMA["$defs"]["queue"]["anyOf"] == [{"$ref": "#/$defs/DropTail"}]
+    kinds = [option["$ref"].rpartition("/")[2] for option in SCHEMA["$defs"]["topology"]["anyOf"]]
+    assert kinds == [
+        "Custom", "Dumbbell", "Mixed", "ParkingLot", "RttSplit", "Satellite", "WiredWireless",
+        "Wlan",
+    ]  # fmt: skip
+    assert [option["$ref"].rpartition("/")[2] for option in SCHEMA["$defs"]["queue"]["anyOf"]] == [
+        "AdaptiveRed", "Cake", "Codel", "DropTail", "Fq", "FqCodel", "FqPie", "Pie", "Red", "Sfq",
+    ]  # fmt: skip
     assert SCHEMA["$defs"]["loss"]["anyOf"] == [
+        {"$ref": "#/$defs/GilbertElliott"},
         {"$ref": "#/$defs/Independent"},
+        {"$ref": "#/$defs/Markov"},
+        {"$ref": "#/$defs/TwoState"},
         {"$ref": "#/$defs/Independent/properties/probability"},
     ]
 

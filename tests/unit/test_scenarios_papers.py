@@ -23,3 +23,9 @@ def test_a_papers_scenario_can_be_planned_and_names_its_paper(path: Path) -> Non
     comment = path.read_text(encoding="utf-8").partition("version:")[0]
     assert '"' in comment
     assert any(year in comment for year in map(str, range(1991, 2013))), comment
+
+
+def test_the_table_of_figures_names_every_file() -> None:
+    table = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    files = [path for path in FILES if path.parent.name != "closed-forms"]
+    assert not [path for path in files if f"(papers/{path.relative_to(FOLDER)})" not in table]

@@ -7,10 +7,10 @@ import struct
 import pytest
 
 from orchestrator.testbed import netlink, probes, qdisc, schedule
-from orchestrator.testbed.schedule import QUEUES, RECEIVERS, SENDERS
+from orchestrator.testbed.schedule import CROWDS, QUEUES, RECEIVERS, SENDERS
 
 MS = 1_000_000
-EVERYTHING = SENDERS | RECEIVERS | QUEUES
+EVERYTHING = schedule.SENDERS | schedule.RECEIVERS | schedule.QUEUES | schedule.CROWDS
 
 
 def test_every_time_comes_once_and_in_order() -> None:
@@ -30,6 +30,12 @@ def test_the_digest_is_sampled_whatever_the_scenario_samples(period_ms: int) -> 
     plan = dict(schedule.ticks(2000 * MS, period_ms * MS, period_ms * MS, []))
     for time_ns in range(0, 2001 * MS, 100 * MS):
         assert plan[time_ns] & (SENDERS | RECEIVERS) == SENDERS | RECEIVERS
+
+
+def test_crowds_are_sampled_every_second_and_at_the_edges() -> None:
+    plan = schedule.ticks(3500 * MS, 10 * MS, 10 * MS, [1234 * MS])
+    found = [time_ns // MS for time_ns, what in plan if what & CROWDS]
+    assert found == [0, 1000, 1234, 2000, 3000, 3500]
 
 
 def test_a_duration_off_every_grid_ends_with_everything() -> None:
@@ -74,38 +80,58 @@ def test_a_rate_is_read_back_as_it_was_set(rate_bps: int) -> None:
     qdisc.add_rate(recorder, 3, rate_bps, "w0f")
     (kind, _flags, body, what) = recorder.sent[0]
     assert (kind, what) == (qdisc.RTM_NEWQDISC, "w0f tbf")
-    assert qdisc._decode_tbf(options(body)) == {"rate_bps": rate_bps}
+    assert qdisc.rate_bps(options(body)) == rate_bps
     burst = struct.unpack("=I", netlink.parse_attributes(options(body))[qdisc.TCA_TBF_BURST])[0]
     # Room for a frame and what a microsecond brings; far below a second frame up to 10 Gbit/s.
     assert burst >= qdisc.FRAME_BYTES + rate_bps // 8 // 10**6
 
 
-def test_delay_and_loss_are_read_back_as_they_were_set() -> None:
-    recorder = Recorder()
-    qdisc.add_delay(recorder, 3, 20_000_001, 0.001, 2**63 + 5, 1000, "w0b")
-    found = qdisc._decode_netem(options(recorder.sent[0][2]))
-    assert (found["delay_ns"], found["limit_packets"]) == (20_000_001, 1000)
-    assert found["seed"] == 2**63 + 5
-    assert found["loss"] == pytest.approx(0.001, abs=2**-32)
+SETTINGS = [
+    # name, attribute path, offset, format, value, what must be read back, taken once only
+    ["limit_packets", [], 4, "I", 1000, 1000, False],
+    ["loss_q32", [], 8, "I", 4294967, 4294967, False],
+    ["jitter_ticks", [], 20, "I", 0, None, False],
+    ["delay_ns", [10], 0, "q", 20_000_001, 20_000_001, False],
+    ["seed", [14], 0, "Q", 2**63 + 5, 2**63 + 5, False],
+    ["p", [5, 2], 0, "I", 7, 7, False],
+    ["r", [5, 2], 4, "I", 8, 8, True],
+    ["table", [6], 0, "s", "0102ff", "0102ff", False],
+]
 
 
-@pytest.mark.parametrize(
-    ("queue", "kind", "read"),
-    [
-        ({"limit_packets": 7, "limit_bytes": None}, b"pfifo", {"limit_packets": 7}),
-        ({"limit_packets": None, "limit_bytes": 9000}, b"bfifo", {"limit_bytes": 9000}),
-    ],
-)
-def test_queues_in_packets_and_in_bytes(
-    queue: dict[str, int | None], kind: bytes, read: dict[str, int]
-) -> None:
+def test_settings_are_read_back_as_they_were_packed() -> None:
     recorder = Recorder()
-    qdisc.add_queue(recorder, 3, queue, "w0f")
-    body = recorder.sent[0][2]
-    assert bytes(netlink.parse_attributes(body, 20)[qdisc.TCA_KIND]).rstrip(b"\0") == kind
-    assert qdisc._DECODERS[kind.decode()](options(body)) == read
+    qdisc.add_netem(recorder, 3, {"kind": "netem", "settings": SETTINGS}, "w0b")
+    (_kind, _flags, body, what) = recorder.sent[0]
+    assert what == "w0b netem"
+    packed = options(body)
+    # struct tc_netem_qopt comes whole before the first attribute.
+    assert struct.unpack_from("=6I", packed) == (0, 1000, 4294967, 0, 0, 0)
+    found = qdisc.unpack(SETTINGS, packed)
+    assert found == {s[0]: s[4] for s in SETTINGS if s[5] is not None}
+
+
+def test_a_setting_that_the_kernel_does_not_report_is_none() -> None:
+    packed = qdisc.pack(SETTINGS[:5])
+    assert qdisc.unpack(SETTINGS, packed)["p"] is None
+    assert qdisc.unpack(SETTINGS, b"")["limit_packets"] is None
 
 
 def test_the_echo_request_has_a_right_checksum() -> None:
     request = probes._echo_request(1, 77)
     assert probes._checksum(request) == 0
+
+
+def probe_frame(number: int) -> bytes:
+    return bytes(42) + struct.pack("=II", 1, number) + bytes(12)
+
+
+def test_probe_packets_are_matched_where_they_leave_a_queue() -> None:
+    """The second was dropped, the third came twice and was taken twice, the fourth late."""
+    arrivals = [(10, probe_frame(0)), (20, probe_frame(1)), (30, probe_frame(2)),
+                (31, probe_frame(2)), (40, probe_frame(3))]  # fmt: skip
+    departures = [(50, probe_frame(0)), (60, probe_frame(3)), (70, probe_frame(2)),
+                  (80, probe_frame(2)), (90, probe_frame(7))]  # fmt: skip
+    assert probes._matched(arrivals, departures) == [
+        [1, 0, 10, 50], [1, 3, 40, 60], [1, 2, 30, 70], [1, 2, 31, 80],
+    ]  # fmt: skip

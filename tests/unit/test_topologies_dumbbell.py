@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from orchestrator.scenario.losses.independent import Independent
 from orchestrator.scenario.model import TOPOLOGIES
 from topologies import Layout
 from topologies.dumbbell import Dumbbell
@@ -18,6 +19,10 @@ BOTTLENECK = {"rate": "10mbit", "delay": "10ms"}
 def dumbbell(bottleneck: dict[str, Any], *groups: dict[str, Any]) -> Layout:
     data = {"kind": "dumbbell", "bottleneck": bottleneck, "groups": list(groups)}
     return Dumbbell.model_validate(data).layout()
+
+
+def loss(probability: float) -> Independent:
+    return Independent(probability=probability)
 
 
 def group(name: str, hosts: int = 1, **access: Any) -> dict[str, Any]:
@@ -61,7 +66,7 @@ def test_the_base_rtt_is_there_and_back_over_all_links() -> None:
 def test_the_bottleneck_is_judged_and_has_one_bdp_unless_told() -> None:
     layout = dumbbell(BOTTLENECK, group("a"))
     link = layout.network.links[0]
-    assert link.forward == link.reverse == Channel(0.01, 10_000_000, None, 0.0, judged=True)
+    assert link.forward == link.reverse == Channel(0.01, 10_000_000, None, loss(0.0), judged=True)
     for direction in ("forward", "reverse"):
         place = layout.queues[f"bottleneck:{direction}"]
         assert (place.spec.kind, str(place.spec.limit)) == ("droptail", "1bdp")
@@ -103,15 +108,15 @@ def test_each_direction_may_have_its_own() -> None:
         group("a"),
     )
     link = layout.network.links[0]
-    assert link.forward == Channel(0.01, 10_000_000, None, 0.001, judged=True)
-    assert link.reverse == Channel(0.03, 1_000_000, None, 0.0, judged=True)
+    assert link.forward == Channel(0.01, 10_000_000, None, loss(0.001), judged=True)
+    assert link.reverse == Channel(0.03, 1_000_000, None, loss(0.0), judged=True)
     assert str(layout.queues["bottleneck:reverse"].spec.limit) == "10kB"
     assert layout.network.base_rtt_s("a_src0", "a_dst0") == pytest.approx(0.12)
 
 
 def test_one_loss_is_for_both_directions_of_every_access_link() -> None:
     layout = dumbbell({**BOTTLENECK, "loss": "1%"}, group("a", loss={"probability": 1e-8}))
-    losses = [(link.forward.loss, link.reverse.loss) for link in layout.network.links]
+    losses = [(link.forward.mean_loss, link.reverse.mean_loss) for link in layout.network.links]
     assert losses == [(0.01, 0.01), (1e-8, 1e-8), (1e-8, 1e-8)]
 
 
@@ -131,3 +136,120 @@ def test_writing_gives_what_reads_back() -> None:
     assert written["bottleneck"]["rate"] == {"forward": "1mbit", "reverse": "2mbit"}
     assert written["groups"][0]["access"]["queue"] == {"kind": "droptail", "limit": "2.5bdp(min)"}
     assert TOPOLOGIES.found["dumbbell"].model_validate(written) == spec
+
+
+def test_the_papers_rtts_spread_over_the_flows() -> None:
+    # Grieco & Mascolo section 3.2: M flows, RTTs 20 + 230 i / M ms for i = 1 ... M
+    for hosts in (1, 20, 200):
+        spread = {"above": "0ms", "to": "57.5ms"}
+        layouts = [
+            dumbbell(BOTTLENECK, {"name": "a", "hosts": hosts, "access": {"delay": spread}}),
+            dumbbell(
+                BOTTLENECK,
+                {
+                    "name": "a",
+                    "hosts": hosts,
+                    "rtt": {"above": "20ms", "to": "250ms"},
+                    "access": {},
+                },
+            ),
+        ]
+        for layout in layouts:
+            found = [
+                layout.network.base_rtt_s(f"a_src{i}", f"a_dst{i}") * 1e3 for i in range(hosts)
+            ]
+            wanted = [20 + 230 * (i + 1) / hosts for i in range(hosts)]
+            assert found == pytest.approx(wanted, abs=4e-6)  # four links, a nanosecond each
+
+
+def test_both_ends_of_a_spread_may_be_in_it() -> None:
+    # Grieco & Mascolo section 3.4: five flows, RTTs evenly over [66, 250] ms
+    layout = dumbbell(
+        BOTTLENECK,
+        {"name": "a", "hosts": 5, "rtt": {"from": "66ms", "to": "250ms"}, "access": {}},
+        {"name": "one", "rtt": {"from": "66ms", "to": "250ms"}, "access": {}},
+    )
+    found = [layout.network.base_rtt_s(f"a_src{i}", f"a_dst{i}") for i in range(5)]
+    assert found == pytest.approx([0.066, 0.112, 0.158, 0.204, 0.250], abs=1e-12)
+    assert layout.network.base_rtt_s("one_src0", "one_dst0") == pytest.approx(0.25)
+
+
+def test_an_rtt_is_met_to_the_nanosecond() -> None:
+    layout = dumbbell(BOTTLENECK, {"name": "a", "rtt": "20.000003ms", "access": {}})
+    delays = [
+        round(channel.delay_s * 1e9)
+        for link in layout.network.links
+        for channel in (link.forward, link.reverse)
+    ]
+    assert delays == [10_000_000, 10_000_000, 1, 1, 1, 0]
+
+
+def test_left_and_right_may_differ() -> None:
+    layout = dumbbell(
+        BOTTLENECK,
+        {
+            "name": "a",
+            "source_access": {"delay": "5ms", "rate": "1gbit"},
+            "sink_access": {
+                "delay": {"forward": "20ms", "reverse": "30ms"},
+                "rate": "2mbit",
+                "loss": {"forward": "1%", "reverse": 0},
+            },
+        },
+    )
+    source, sink = layout.network.links[1:]
+    assert (source.forward.delay_s, source.forward.rate_bps) == (0.005, 10**9)
+    assert (sink.forward.delay_s, sink.reverse.delay_s) == (0.02, 0.03)
+    assert (sink.forward.mean_loss, sink.reverse.mean_loss) == (0.01, 0.0)
+    assert layout.places == {
+        "bottleneck": ("topology", "bottleneck"),
+        "a_src0": ("topology", "groups", 0, "source_access"),
+        "a_dst0": ("topology", "groups", 0, "sink_access"),
+    }
+
+
+def test_one_access_for_all_groups() -> None:
+    data = {"kind": "dumbbell", "bottleneck": BOTTLENECK, "access": {"delay": "20ms"}}
+    groups = [{"name": "a"}, group("b", delay="1ms")]
+    layout = Dumbbell.model_validate({**data, "groups": groups}).layout()
+    assert [link.forward.delay_s for link in layout.network.links] == [0.01, 0.02, 0.02] + [
+        0.001
+    ] * 2
+    assert layout.places["a_src0"] == ("topology", "access")
+
+
+@pytest.mark.parametrize(
+    ("changed", "path", "why"),
+    [
+        ({"access": None}, (), "`access` is missing"),
+        ({"access": {}}, ("access",), "`delay` is missing; instead of it the group may have"),
+        ({"rtt": "50ms"}, ("rtt",), "give an `rtt` or the access link's `delay`, not both"),
+        (
+            {"rtt": {"above": "10ms", "to": "21ms"}, "hosts": 2, "access": {}},
+            ("rtt",),
+            "an RTT of 15500us is less than the 20ms that the links between the routers take",
+        ),
+        (
+            {"access": {"delay": {"to": "1ms"}}},
+            ("access", "delay", "forward"),
+            "give `to` and one of `from` and `above`",
+        ),
+        (
+            {"access": {"delay": {"from": "2ms", "to": "1ms"}}},
+            ("access", "delay", "forward"),
+            "`from` must not be more than `to`",
+        ),
+        (
+            {"access": {"delay": {"above": "1ms", "to": "1ms"}}},
+            ("access", "delay", "forward"),
+            "`above` must be less than `to`",
+        ),
+    ],
+)
+def test_faults_of_a_group(changed: dict[str, Any], path: tuple[str, ...], why: str) -> None:
+    data = {"kind": "dumbbell", "bottleneck": BOTTLENECK, "groups": [{**group("a"), **changed}]}
+    with pytest.raises(ValidationError) as refused:
+        Dumbbell.model_validate(data)
+    first = refused.value.errors()[0]
+    assert first["loc"] == ("groups", 0, *path)
+    assert why in first["msg"]

@@ -77,3 +77,33 @@ def test_hosts_do_not_forward() -> None:
 def test_groups_are_found_by_name() -> None:
     net = network(("a", "h", "k", 0.0))
     assert net.group("g").sources == ("h",)
+
+
+def test_every_switch_by_itself_sends_along_the_planned_path() -> None:
+    # A grid of equal delays has many ties; sums of 0.1 s differ by the order of adding.
+    size = 4
+    links = [
+        (f"{a}{b}", f"n{a}", f"n{b}", 0.1)
+        for row in range(size)
+        for column in range(size)
+        for a in [row * size + column]
+        for b in [a + 1] * (column < size - 1) + [a + size] * (row < size - 1)
+    ]
+    ends = (("h", "h", "n0", 0.0), ("k", "n15", "k", 0.0))
+    net = network(*links, *ends)
+    for source, sink in (("h", "k"), ("k", "h")):
+        path = net.path(source, sink)
+        assert len(path) == 2 + 2 * (size - 1)
+        node = source
+        for hop in path:
+            assert net.next_hop(node, sink) == hop
+            node = hop.link.b if hop.direction == "forward" else hop.link.a
+        assert node == sink
+
+
+def test_zero_delays_make_no_loop() -> None:
+    net = network(
+        ("h", "h", "a", 0.0), ("ab", "a", "b", 0.0), ("bc", "b", "c", 0.0), ("ca", "c", "a", 0.0),
+        ("k", "c", "k", 0.0),
+    )  # fmt: skip
+    assert crossed(net) == ["h:forward", "ca:reverse", "k:forward"]

@@ -118,6 +118,31 @@ def test_times_refused(value: object, why: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "per_s"), [("5/s", 5.0), ("0.5/s", 0.5), ("90/min", 1.5), ("1/h", 1 / 3600)]
+)
+def test_frequencies(text: str, per_s: float) -> None:
+    assert units.parse_frequency(text) == per_s
+    assert units.parse_frequency(units.format_frequency(per_s)) == per_s
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("5/sec", "unknown unit `/sec`"),
+        ("5s", "`s` is a unit of time, not of frequency"),
+        ("5", "needs a unit (/s, /min, /h), such as `5/s`"),
+        ("0/s", "must be above zero"),
+        ("-1/s", "must be above zero"),
+        ("1000000/s", "100000/s at most"),
+    ],
+)
+def test_frequencies_refused(value: object, why: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.parse_frequency(value)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("text", "size"),
     [
         ("1B", 1),
@@ -176,7 +201,8 @@ def test_chances(value: object, chance: float) -> None:
         (1, "must be below 100%"),
         ("100%", "must be below 100%"),
         ("-1%", "must not be negative"),
-        (1e-12, "2.4e-10 at best"),
+        (1e-12, "the least probability it has is two of them, 4.7e-10"),
+        ("3e-10", "steps of 2^-32"),
         ("banana", "write a percentage such as `0.1%`, or a number from 0 to 1"),
         ("5ms", "is not a probability"),
         (float("nan"), "is not a probability"),
@@ -188,6 +214,37 @@ def test_chances_refused(value: object, why: str) -> None:
     with pytest.raises(UnitError) as refused:
         units.parse_chance(value)
     assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(("value", "chance"), [("100%", 1.0), (1, 1.0), ("3.5e-10", 3.5e-10)])
+def test_probabilities_up_to_certainty(value: object, chance: float) -> None:
+    assert units.parse_probability(value) == chance
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (1.5, "must not be above 100%"),
+        ("101%", "must not be above 100%"),
+        ("-1%", "must not be negative"),
+        ("2e-10", "4.7e-10"),
+        ("banana", "is not a probability"),
+    ],
+)
+def test_probabilities_refused(value: object, why: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.parse_probability(value)
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("probability", "steps"), [(1e-8, 43), (0.0, 0), (1.0, 2**32), (0.5, 2**31), (2.0**-31, 2)]
+)
+def test_chances_as_netem_counts_them(probability: float, steps: int) -> None:
+    assert units.chance_steps(probability) == steps
+    threshold = units.chance_threshold(probability)
+    assert 0 <= threshold < 2**32
+    assert units.threshold_chance(threshold) == steps * 2.0**-32
 
 
 @pytest.mark.parametrize(
@@ -236,7 +293,9 @@ def test_limits_refused(value: object, why: str) -> None:
         units.parse_rate,
         units.parse_time_ns,
         units.parse_size,
+        units.parse_frequency,
         units.parse_chance,
+        units.parse_probability,
         units.parse_limit,
     ],
 )

@@ -14,6 +14,7 @@ from orchestrator.recording import (
     RECEIVER,
     SENDER,
     SSTHRESH_INFINITE,
+    STATISTIC_SLOTS,
     TCP_DTYPE,
     Check,
     FlowRecord,
@@ -135,7 +136,7 @@ def _simulate(
         sent += active * cwnd * MSS_BYTES * period_s / rtt_s
         queue[step] = (
             round(time_s * 1e9), 0, int(sent.sum()), int(sent.sum() / MSS_BYTES), drops, 0, 0,
-            int(backlog * PACKET_BYTES), int(backlog),
+            int(backlog * PACKET_BYTES), int(backlog), *[0] * STATISTIC_SLOTS,
         )  # fmt: skip
         for index in np.flatnonzero(active):
             for endpoint in (SENDER, RECEIVER):

@@ -6,19 +6,29 @@ from typing import Literal
 
 from pydantic import Field
 
+from orchestrator.qdisc import Setting
 from orchestrator.scenario.base import Chance
-from orchestrator.scenario.losses import LossSpec
+from orchestrator.scenario.losses import LossSpec, independent_loss
 
 
 class Independent(LossSpec):
-    """Each packet is lost with the same probability, whatever happened to the others."""
+    """Each packet is lost with the same probability, whatever happened to the others.
+
+    netem counts in steps of 2^-32 (1e-8 is 43 of them), and two steps are the least it can do.
+    """
 
     kind: Literal["independent"] = Field(
         default="independent", description="each packet for itself"
     )
-    probability: Chance = Field(description="of each packet, such as 0.1% or 1e-8")
+    probability: Chance = Field(
+        description="of each packet, such as 0.1% or 1e-8, in steps of 2^-32; from 4.7e-10, or 0"
+    )
 
     @property
     def mean(self) -> float:
         """The probability."""
         return self.probability
+
+    def netem(self) -> tuple[Setting, ...]:
+        """Return the probability as netem has it."""
+        return (independent_loss(self.probability),)

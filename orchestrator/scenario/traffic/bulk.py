@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from orchestrator.scenario.base import Size
-from orchestrator.scenario.traffic import Demand, Engine, TrafficSpec
+from orchestrator.scenario.base import Size, located
+from orchestrator.scenario.traffic import Demand, TrafficSpec
+from orchestrator.scenario.traffic._tcp import Windowed
+
+Engine = Literal["builtin", "iperf3"]
 
 
-class Bulk(TrafficSpec):
+class Bulk(Windowed, TrafficSpec):
     """A TCP sender that always has data, until it is stopped or has sent all its bytes."""
 
     kind: Literal["bulk"] = Field(default="bulk", description="always has data to send")
@@ -23,6 +26,13 @@ class Bulk(TrafficSpec):
         description="how much to send (such as 3.2MB); without end when not given",
     )
 
+    @model_validator(mode="after")
+    def _own_window(self) -> Bulk:
+        if self.window is not None and self.engine != "builtin":
+            message = f"only the builtin engine limits its window, not {self.engine}"
+            raise located([(("window",), message)])
+        return self
+
     def demand(self) -> Demand:
         """Return the engine and the number of bytes."""
-        return Demand(self.engine, self.size_bytes)
+        return Demand(self.engine, self.size_bytes, window=self.window)

@@ -12,37 +12,34 @@ import os
 import socket
 import threading
 
-from . import system
+from .. import system
+from .sockets import hold_window, listen, make_socket, window_of
 
 CHUNK_BYTES = 1 << 20
 _TAKE_BYTES = 64 << 20
 _MSG_TRUNC, _MSG_WAITALL = 0x20, 0x100
 _ENDED = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN)
 
-_libc = ctypes.CDLL(None, use_errno=True)
+_recv = ctypes.CDLL(None, use_errno=True).recv
+_recv.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_recv.restype = ctypes.c_ssize_t
 _chunk = memoryview(bytes(CHUNK_BYTES))
 
 
 class BulkFlow:
-    """One flow of greedy data from ``source`` to ``sink``: by time, by bytes, or to the end."""
+    """One flow of greedy data from ``source`` to ``sink``: by time, by bytes, or to the end.
 
-    def __init__(self, bed, spec, report, _note):
+    Parameters: "bytes", or None for no end; "window_bytes", see sockets.limit_window.
+    """
+
+    def __init__(self, bed, spec, services):
         self.spec = spec
-        self._report = report
-        source, sink = bed.address(spec["source"]), bed.address(spec["sink"])
-        self._destination = (sink, spec["port"])
-        # At both ends: one that needs ECN, such as DCTCP, has to be agreed on by the receiver.
-        congestion = spec["congestion"].encode()
-        with bed.enter(spec["sink"]):
-            self._listener = socket.socket()
-            self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion)
-            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._listener.bind(self._destination)
-            self._listener.listen(1)
+        self._services = services
+        self._destination = (bed.address(spec["sink"]), spec["port"])
+        self._listener = listen(bed, spec, spec["sink"])
         with bed.enter(spec["source"]):
-            self._sender = socket.socket()
-            self._sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion)
-            self._sender.bind((source, spec["client_port"]))
+            self._sender = make_socket(spec)
+            self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
         self._receiver = None
 
     def start(self, origin_ns):
@@ -60,7 +57,7 @@ class BulkFlow:
 
     def _send(self, origin_ns):
         system.Timer().sleep_until(origin_ns + self.spec["start_ns"])
-        remaining = self.spec["bytes"]
+        remaining = self.spec["parameters"]["bytes"]
         try:
             self._sender.connect(self._destination)
             while remaining is None or remaining > 0:
@@ -69,18 +66,38 @@ class BulkFlow:
             self._sender.shutdown(socket.SHUT_WR)
         except OSError as error:
             if error.errno not in _ENDED:
-                self._report(self.spec["name"], f"sender: {error.strerror}")
+                self._services.problem(f"sender: {error.strerror}")
 
     def _receive(self):
         self._receiver, _peer = self._listener.accept()
-        descriptor = self._receiver.fileno()
-        flags = _MSG_TRUNC | _MSG_WAITALL
-        while True:
-            taken = _libc.recv(descriptor, None, ctypes.c_size_t(_TAKE_BYTES), flags)
-            if taken == 0:
-                return
-            if taken < 0:
-                code = ctypes.get_errno()
-                if code not in _ENDED:
-                    self._report(self.spec["name"], f"receiver: {os.strerror(code)}")
-                return
+        try:
+            take_all(self._receiver, window_of(self.spec))
+        except OSError as error:
+            if error.errno not in _ENDED:
+                self._services.problem(f"receiver: {error.strerror}")
+
+
+def take_all(receiver, window_bytes):
+    """Take what comes until the other end has sent all; return the number of bytes.
+
+    ``window_bytes`` is the largest window that it may tell, None for any.
+
+    Raises:
+        OSError: the connection broke.
+    """
+    if window_bytes is not None:
+        receiver.recv(1, socket.MSG_PEEK)  # until the first segment has come
+        hold_window(receiver, window_bytes)
+    flags = _MSG_TRUNC | _MSG_WAITALL
+    total = 0
+    while True:
+        taken = _recv(receiver.fileno(), None, _TAKE_BYTES, flags)
+        if taken == 0:
+            return total
+        if taken < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        total += taken
+
+
+ENGINES = {"builtin": BulkFlow}

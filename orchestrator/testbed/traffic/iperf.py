@@ -12,7 +12,7 @@ import math
 import subprocess
 import threading
 
-from . import system
+from .. import system
 
 _LONGEST_S = 86400
 _READY_POLL_NS = 1_000_000
@@ -22,9 +22,9 @@ _READY_POLLS = 2000
 class IperfFlow:
     """One bulk flow carried by iperf3."""
 
-    def __init__(self, bed, spec, report, note):
+    def __init__(self, bed, spec, services):
         self.spec = spec
-        self._bed, self._report, self._note = bed, report, note
+        self._bed, self._services = bed, services
         self._sink_address = bed.address(spec["sink"])
         self._client = None
         command = ["iperf3", "-s", "-1", "-p", str(spec["port"]), "-B", self._sink_address, "-J"]
@@ -57,8 +57,8 @@ class IperfFlow:
         words = ["iperf3", "-c", self._sink_address, "-B", self._bed.address(spec["source"])]
         words += ["-p", str(spec["port"]), "--cport", str(spec["client_port"])]
         words += ["-C", spec["congestion"], "-J"]
-        if spec["bytes"] is not None:
-            return [*words, "-n", str(spec["bytes"])]
+        if spec["parameters"]["bytes"] is not None:
+            return [*words, "-n", str(spec["parameters"]["bytes"])]
         if spec["stop_ns"] is None:
             return [*words, "-t", str(_LONGEST_S)]
         return [*words, "-t", str(math.ceil((spec["stop_ns"] - spec["start_ns"]) / 1e9))]
@@ -72,15 +72,11 @@ class IperfFlow:
         except ValueError:
             document = {"error": f"no JSON: {output[-200:]} {complaint[-200:]}"}
         if "error" in document:
-            self._report(self.spec["name"], f"iperf3: {document['error']}")
+            self._services.problem(f"iperf3: {document['error']}")
             return
         end = document["end"]
-        self._note(
-            self.spec["name"],
-            {
-                "sent_bytes": end["sum_sent"]["bytes"],
-                "received_bytes": end["sum_received"]["bytes"],
-            },
+        self._services.note(
+            sent_bytes=end["sum_sent"]["bytes"], received_bytes=end["sum_received"]["bytes"]
         )
 
 
@@ -90,3 +86,6 @@ _PIPES = {
     "stderr": subprocess.PIPE,
     "text": True,
 }
+
+
+ENGINES = {"iperf3": IperfFlow}

@@ -1,0 +1,11 @@
+"""Seeds of single flows, which depend on the run's seed and the flow's place, not on names."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def traffic_seed(seed: int, flow: int) -> int:
+    """Return the 64-bit seed of what a flow itself draws, such as its periods."""
+    digest = hashlib.sha256(f"{seed}:traffic:{flow}".encode()).digest()
+    return int.from_bytes(digest[:8], "little")

@@ -1,0 +1,36 @@
+"""What the scenario changes while traffic runs: all of it, and when it is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.recording import Check
+
+TOLERANCE_S = 20e-6
+"""In virtual time a call that fails costs a microsecond: several traces have to take turns."""
+REROUTE_TOLERANCE_S = 1e-3
+"""Open vSwitch is a program of its own, which reads the clock: some 50 us until all have switched,
+in virtual time."""
+
+
+def check(evidence: Evidence) -> Iterable[Check]:
+    """Yield, where anything changes, whether all did, and how late the latest of them was."""
+    for fact in evidence.all("timeline"):
+        due, done = fact["due"], fact["steps"]
+        if not due:
+            continue
+        yield Check("events_applied", "", due, done, 0, done == due, "steps of the test bed")
+        reroutes_ns = fact["late_ns"].get("route")
+        late_ns = {kind: each for kind, each in fact["late_ns"].items() if kind != "route"}
+        if late_ns:
+            worst = max(late_ns, key=lambda kind: late_ns[kind])
+            yield _late("event_lateness", late_ns[worst], TOLERANCE_S, f"latest: {worst}")
+        if reroutes_ns is not None:
+            detail = "until all switches had their rules"
+            yield _late("reroute_lateness", reroutes_ns, REROUTE_TOLERANCE_S, detail)
+
+
+def _late(name: str, late_ns: int, tolerance_s: float, detail: str) -> Check:
+    late_s = late_ns / 1e9
+    return Check(name, "s", 0.0, late_s, tolerance_s, late_s <= tolerance_s, detail)

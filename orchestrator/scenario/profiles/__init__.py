@@ -1,0 +1,32 @@
+"""Named TCP profiles: a file each, whose docstring tells how like its model Linux becomes.
+
+The module's name is the profile's; ``OPTIONS`` are what it sets, by the names of TcpOptions' keys.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile; ``account`` says what Linux cannot be made to do."""
+
+    name: str
+    options: dict[str, Any]
+    account: str
+
+
+@cache
+def profiles() -> dict[str, Profile]:
+    """Return every profile by its name."""
+    found = {}
+    for place in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{place.name}")
+        found[place.name] = Profile(place.name, module.OPTIONS, inspect.getdoc(module) or "")
+    return found

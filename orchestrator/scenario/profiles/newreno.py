@@ -1,0 +1,20 @@
+"""NewReno of RFC 6582, as ns-2's: no SACK, three duplicate ACKs, no probes of the tail.
+
+Linux keeps two differences. Its window during recovery follows proportional rate reduction
+(RFC 6937) instead of being inflated by duplicate ACKs, and with timestamps an unnecessary
+recovery is undone (Eifel); `timestamps: false` takes the second away. Initial window, delayed
+ACKs and segment size differ between the papers and are left to the scenario.
+"""
+
+OPTIONS = {
+    "sack": False,
+    "dsack": False,
+    "recovery": "dupack",
+    "tail_loss_probe": False,
+    "frto": False,
+    "reordering": 3,
+    "ecn": False,
+    "compress_acks": False,
+    "restart_after_idle": False,
+    "defer_acks": False,
+}

@@ -1,0 +1,46 @@
+"""The reduced form: values at paths that make the short form of the same scenario."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.scenario.document import Mapping, Node, find
+from orchestrator.scenario.overrides import put, split_path
+from orchestrator.units import shown
+
+_FIXED = ("reduced", "version")
+
+
+def has_reduced(tree: Node) -> bool:
+    """Return whether the scenario has a reduced form."""
+    node = find(tree, ("reduced",))
+    return isinstance(node, Mapping) and bool(node.entries)
+
+
+def reduce(tree: Node) -> tuple[Node, list[Fault]]:
+    """Return the tree of the reduced form, and the faults of its paths.
+
+    With faults, the tree is what could be made of the rest.
+    """
+    reduced = find(tree, ("reduced",))
+    faults: list[Fault] = []
+    if not isinstance(reduced, Mapping):
+        return tree, faults  # that it must be a mapping is for the validation to say
+    for path, entry in reduced.entries.items():
+        if path.split(".")[0] in _FIXED:
+            fixed = ", ".join(_FIXED)
+            faults.append(entry.key.fault(f"{shown(path)} cannot be reduced: {fixed} stay"))
+            continue
+        try:
+            tree = put(tree, split_path(path, entry.key, spread=False), entry.node)
+        except ScenarioError as error:
+            faults += error.faults
+    return tree, faults
+
+
+def without_reduced(tree: Node) -> Node:
+    """Return the tree without its reduced form."""
+    if not isinstance(tree, Mapping):
+        return tree
+    return replace(tree, entries={k: v for k, v in tree.entries.items() if k != "reduced"})

@@ -1,0 +1,145 @@
+"""The scenario language as a reference for people, made from the same models as the JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.scenario.profiles import profiles
+from orchestrator.scenario.schema import json_schema
+
+_FAMILIES = ("topology", "queue", "loss", "traffic", "event")
+_HEAD = """\
+# Reference of the scenario language
+
+Made from the models by `orchestrator schema --markdown`; a test keeps it so. A value with a unit
+is written as text: rates `10mbit` (bit, kbit, mbit, gbit; per second), times `20ms` (ns, us, ms, s,
+min, h), sizes `150kB` (B, kB, MB, GB, KiB, MiB, GiB), probabilities `0.1%` or 0.001. What a link
+has in each direction may be one value for both or `{forward: ..., reverse: ...}`.
+"""
+Schema = dict[str, Any]
+
+
+def markdown() -> str:
+    """Return the reference, in Markdown."""
+    schema = json_schema()
+    return "\n".join([_HEAD, *_document(schema)]).rstrip() + "\n"
+
+
+def _document(schema: Schema) -> Iterator[str]:
+    definitions = schema["$defs"]
+    yield from _part("A scenario", schema, 2, definitions)
+    families = {name: _kinds(definitions, name) for name in _FAMILIES}
+    of_families = {name for kinds in families.values() for name in kinds}
+    for name in sorted(definitions):
+        if name not in {*_FAMILIES, *of_families} and _own_properties(definitions[name]):
+            yield from _part(f"`{name}`", definitions[name], 2, definitions)
+    for family, kinds in families.items():
+        yield f"## Kinds of {family}\n"
+        for name in kinds:
+            definition = definitions[name]
+            kind = definition["properties"].get("kind", {}).get("const")
+            yield from _part(f"`{family}: {kind or name}`", definition, 3, definitions)
+    yield "## TCP profiles\n"
+    for profile in profiles().values():
+        yield f"### `profile: {profile.name}`\n\n{profile.account}\n"
+        values = ", ".join(
+            f"`{key}: {json.dumps(value)}`" for key, value in profile.options.items()
+        )
+        yield f"Sets {values}.\n"
+
+
+def _kinds(definitions: Schema, family: str) -> list[str]:
+    options = definitions[family]["anyOf"]
+    names = [option["$ref"].split("/")[2] for option in options if "$ref" in option]
+    return list(dict.fromkeys(name for name in names if _own_properties(definitions[name])))
+
+
+def _whole(definition: Schema) -> Schema:
+    """Return the mapping that a definition is of; one with a short form has it as an option.
+
+    Of several mappings, what all of them require is required.
+    """
+    options = [definition, *definition.get("anyOf", ())]
+    mappings = [option for option in options if option.get("properties")]
+    if not mappings:
+        return definition
+    properties = {key: item for each in mappings for key, item in each["properties"].items()}
+    required = set.intersection(*(set(each.get("required", ())) for each in mappings))
+    return {**mappings[0], "properties": properties, "required": required}
+
+
+def _own_properties(definition: Schema) -> Schema:
+    """Return the properties, none where they only say a value for each direction."""
+    found: Schema = _whole(definition).get("properties", {})
+    return {} if set(found) == {"forward", "reverse"} else found
+
+
+def _part(title: str, definition: Schema, level: int, all_: Schema) -> Iterator[str]:
+    definition = _whole(definition)
+    yield f"{'#' * level} {title}\n"
+    if "description" in definition:
+        yield _text(definition["description"]) + "\n"
+    yield "| key | value | default | |\n|---|---|---|---|"
+    required = definition.get("required", ())
+    for key, item in _own_properties(definition).items():
+        if key == "kind":
+            continue
+        default = "required" if key in required else _default(item)
+        text = _text(item.get("description", "")).replace("|", "\\|")
+        yield f"| `{key}` | {_type(item, all_)} | {default} | {text} |"
+    yield ""
+
+
+def _text(description: str) -> str:
+    return description.replace("``", "`").replace("<", "&lt;")
+
+
+def _default(item: Schema) -> str:
+    value = item.get("default")
+    if value is None or value in ([], {}, ""):
+        return ""
+    return f"`{value if isinstance(value, str) else json.dumps(value)}`"
+
+
+def _type(item: Schema, all_: Schema) -> str:
+    """Return what a value looks like, in a few words."""
+    if "$ref" in item:
+        return _named(item["$ref"], all_)
+    if "anyOf" in item:
+        options = [_type(option, all_) for option in item["anyOf"] if option.get("type") != "null"]
+        return " or ".join(dict.fromkeys(options))
+    if "const" in item:
+        return f"`{json.dumps(item['const'])}`"
+    if "enum" in item:
+        return ", ".join(f"`{value}`" for value in item["enum"])
+    if item.get("type") == "array":
+        return f"list of {_type(item.get('items', {}), all_)}"
+    if item.get("examples"):
+        return f"such as `{item['examples'][0]}`"
+    bounds = [
+        f"{word} {item[key]}"
+        for key, word in (("minimum", "from"), ("maximum", "to"))
+        if key in item
+    ]
+    names = {"integer": "whole number", "string": "text", "boolean": "`true` or `false`"}
+    kind = item.get("type", "value")
+    return " ".join([names.get(kind, kind) if isinstance(kind, str) else "value", *bounds])
+
+
+def _named(reference: str, all_: Schema) -> str:
+    path = reference.split("/")[2:]
+    if len(path) > 1:  # what a short form stands for
+        return _type(all_[path[0]]["properties"][path[2]], all_)
+    name = path[0]
+    if name in _FAMILIES:
+        return f"[{name}](#kinds-of-{name})"
+    if "forward" in all_[name].get("properties", {}):
+        return _type(all_[name]["properties"]["forward"], all_)
+    link = f"[{name}](#{name.lower()})"
+    if "anyOf" in all_[name] and not all_[name].get("properties"):
+        options = [option for option in all_[name]["anyOf"] if not option.get("properties")]
+        short = _type({"anyOf": options}, all_)
+        return f"{short} or {link}" if _own_properties(all_[name]) else short
+    return link

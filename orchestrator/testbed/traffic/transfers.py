@@ -1,0 +1,77 @@
+"""Transfers of given sizes, each over a connection of its own."""
+
+import random
+
+from .connections import Connection, ConnectionsFlow
+from .draws import draw
+from .reactor import Incoming, Outgoing
+from .sockets import window_of
+
+
+class TransfersFlow(ConnectionsFlow):
+    """``source`` connects to ``sink`` and sends; ``sink`` closes when it has everything.
+
+    Parameters: those of ConnectionsFlow, and "sizes", quantities of bytes (see draws.py) that
+    transfers have in turn. A transfer lasts from the call to connect() to the last byte out of the
+    receiver's socket.
+    """
+
+    def __init__(self, bed, spec, services):
+        super().__init__(bed, spec, services, spec["source"], spec["sink"], Transfer)
+        self._sizes = random.Random(f"{spec['seed']}:sizes")
+
+    def size_bytes(self, number):
+        """Draw the size of that transfer."""
+        sizes = self.parameters["sizes"]
+        return max(1, draw(self._sizes, sizes[number % len(sizes)]))
+
+
+class Transfer(Connection):
+    """One transfer."""
+
+    def __init__(self, flow, client, port, start_ns, number):
+        super().__init__(flow, client, port, number)
+        self._start_ns = start_ns
+        self._size_bytes = flow.size_bytes(number)
+        self._outgoing = Outgoing(client, self._size_bytes)
+        self._incoming = Incoming(self._size_bytes, window_of(flow.spec))
+        self._noted = False
+
+    def sender(self):
+        """Return the client, once it is connected."""
+        return self.client if self.is_connected else None
+
+    def accepted(self, server):
+        """Take the receiver's end."""
+        self._incoming.come_from(server)
+        super().accepted(server)
+
+    def client_ready(self):
+        """Hand over what the kernel takes."""
+        if self._outgoing.left_bytes and self._outgoing.send():
+            self.shut(self.client)
+
+    def server_ready(self):
+        """Take what has come; the transfer is complete with its last byte."""
+        if self._incoming.left_bytes and self._incoming.take():
+            self._note(self.flow.reactor.now_ns(), self._size_bytes)
+
+    def cut(self):
+        """Send no more than what the kernel has."""
+        if not self.is_connected:
+            self.abandon()
+        elif self._outgoing.left_bytes:
+            self._outgoing.left_bytes = 0
+            self.shut(self.client)
+
+    def note_incomplete(self):
+        """Note the transfer with the bytes that were taken, unless it has been noted."""
+        self._note(-1, self._incoming.came_bytes)
+
+    def _note(self, end_ns, size_bytes):
+        if not self._noted:
+            self._noted = True
+            self.flow.services.transfer(self._start_ns, end_ns, size_bytes)
+
+
+ENGINES = {"transfers": TransfersFlow}

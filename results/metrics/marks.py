@@ -1,0 +1,60 @@
+"""What queues did before they were full, and what they had no room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from results.metrics.base import RunData, Span, metric, queue_growth
+from results.metrics.utilisation import busiest
+
+
+@metric("marks_packets", unit="packets", subject="link", scopes=("link",))
+def marks_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
+    """Packets the queue marked CE (RFC 3168), as its kind counts them.
+
+    None where the kind marks nothing.
+    """
+    return _statistic_growth(data, links[0], "marks", span)
+
+
+@metric("mark_ratio", unit="1", subject="link", scopes=("run", "link"))
+def mark_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
+    """Packets marked CE / packets that left the queue.
+
+    Of a run that of its busiest forward bottleneck. None where the kind marks nothing, or when no
+    packet left.
+    """
+    link = busiest(data, links, span)
+    if link is None:
+        return None
+    marks = _statistic_growth(data, link, "marks", span)
+    out = queue_growth(data, link, "packets", span)
+    return None if marks is None or not out else marks / out
+
+
+@metric("early_drops_packets", unit="packets", subject="link", scopes=("link",))
+def early_drops_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
+    """Packets the queue dropped though there was room: the decisions of its algorithm.
+
+    RFC 7567 section 4.2 (active queue management). None where the kind does not tell them apart.
+    """
+    drops = queue_growth(data, links[0], "drops", span)
+    overflow = _statistic_growth(data, links[0], "overflow_drops", span)
+    return None if drops is None or overflow is None else drops - overflow
+
+
+@metric("overflow_drops_packets", unit="packets", subject="link", scopes=("link",))
+def overflow_drops_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
+    """Packets the queue dropped because it was full.
+
+    None where the kind does not tell them apart; a drop-tail queue has no others.
+    """
+    return _statistic_growth(data, links[0], "overflow_drops", span)
+
+
+def _statistic_growth(data: RunData, queue: int, name: str, span: Span) -> int | None:
+    """Return how much a number grew that the queue's kind keeps; None where it keeps none."""
+    names = [known for known, _unit in data.queues[queue].statistics]
+    if name not in names:
+        return None
+    return queue_growth(data, queue, f"statistic_{names.index(name)}", span)

@@ -1,0 +1,3 @@
+-- How a queue's rate changes while traffic runs.
+
+ALTER TABLE queues ADD COLUMN rate_steps TEXT NOT NULL DEFAULT '[]';  -- JSON: [seconds, bit/s] ...

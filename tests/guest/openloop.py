@@ -1,0 +1,148 @@
+"""Datagrams through the bed at exact times, whatever happens to them, beside the run's own traffic.
+
+A hook sends them from ``a_src0`` to ``a_dst0`` while traffic runs and prints when each one arrived.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from guest.build import GuestKernel, ensure
+from orchestrator.backends import guest
+from orchestrator.plan import plan
+from orchestrator.recording import Recording
+from orchestrator.runspec import RunSpec
+from orchestrator.scenario import load
+
+FIRST_NS, GAP_NS = 100_000_000, 100_000
+PAYLOAD_BYTES = 16
+FRAME_BYTES = 14 + 20 + 8 + PAYLOAD_BYTES
+BEFORE_NS = 1_000_000
+"""From a datagram's sending to the bottleneck's netem."""
+BASE_NS = 22_000_000
+"""From its sending to its arrival, when nothing but delays happens to it."""
+
+SCENARIO = """
+version: 1
+name: openloop
+duration: 4s
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 10gbit, delay: 20ms, queue: {limit: 1000p}}
+  groups: [{name: a, access: {delay: 1ms}}]
+flows: [{name: f, group: a, congestion: reno, traffic: {kind: bulk, bytes: 20kB}, start: 3500ms}]
+"""
+HOOK = """
+import json, socket, threading
+import testbed.run as run
+from testbed import system
+from testbed.inbox import Inbox
+from testbed.timedsend import BATCH, TimedSender
+
+address = (bed.address("a_dst0"), 4000)
+with bed.enter("a_dst0"):
+    inbox = Inbox()
+    receiver = inbox.open(address)
+with bed.enter("a_src0"):
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.connect(address)
+
+def openloop(origin_ns):
+    first_ns, timed = origin_ns + FIRST_NS, TimedSender()
+    packets = [
+        (first_ns + number * GAP_NS, sender.fileno(), number, PAYLOAD_BYTES, None)
+        for number in range(COUNT)
+    ]
+    failed = []
+    for begin in range(0, COUNT, BATCH):
+        failed += timed.send(packets[begin : begin + BATCH])
+    system.Timer().sleep_until(packets[-1][0] + 1_000_000_000)
+    arrivals = [
+        (number, due - origin_ns, arrived - origin_ns)
+        for number, due, arrived in inbox.take(receiver, 1)
+    ]
+    print("openloop " + json.dumps([failed, arrivals]), flush=True)
+
+first_origin = run._origin
+
+def origin():
+    origin_ns = first_origin()
+    threading.Thread(target=openloop, args=(origin_ns,), daemon=True).start()
+    return origin_ns
+
+run._origin = origin
+"""
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What came of so many datagrams; ``numbers`` and ``delays_ns`` in the order of arrival."""
+
+    spec: RunSpec
+    recording: Recording
+    sent: int
+    numbers: npt.NDArray[np.int64]
+    delays_ns: npt.NDArray[np.int64]
+
+    @property
+    def lost(self) -> npt.NDArray[np.bool_]:
+        """Of each datagram sent, whether it never came."""
+        return ~np.isin(np.arange(self.sent), self.numbers)
+
+    @property
+    def at_netem_ns(self) -> npt.NDArray[np.int64]:
+        """When each datagram sent was at the bottleneck's netem, since the start of traffic."""
+        return FIRST_NS + GAP_NS * np.arange(self.sent) + BEFORE_NS
+
+    def check(self, name: str) -> bool | None:
+        """Return whether the check of that name holds."""
+        (found,) = [check for check in self.recording.checks if check.name == name]
+        return found.ok
+
+
+Send = Callable[..., Passed]
+
+
+def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
+    """Yield what runs the scenario with overrides of the bottleneck, and the datagrams."""
+    scenario, hook = folder / "openloop.yaml", folder / "hook.py"
+    scenario.write_text(SCENARIO)
+
+    def send(*overrides: str, count: int = 20_000, before: str = "") -> Passed:
+        constants = f"COUNT, FIRST_NS, GAP_NS = {count}, {FIRST_NS}, {GAP_NS}\n"
+        constants += f"PAYLOAD_BYTES = {PAYLOAD_BYTES}\n"
+        hook.write_text(constants + before + HOOK)
+        words = [
+            one if one.startswith(("seed", "sample.")) else f"topology.bottleneck.{one}"
+            for one in overrides
+        ]
+        spec = plan(load(scenario, words)).runs[0]
+        workspace = guest.workspace()
+        try:
+            options = guest.GuestOptions(kernel, hook=hook)
+            silent = [lambda *_: None] * 3
+            recording = guest.run(spec, options, workspace, *silent)
+        finally:
+            shutil.rmtree(workspace)
+        (line,) = [one for one in recording.log.splitlines() if one.startswith("openloop ")]
+        failed, arrivals = json.loads(line.removeprefix("openloop "))
+        assert not failed
+        found = np.array(arrivals, dtype=np.int64).reshape(-1, 3)
+        # Each says when it was due: nothing in it was changed on the way.
+        assert (found[:, 1] == FIRST_NS + GAP_NS * found[:, 0]).all()
+        return Passed(spec, recording, count, found[:, 0], found[:, 2] - found[:, 1])
+
+    yield send
+
+
+@pytest.fixture
+def send(tmp_path: Path) -> Iterator[Send]:
+    yield from prepare(tmp_path, ensure())

@@ -1,0 +1,42 @@
+"""Every scenario that is shipped: valid, planned, and run in its short form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guest.build import GuestKernel
+from orchestrator.plan import plan
+from orchestrator.runner import RunOptions, run_plan
+from orchestrator.scenario import load
+from results.store import Store
+from tests.guest.conftest import Quiet
+
+pytestmark = pytest.mark.guest
+
+ROOT = Path(__file__).resolve().parents[2] / "scenarios"
+FILES = sorted(ROOT.rglob("*.yaml"))
+SHORT_S = 10.0
+"""Estimated wall time from which a scenario needs a reduced form."""
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_every_scenario_is_faithful_in_its_short_form(
+    file: Path, kernel: GuestKernel, db: Path
+) -> None:
+    whole = load(file)
+    short = plan(whole)
+    if whole.reducible:
+        short = plan(load(file, reduced=True))
+    assert short.describe()["estimated_wall_s"] < SHORT_S, (
+        "give it a reduced form, or a shorter one"
+    )
+    ids = run_plan(short, RunOptions(db, kernel), Quiet())
+    with Store.open_read_only(db) as store:
+        runs = store.document(ids)["runs"]
+    assert len(runs) == len(short.runs)
+    for run in runs:
+        assert run["status"] == "ok", run["error"]
+        checks = [check for check in run["fidelity"]["checks"] if check["ok"] is not True]
+        assert run["fidelity"]["verdict"] == "faithful", checks

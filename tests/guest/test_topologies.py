@@ -1,0 +1,165 @@
+"""Every topology in the real guest: base RTTs, capacities, and who crosses which link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.plan import plan
+from orchestrator.scenario import load
+from tests.guest.conftest import QUICKSTART, Run
+
+pytestmark = pytest.mark.guest
+
+TUTORIAL = QUICKSTART.parent / "tutorial"
+SHORT = ("duration=6s", "warmup=2s")
+
+
+def utilisation(document: dict[str, Any]) -> dict[str, float]:
+    """Return the utilisation of each channel with a queue."""
+    links = document["links"]
+    return {f"{link['name']}:{link['direction']}": link["utilisation"] for link in links}
+
+
+def require_faithful(document: dict[str, Any]) -> None:
+    assert document["status"] == "ok"
+    wrong = [check for check in document["fidelity"]["checks"] if check["ok"] is not True]
+    assert (document["fidelity"]["verdict"], wrong) == ("faithful", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "full"),
+    [
+        ("10-rtt-spread", [], ["bottleneck:forward"]),
+        ("12-rtt-split", [], ["second:forward"]),
+        ("14-wired-wireless", ["topology.wireless.loss=0.01%"], []),
+        ("16-satellite", [], ["satellite:forward"]),
+        ("17-mixed", [], ["bottleneck:forward"]),
+    ],
+)
+def test_a_kind_has_its_rtts_and_its_capacity(
+    run: Run, name: str, overrides: list[str], full: list[str]
+) -> None:
+    file = TUTORIAL / f"{name}.yaml"
+    document = run(*SHORT, *overrides, scenario=file)
+    require_faithful(document)
+    (planned,) = plan(load(file, [*SHORT, *overrides])).runs
+    for flow, asked in zip(document["flows"], planned.flows, strict=True):
+        assert flow["base_rtt_measured_s"] == pytest.approx(asked.base_rtt_s, abs=20e-6)
+    used = utilisation(document)
+    assert all(0.97 < used[channel] < 1.005 for channel in full), used
+
+
+def test_cross_flows_stay_on_their_hops(run: Run) -> None:
+    hops = "topology.hops.count=4"
+    document = run(
+        *SHORT, hops, "topology.groups.cross.each_hop=[2]", "topology.groups.inner={name: inner, "
+        "enter: 4, leave: 5}", "flows=[{name: ahead, group: cross}, {name: back, group: inner, "
+        "direction: reverse}]", scenario=TUTORIAL / "11-parking-lot.yaml",
+    )  # fmt: skip
+    require_faithful(document)
+    used = utilisation(document)
+    assert used["hop2:forward"] > 0.97
+    assert used["hop4:reverse"] > 0.97
+    assert 0.01 < used["hop2:reverse"] < 0.05  # acknowledgements
+    assert 0.01 < used["hop4:forward"] < 0.05
+    idle = [used[f"hop{n}:{way}"] for n in (1, 3) for way in ("forward", "reverse")]
+    assert idle == [0.0] * 4
+
+
+def test_each_hop_carries_the_long_flow_and_its_own(run: Run) -> None:
+    document = run(*SHORT, scenario=TUTORIAL / "11-parking-lot.yaml")
+    require_faithful(document)
+    used = utilisation(document)
+    assert all(used[f"hop{n}:{way}"] > 0.5 for n in (1, 2, 3) for way in ("forward", "reverse"))
+    flows = {flow["name"]: flow for flow in document["flows"]}
+    assert flows["c1"]["base_rtt_measured_s"] == pytest.approx(0.14, abs=20e-6)
+    # What left a hop is what its flows received, and their share of headers.
+    for hop, names in ((1, ["c1", "ahead[0]"]), (2, ["c1", "ahead[1]", "two-hops"])):
+        received = sum(flows[name]["throughput_bps"] for name in names)
+        assert used[f"hop{hop}:forward"] * 10e6 == pytest.approx(received, rel=0.06)
+
+
+def test_a_ring_is_crossed_the_shorter_way_and_back_by_another(run: Run) -> None:
+    ring = TUTORIAL / "13-custom-ring.yaml"
+    same = run(*SHORT, scenario=ring)
+    require_faithful(same)
+    assert same["flows"][0]["base_rtt_measured_s"] == pytest.approx(0.022, abs=20e-6)
+    used = utilisation(same)
+    assert [used[f"r{n}:forward"] for n in ("1-r2", "2-r3")] == [0.0, 0.0]
+    assert all(used[name] > 0.97 for name in ("r5-r1:reverse", "r4-r5:reverse", "r3-r4:reverse"))
+    assert same["metrics"]["utilisation"] == pytest.approx(max(used.values()))
+    # A slow way back on the shorter side: acknowledgements come round the other one.
+    other = run(
+        *SHORT, "topology.links.3.delay={forward: 50ms, reverse: 2ms}", scenario=ring
+    )  # fmt: skip
+    require_faithful(other)
+    assert other["flows"][0]["base_rtt_measured_s"] == pytest.approx(0.033, abs=20e-6)
+    used = utilisation(other)
+    assert used["r5-r1:reverse"] > 0.97
+    assert 0.01 < used["r1-r2:reverse"] < 0.05
+    assert (used["r1-r2:forward"], used["r3-r4:forward"]) == (0.0, 0.0)
+
+
+NAMES = """\
+version: 1
+name: names
+duration: 2s
+topology:
+  kind: custom
+  hosts: [wires, switches, sw3, lo]
+  routers: [sw2, sw1]
+  links:
+    - {between: [wires, sw2], delay: 1ms}
+    - {between: [sw3, sw2], delay: 1ms}
+    - {name: lo, between: [sw2, sw1], delay: 3ms, rate: 10mbit, queue: {limit: 20p}}
+    - {between: [sw1, switches], delay: 2ms}
+    - {between: [sw1, lo], delay: 2ms}
+  groups:
+    - {name: g, sources: [wires, sw3], sinks: [switches, lo]}
+flows:
+  - {name: f, group: g}
+"""
+
+
+def test_names_are_the_scenarios_own(run: Run, tmp_path: Path) -> None:
+    # The bed has devices and places of these names.
+    file = tmp_path / "names.yaml"
+    file.write_text(NAMES)
+    document = run(scenario=file)
+    require_faithful(document)
+    assert [flow["base_rtt_measured_s"] for flow in document["flows"]] == pytest.approx(
+        [0.012, 0.012], abs=20e-6
+    )
+
+
+def test_two_hosts_without_a_router(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "line.yaml"
+    file.write_text(
+        NAMES.split("  hosts")[0]
+        + "  hosts: [h, k]\n  links: [{between: [h, k], delay: 5ms, rate: 10mbit, "
+        "queue: {limit: 20p}}]\n  groups: [{name: g, sources: [h], sinks: [k]}]\n"
+        "flows: [{name: f, group: g}]\n"
+    )
+    document = run(scenario=file)
+    require_faithful(document)
+    assert utilisation(document)["h-k:forward"] > 0.9
+
+
+@pytest.mark.parametrize("coherence", ["500ms", "0s"])
+def test_a_wlan_has_the_rate_and_loss_of_its_radio(run: Run, coherence: str) -> None:
+    file = TUTORIAL / "15-wlan.yaml"
+    asked = [*SHORT, f"topology.wireless.coherence={coherence}", "topology.wireless.distance_m=120"]
+    document = run(*asked, scenario=file)
+    require_faithful(document)
+    assert {check["name"] for check in document["fidelity"]["checks"]} >= {
+        "loss wireless:forward", "backlogged_rate wireless:forward",
+    }  # fmt: skip
+    (planned,) = plan(load(file, asked)).runs
+    channel = planned.network.links[0].forward
+    assert channel.rate_bps is not None
+    assert 0 < document["flows"][0]["goodput_bps"] < channel.rate_bps
+    again = run(*asked, scenario=file)
+    assert again["digest"] == document["digest"]

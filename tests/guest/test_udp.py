@@ -1,0 +1,186 @@
+"""UDP sources send what the scenario says, to the packet, and what is counted of them is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.backends.bedspec import bed_spec
+from orchestrator.plan import plan
+from orchestrator.scenario import load
+from orchestrator.testbed.traffic.udp import on_periods, packet_times
+from tests.guest.conftest import Run
+
+pytestmark = pytest.mark.guest
+
+FRAME_BITS = 1514 * 8
+PROPAGATION_S = 0.05
+DUMBBELL = """\
+version: 1
+name: udp
+seed: 3
+duration: 12s
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 10mbit, delay: 10ms, queue: {kind: droptail, limit: 100p}}
+  groups:
+    - {name: a, hosts: 1, access: {rate: 100mbit, delay: 20ms}}
+    - {name: b, hosts: 1, access: {rate: 100mbit, delay: 20ms}}
+flows:
+"""
+
+
+@pytest.fixture
+def udp(run: Run, tmp_path: Path) -> Any:
+    """Run the dumbbell with the lines of flows given; return the run's document."""
+
+    def run_it(*flows: str, overrides: tuple[str, ...] = (), **options: Any) -> dict[str, Any]:
+        path = tmp_path / "udp.yaml"
+        path.write_text(DUMBBELL + "".join(f"  - {{{flow}}}\n" for flow in flows), "utf-8")
+        document = run(*overrides, scenario=path, **options)
+        if document["status"] == "ok":
+            assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+        return document
+
+    return run_it
+
+
+def packets_due(time_s: float, rate_bps: int, frame_bits: int = FRAME_BITS) -> int:
+    """Return how many packets a source sends in a time: the first one at once."""
+    return int(-(-time_s * rate_bps // frame_bits))
+
+
+def test_cbr_is_exact_to_the_packet_and_its_delay_to_the_microsecond(udp: Any) -> None:
+    document = udp("name: one, group: a, start: 1s, stop: 11s, traffic: {kind: cbr, rate: 5mbit}")
+    (flow,) = document["flows"]
+    assert (flow["transport"], flow["traffic"], flow["engine"]) == ("udp", "cbr", "udp")
+    assert flow["sent_packets"] == flow["received_packets"] == packets_due(10, 5_000_000)
+    assert flow["loss_ratio"] == flow["reordered_packets"] == flow["duplicate_packets"] == 0
+    assert flow["goodput_bps"] == flow["received_packets"] * 1472 * 8 / 12
+    assert flow["throughput_bps"] == flow["sent_packets"] * FRAME_BITS / 12
+    # An idle link sends a frame at once, so a packet that never waits takes the propagation delay.
+    assert flow["one_way_delay_min_s"] == pytest.approx(PROPAGATION_S, abs=1e-9)
+    assert flow["one_way_delay_mean_s"] == pytest.approx(PROPAGATION_S, abs=1e-6)
+    assert flow["one_way_delay_max_s"] == pytest.approx(PROPAGATION_S, abs=1e-5)
+    assert flow["jitter_s"] < 1e-6
+    for name in ("rtt_mean_s", "retransmitted_segments", "congestion_asked", "transfers"):
+        assert flow[name] is None
+    assert document["metrics"]["jain_index"] is None
+
+
+def test_cbr_ends_by_bytes_in_whole_packets(udp: Any) -> None:
+    traffic = "{kind: cbr, rate: 40%, packet_size: 1000B, bytes: 1MB}"
+    (flow,) = udp(f"name: one, group: a, direction: reverse, traffic: {traffic}")["flows"]
+    assert flow["sent_packets"] == flow["received_packets"] == -(-1_000_000 // 972)
+
+
+def test_what_does_not_fit_waits_and_is_lost(udp: Any) -> None:
+    document = udp(
+        "name: one, group: a, traffic: {kind: cbr, rate: 150%}", overrides=("warmup=2s",)
+    )
+    (flow,) = document["flows"]
+    assert flow["sent_packets"] == pytest.approx(10 * 15e6 / FRAME_BITS, abs=1)
+    assert flow["received_packets"] == pytest.approx(10 * 10e6 / FRAME_BITS, abs=2)
+    assert flow["loss_ratio"] == pytest.approx(1 / 3, abs=1e-3)
+    full_s = PROPAGATION_S + 100 * FRAME_BITS / 10e6
+    assert flow["one_way_delay_max_s"] == pytest.approx(full_s, abs=FRAME_BITS / 10e6)
+    assert flow["one_way_delay_mean_s"] == pytest.approx(full_s, abs=FRAME_BITS / 10e6)
+
+
+def test_cbr_at_95_per_cent_leaves_the_rest_to_tcp(udp: Any) -> None:
+    document = udp(
+        "name: tcp, group: a, congestion: reno",
+        "name: cbr, group: b, traffic: {kind: cbr, rate: 95%, packet_size: 1000B}",
+        overrides=("duration=40s", "warmup=10s"),
+    )
+    tcp, cbr = document["flows"]
+    assert cbr["throughput_bps"] == pytest.approx(9.5e6, rel=1e-4)
+    assert cbr["loss_ratio"] < 0.005
+    left_bps = 10e6 - cbr["received_packets"] * 1014 * 8 / 30
+    assert tcp["goodput_bps"] == pytest.approx(left_bps * 1448 / 1514, rel=0.03)
+    assert document["metrics"]["jain_index"] == 1.0  # the TCP flow by itself
+
+
+ON_OFF = (
+    "{kind: onoff-udp, rate: 1mbit, on: 2s, off: 3s}",
+    "{kind: onoff-udp, rate: 500kbit, on: {distribution: exponential, mean: 100ms}, "
+    "off: {distribution: exponential, mean: 200ms}}",
+    "{kind: onoff-udp, rate: 500kbit, on: {distribution: pareto, mean: 100ms, shape: 1.5}, "
+    "off: {distribution: pareto, mean: 200ms, shape: 1.5}}",
+)
+
+
+def test_on_off_sources_send_when_their_seeds_say(udp: Any, tmp_path: Path) -> None:
+    """The bed sends just the packets that follow from the draws; their means are a unit test."""
+    import random
+
+    lines = [f"name: f{n}, group: a, count: 4, traffic: {t}" for n, t in enumerate(ON_OFF)]
+    document = udp(*lines, overrides=("duration=30s", "start_jitter=50ms"))
+    planned = plan(load(tmp_path / "udp.yaml", ("duration=30s", "start_jitter=50ms"))).runs[0]
+    assert len(document["flows"]) == 12
+    for flow, spec in zip(document["flows"], bed_spec(planned, 2**30)["flows"], strict=True):
+        parameters = spec["parameters"]
+        times = list(
+            packet_times(
+                spec["start_ns"],
+                30 * 10**9,
+                on_periods(random.Random(spec["seed"]), parameters),
+                FRAME_BITS,
+                parameters["rate_bps"],
+            )
+        )
+        assert flow["sent_packets"] == len(times)
+        arrived = [time for time in times if time + PROPAGATION_S * 1e9 <= 30 * 10**9]
+        assert flow["received_packets"] == pytest.approx(len(arrived), abs=1)
+    fixed = document["flows"][0]
+    assert fixed["sent_packets"] == packets_due(12, 1_000_000)  # six periods of 2 s within 30 s
+
+
+def test_equal_seeds_repeat_whatever_is_sampled(udp: Any) -> None:
+    flows = (
+        "name: tcp, group: a, congestion: cubic",
+        f"name: many, group: b, count: 10, traffic: {ON_OFF[2]}",
+    )
+    base = ("duration=8s", "start_jitter=10ms")
+    runs = [
+        udp(*flows, overrides=(*base, *more))
+        for more in ((), ("sample.tcp=10ms", "sample.queue=30ms"), ("seed=4",))
+    ]
+    assert runs[0]["digest"] == runs[1]["digest"] != runs[2]["digest"]
+    assert runs[0]["flows"] != runs[2]["flows"]
+    counted = ("sent_packets", "received_packets", "one_way_delay_max_s", "goodput_bps")
+    for flow, other in zip(runs[0]["flows"], runs[1]["flows"], strict=True):
+        assert [flow[name] for name in counted] == [other[name] for name in counted]
+
+
+def test_a_source_that_lags_behind_fails_the_run(udp: Any, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(
+        "from testbed import system, timedsend\n"
+        "send = timedsend.TimedSender.send\n"
+        "def late(self, packets):\n"
+        "    system.Timer().sleep_until(packets[0][0] + 10**9)\n"
+        "    return send(self, packets)\n"
+        "timedsend.TimedSender.send = late\n",
+        encoding="utf-8",
+    )
+    document = udp("name: one, group: a, traffic: {kind: cbr, rate: 1mbit}", hook=hook)
+    assert document["status"] == "failed"
+    assert "flow one: sender: datagrams leave later than they are due" in document["error"]
+
+
+def test_doubled_and_damaged_packets_are_told_apart(udp: Any) -> None:
+    (flow,) = udp(
+        "name: one, group: a, traffic: {kind: cbr, rate: 8mbit}",
+        overrides=(
+            "topology.bottleneck.duplication={forward: 2%, reverse: 0%}",
+            "topology.groups.a.access.corruption=1%",
+        ),
+    )["flows"]
+    sent = flow["sent_packets"]
+    assert flow["duplicate_packets"] == pytest.approx(0.02 * sent, rel=0.3)
+    # A damaged packet fails its checksum; of a doubled one the other copy may be whole.
+    assert flow["loss_ratio"] == pytest.approx(1 - 0.99**2, rel=0.3)
+    assert flow["reordered_packets"] == 0

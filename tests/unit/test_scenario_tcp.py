@@ -1,0 +1,103 @@
+"""TCP options: layers, profiles, and flows that must agree on a host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ScenarioError
+from orchestrator.plan import RunSpec, plan
+from orchestrator.scenario import load
+from orchestrator.scenario.profiles import profiles
+from orchestrator.scenario.tcp import _EFFECTS, RTAX_QUICKACK, TcpOptions, host_tcp, options_of
+
+QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
+
+
+def run(*overrides: str) -> RunSpec:
+    return plan(load(QUICKSTART, overrides)).runs[0]
+
+
+def faults(*overrides: str) -> list[tuple[str, int, int, str]]:
+    with pytest.raises(ScenarioError) as refused:
+        run(*overrides)
+    return [(f.file, f.line, f.column, f.message) for f in refused.value.faults]
+
+
+def test_every_option_has_an_effect_and_every_profile_is_valid() -> None:
+    assert set(TcpOptions.model_fields) - {"profile"} == set(_EFFECTS)
+    for profile in profiles().values():
+        TcpOptions.model_validate(profile.options)
+        assert profile.account
+
+
+def test_a_flow_goes_before_the_scenario_and_values_before_their_profile() -> None:
+    scenario = TcpOptions.model_validate({"profile": "newreno", "initial_window": 3})
+    flow = TcpOptions.model_validate({"profile": "sack", "dsack": True, "initial_window": 4})
+    found = options_of(scenario, flow)
+    assert (found["sack"], found["dsack"], found["initial_window"]) == (True, True, 4)
+    assert options_of(scenario, TcpOptions())["sack"] is False
+    assert options_of(TcpOptions(), TcpOptions()) == {}
+
+
+def test_each_end_is_told_what_concerns_it() -> None:
+    hosts = run("flows.westwood.tcp={sack: false, delayed_ack: false, initial_window: 3}").hosts
+    assert set(hosts) == {"a_src0", "a_dst0"}
+    assert hosts["a_src0"].sysctls == hosts["a_dst0"].sysctls == {"net.ipv4.tcp_sack": 0}
+    assert hosts["a_src0"].metrics == {11: 3}
+    assert hosts["a_dst0"].metrics == {RTAX_QUICKACK: 1}
+
+
+def test_a_reverse_flow_sends_from_the_other_side() -> None:
+    hosts = run("flows.westwood.direction=reverse", "flows.westwood.tcp={frto: false}").hosts
+    assert hosts["a_dst0"].sysctls == {"net.ipv4.tcp_frto": 0}
+    assert "a_src0" not in hosts
+
+
+def test_flows_that_meet_at_a_host_must_agree() -> None:
+    override = "flows.reno={group: a, name: reno, tcp: {sack: true}}"
+    found = faults(override, "flows.westwood.tcp={sack: false}")
+    assert [each[:3] for each in found] == [(f"--set {override}", 1, 47)]
+    assert "sack is a setting of the host a_src0, where flow `westwood` ends" in found[0][3]
+    assert "sets `false`, not `true`" in found[0][3]
+
+
+def test_a_flow_that_would_get_what_it_did_not_ask_for_is_a_fault() -> None:
+    (fault,) = faults("flows.reno.group=a", "flows.westwood.tcp={frto: false}")
+    assert "this flow would get that, so give it the same here" in fault[3]
+    (fault,) = faults("flows.reno.group=a", "flows.reno.tcp={frto: false}")
+    assert "does not give it: it would get it, so give it the same there" in fault[3]
+
+
+def test_options_of_one_end_do_not_concern_flows_of_the_other_way() -> None:
+    back = "flows.reno={group: a, name: reno, direction: reverse}"
+    assert run(back, "flows.westwood.tcp={initial_window: 3}").hosts["a_src0"].metrics == {11: 3}
+    assert faults(back, "flows.westwood.tcp={timestamps: false}")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("{profile: newremo}", "unknown TCP profile `newremo` (did you mean `newreno`?); valid: "),
+        ("{mss: 40}", "mss"),
+        ("{initial_window: 0}", "initial_window"),
+        ("{recovery: fack}", "recovery"),
+        ("{rto_min: 0.5ms}", "whole milliseconds, 1ms to 60s"),
+        ("{send_buffer: 1kB}", "from 4096 B to 2^31 - 1 B"),
+        ("{sacks: false}", "unknown key `sacks` (did you mean `sack`?)"),
+    ],
+)
+def test_what_is_refused(options: str, why: str) -> None:
+    (fault,) = faults(f"tcp={options}")
+    assert why in fault[3] or why in options
+    assert fault[1] == 1
+    assert fault[2] > len("tcp=")
+
+
+def test_buffers_never_begin_above_their_limit() -> None:
+    told = host_tcp({"send_buffer": 8192, "receive_buffer": 400_000}).sysctls
+    assert told == {
+        "net.ipv4.tcp_wmem": "4096 8192 8192",
+        "net.ipv4.tcp_rmem": "4096 131072 400000",
+    }

@@ -1,0 +1,178 @@
+"""Routers in a row and groups of hosts that enter at one of them and leave at another.
+
+Most topologies are such a row::
+
+    a_src0 ─access─┐            ┌─access─ b_src0            ┌─access─ a_dst0
+                   r1 ──stage── r2 ──stage── r3 ──stage── r4
+                                             └─access─ b_dst0
+
+``forward`` is from the sources to the sinks on access links, and along the row on stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from orchestrator.scenario.base import Slug, Strict
+from orchestrator.scenario.document import Path
+from orchestrator.scenario.model import MAX_FLOWS
+from orchestrator.units import NS_PER_S, format_time
+from topologies import Layout
+from topologies.links import Access, Bottleneck, Links, Spread, SpreadBothWays
+from topologies.model import Group, Network
+
+
+class HostGroup(Strict):
+    """Pairs of hosts with the same access links; source i talks to sink i."""
+
+    name: Slug = Field(description="unique; the hosts are <name>_src<i> and <name>_dst<i>")
+    hosts: int = Field(default=1, ge=1, le=MAX_FLOWS, description="pairs of a source and a sink")
+    access: Access | None = Field(
+        default=None, description="the link of each host; the topology's `access` when not given"
+    )
+    source_access: Access | None = Field(
+        default=None, description="the sources' links, where they differ from `access`"
+    )
+    sink_access: Access | None = Field(
+        default=None, description="the sinks' links, where they differ from `access`"
+    )
+    rtt: Spread | None = Field(
+        default=None,
+        description="base RTT instead of the access links' delays, which share evenly what the "
+        "other links leave of it; or evenly spaced over the hosts: {from: 66ms, to: 250ms}, "
+        "{above: 20ms, to: 250ms}",
+    )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A link between two neighbours of the row; ``where`` leads to it in the topology."""
+
+    name: str
+    spec: Bottleneck
+    where: Path
+
+
+@dataclass(frozen=True)
+class Member:
+    """A group, and for each block of its ``hosts`` the routers (from 0) it enters and leaves at."""
+
+    group: HostGroup
+    spans: tuple[tuple[int, int], ...]
+
+
+Problem = tuple[Path, str]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A row of routers, joined by stages, and the groups along it.
+
+    ``access`` is for the groups that give none of their own. The bottlenecks are the stages.
+    """
+
+    routers: Sequence[str]
+    stages: Sequence[Stage]
+    members: Sequence[Member]
+    access: Access | None = None
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield (path in the topology, message) of what no single value can tell."""
+        if sum(member.group.hosts * len(member.spans) for member in self.members) > MAX_FLOWS:
+            yield ("groups",), f"more than {MAX_FLOWS} pairs of hosts"
+            return
+        for number, member in enumerate(self.members):
+            for path, message in self._group_problems(member):
+                yield ("groups", number, *path), message
+
+    def layout(self) -> Layout:
+        """Return the graph: routers, stages in their order, then each group's access links."""
+        links = Links()
+        for left, stage in enumerate(self.stages):
+            where = ("topology", *stage.where)
+            links.add_bottleneck(
+                stage.name, self.routers[left], self.routers[left + 1], stage.spec, where
+            )
+        groups = [self._attach(links, number) for number in range(len(self.members))]
+        hosts = tuple(host for group in groups for host in (*group.sources, *group.sinks))
+        bottlenecks = tuple(stage.name for stage in self.stages)
+        routers = tuple(self.routers)
+        network = Network(hosts, routers, tuple(links.links), tuple(groups), bottlenecks)
+        return Layout(network, links.queues, links.places)
+
+    def _side(self, group: HostGroup, key: str) -> tuple[Path, Access | None]:
+        """Return one side's access link and where it is given: in the group, or () above it."""
+        for name in (key, "access"):
+            own = getattr(group, name)
+            if own is not None:
+                return (name,), own
+        return (), self.access
+
+    def _group_problems(self, member: Member) -> Iterator[Problem]:
+        group = member.group
+        for key in ("source_access", "sink_access"):
+            path, access = self._side(group, key)
+            if access is None:
+                yield (), "`access` is missing: here, or in the topology for all groups"
+                return
+            if group.rtt is not None and access.delay is not None:
+                yield ("rtt",), "give an `rtt` or the access link's `delay`, not both"
+                return
+            if group.rtt is None and access.delay is None:
+                yield path, "`delay` is missing; instead of it the group may have an `rtt`"
+                return
+        if group.rtt is not None:
+            most_ns = max(self._core_ns(*span) for span in member.spans)
+            least_ns = group.rtt.at_ns(0, group.hosts)
+            if least_ns < most_ns:
+                yield (
+                    ("rtt",),
+                    f"an RTT of {format_time(least_ns / NS_PER_S)} is less than the "
+                    f"{format_time(most_ns / NS_PER_S)} that the links between the routers take",
+                )
+
+    def _core_ns(self, enter: int, leave: int) -> int:
+        """Return the round trip between two routers."""
+        crossed = self.stages[min(enter, leave) : max(enter, leave)]
+        return sum(_ns(d) for s in crossed for d in (s.spec.delay.forward, s.spec.delay.reverse))
+
+    def _attach(self, links: Links, number: int) -> Group:
+        """Add the hosts' links of one group: all sources', then all sinks'."""
+        member = self.members[number]
+        group = member.group
+        ends = [(span, i) for span in member.spans for i in range(group.hosts)]
+        names: dict[str, tuple[str, ...]] = {}
+        for key, suffix in (("source_access", "src"), ("sink_access", "dst")):
+            path, access = self._side(group, key)
+            assert access is not None, "checked by problems()"
+            place: Path = ("topology", *(("groups", number, *path) if path else ("access",)))
+            hosts = tuple(f"{group.name}_{suffix}{i}" for i in range(len(ends)))
+            for host, ((enter, leave), i) in zip(hosts, ends, strict=True):
+                delays = self._delays_s(group, access.delay, (enter, leave), i)
+                if suffix == "src":
+                    links.add(host, host, self.routers[enter], access, place, delays[:2])
+                else:
+                    links.add(host, self.routers[leave], host, access, place, delays[2:])
+            names[suffix] = hosts
+        return Group(group.name, names["src"], names["dst"])
+
+    def _delays_s(
+        self, group: HostGroup, delay: SpreadBothWays | None, span: tuple[int, int], i: int
+    ) -> tuple[float, float, float, float]:
+        """Return forward and reverse delay of source i's link, then of sink i's."""
+        if group.rtt is None:
+            assert delay is not None, "checked by problems()"
+            forward_s = delay.forward.at_ns(i, group.hosts) / NS_PER_S
+            reverse_s = delay.reverse.at_ns(i, group.hosts) / NS_PER_S
+            return (forward_s, reverse_s, forward_s, reverse_s)
+        rest_ns = group.rtt.at_ns(i, group.hosts) - self._core_ns(*span)
+        share, left = divmod(rest_ns, 4)
+        a, b, c, d = ((share + (place < left)) / NS_PER_S for place in range(4))
+        return (a, b, c, d)
+
+
+def _ns(time_s: float) -> int:
+    return round(time_s * NS_PER_S)

@@ -1,0 +1,58 @@
+"""What must hold between what happens to a link's packets, its delay, and the length of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.scenario.document import Path
+from orchestrator.scenario.losses import MAX_STATES
+from orchestrator.units import NS_PER_S, format_time
+from topologies.links import DIRECTIONS
+from topologies.model import Channel, Network
+
+Finding = tuple[Path, str]
+
+
+def check(network: Network, places: dict[str, Path], duration_s: float) -> Iterator[Finding]:
+    """Yield (path in the scenario, message) of what cannot be emulated; ``places`` as in Layout."""
+    states: dict[Path, float] = {}
+    for link in network.links:
+        where = places.get(link.name, ())
+        for direction in DIRECTIONS:
+            channel = link.channel(direction)
+            for key, message in _faults(channel):
+                yield (*where, key, direction), message
+            for key, model in (("loss", channel.loss), ("jitter", channel.jitter)):
+                if model is not None and model.states_per_s:
+                    place = (*where, key, direction)
+                    states[place] = states.get(place, 0.0) + model.states_per_s * duration_s
+    if sum(states.values()) > MAX_STATES:
+        worst = max(states, key=lambda place: states[place])
+        yield (
+            worst,
+            f"the run passes through about {sum(states.values()):.0f} states of links "
+            f"in {format_time(duration_s)}, most of them here ({states[worst]:.0f}); at most "
+            f"{MAX_STATES}: let states last longer, or the run be shorter",
+        )
+
+
+def _faults(channel: Channel) -> Iterator[tuple[str, str]]:
+    jitter, delay_ns = channel.jitter, round(channel.delay_s * NS_PER_S)
+    if jitter is not None:
+        below_ns = jitter.reach_ns[0]
+        if below_ns > delay_ns:
+            yield (
+                "jitter",
+                f"reaches {format_time(below_ns / NS_PER_S)} below the delay of "
+                f"{format_time(channel.delay_s)}: no packet arrives before it was sent, so the "
+                "delay must be at least that",
+            )
+        bursts = channel.loss is not None and channel.loss.kind == "gilbert-elliott"
+        if jitter.states_per_s and bursts:
+            yield (
+                "jitter",
+                "with a `correlation` cannot be had with gilbert-elliott loss: netem begins that "
+                "anew, in Good, whenever the link's delay changes",
+            )
+    if channel.reordering is not None and not delay_ns:
+        yield "reordering", "lets packets overtake delayed ones: it needs a `delay` above zero"

@@ -1,0 +1,152 @@
+"""Custom: hosts, routers and links as the scenario writes them out.
+
+A link is written with its two ends, and ``forward`` is from the first to the second. Packets
+follow the path of least delay; of several the one of fewest links, then the link written first.
+The way back may be another one. Hosts have one link and do not forward.
+
+The links that are given a queue are the bottlenecks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from orchestrator.scenario.base import DelayBothWays, Slug, Strict, located
+from orchestrator.scenario.document import Path
+from orchestrator.scenario.model import MAX_FLOWS
+from orchestrator.units import shown, suggest
+from topologies import Layout, Topology
+from topologies.links import Links, Plain
+from topologies.model import Group, Network
+
+Problem = tuple[Path, str]
+
+
+class CustomLink(Plain[DelayBothWays]):
+    """A link between two nodes; with a queue it is a bottleneck."""
+
+    name: Slug | None = Field(
+        default=None, description="unique; the two ends joined by `-` when not given"
+    )
+    between: list[str] = Field(
+        min_length=2, max_length=2, description="its two ends; forward is from first to second"
+    )
+
+    @property
+    def called(self) -> str:
+        """The link's name."""
+        return self.name if self.name is not None else "-".join(self.between)
+
+
+class CustomGroup(Strict):
+    """Hosts that talk to each other: source i to sink i."""
+
+    name: Slug = Field(description="unique")
+    sources: list[str] = Field(min_length=1, description="hosts; one alone stands for all")
+    sinks: list[str] = Field(min_length=1, description="hosts; one alone stands for all")
+
+    def group(self) -> Group:
+        """Return the group with as many sources as sinks."""
+        number = max(len(self.sources), len(self.sinks))
+        sources, sinks = (
+            tuple(hosts * number if len(hosts) == 1 else hosts)
+            for hosts in (self.sources, self.sinks)
+        )
+        return Group(self.name, sources, sinks)
+
+
+class Custom(Topology):
+    """Hosts, routers and links written out."""
+
+    kind: Literal["custom"] = Field(description="every node and link written out")
+    hosts: list[Slug] = Field(min_length=1, max_length=2 * MAX_FLOWS, description="unique names")
+    routers: list[Slug] = Field(default_factory=list, description="unique names")
+    links: list[CustomLink] = Field(min_length=1, description="between hosts and routers")
+    groups: list[CustomGroup] = Field(min_length=1, description="which hosts talk to each other")
+
+    @model_validator(mode="after")
+    def _sound(self) -> Custom:
+        rules = (self._nodes(), self._ends(), self._hosts(), self._names(), self._groups())
+        if problems := [problem for rule in rules for problem in rule]:
+            raise located(problems)
+        return self
+
+    def layout(self) -> Layout:
+        """Return the graph as it is written."""
+        links = Links()
+        for number, link in enumerate(self.links):
+            a, b = link.between
+            delays_s = (link.delay.forward, link.delay.reverse)
+            links.add(link.called, a, b, link, ("topology", "links", number), delays_s)
+        bottlenecks = tuple(link.called for link in self.links if link.queue is not None)
+        groups = tuple(group.group() for group in self.groups)
+        network = Network(
+            tuple(self.hosts), tuple(self.routers), tuple(links.links), groups, bottlenecks
+        )
+        return Layout(network, links.queues, links.places)
+
+    def _nodes(self) -> Iterator[Problem]:
+        seen: set[str] = set()
+        for key, names in (("hosts", self.hosts), ("routers", self.routers)):
+            for number, name in enumerate(names):
+                if name in seen:
+                    yield (key, number), f"node {shown(name)} is given twice"
+                seen.add(name)
+
+    def _ends(self) -> Iterator[Problem]:
+        nodes = {*self.hosts, *self.routers}
+        for number, link in enumerate(self.links):
+            for end, node in enumerate(link.between):
+                if node not in nodes:
+                    yield ("links", number, "between", end), _unknown("node", node, nodes)
+            if link.between[0] == link.between[1]:
+                yield ("links", number, "between"), "a link must join two different nodes"
+
+    def _hosts(self) -> Iterator[Problem]:
+        degree = Counter(node for link in self.links for node in set(link.between))
+        for number, host in enumerate(self.hosts):
+            if degree[host] != 1:
+                yield (
+                    ("hosts", number),
+                    f"host {shown(host)} has {degree[host] or 'no'} links; a host has one: "
+                    "what joins several is a router",
+                )
+
+    def _names(self) -> Iterator[Problem]:
+        seen: set[str] = set()
+        for number, link in enumerate(self.links):
+            if link.called in seen:
+                yield (
+                    ("links", number, "name"),
+                    f"link {shown(link.called)} is given twice; give it another `name`",
+                )
+            seen.add(link.called)
+
+    def _groups(self) -> Iterator[Problem]:
+        hosts = set(self.hosts)
+        for number, group in enumerate(self.groups):
+            for key, names in (("sources", group.sources), ("sinks", group.sinks)):
+                for place, name in enumerate(names):
+                    if name not in hosts:
+                        yield ("groups", number, key, place), _unknown("host", name, hosts)
+            lengths = {len(group.sources), len(group.sinks)} - {1}
+            if len(lengths) > 1:
+                yield (
+                    ("groups", number, "sinks"),
+                    f"{len(group.sources)} sources and {len(group.sinks)} sinks: "
+                    "give as many, or one alone",
+                )
+                continue
+            paired = group.group()
+            for source, sink in zip(paired.sources, paired.sinks, strict=True):
+                if source == sink:
+                    yield ("groups", number), f"host {shown(source)} is its own sink"
+
+
+def _unknown(what: str, name: str, valid: set[str]) -> str:
+    listed = ", ".join(sorted(valid)[:20]) + (", ..." if len(valid) > 20 else "")
+    return f"there is no {what} {shown(name)}{suggest(name, valid)}; defined: {listed}"

@@ -1,0 +1,312 @@
+"""Links as a scenario writes them, and the channels that they become."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from orchestrator.scenario.base import (
+    Delay,
+    DelayBothWays,
+    Directional,
+    Rate,
+    RateBothWays,
+    Size,
+    Strict,
+)
+from orchestrator.scenario.capacity import Capacity, CapacityBothWays
+from orchestrator.scenario.document import Path
+from orchestrator.scenario.impairments import (
+    ChanceBothWays,
+    JitterBothWays,
+    ReorderingBothWays,
+)
+from orchestrator.scenario.losses import LossBothWays
+from orchestrator.scenario.losses.independent import Independent
+from orchestrator.scenario.queues import FRAME_BYTES, QueueBothWays
+from orchestrator.scenario.queues.droptail import DropTail
+from orchestrator.units import NS_PER_S, Limit, parse_limit
+from topologies import QueuePlace
+from topologies.model import Channel, DirectionName, Link, Policer, Trace
+
+DIRECTIONS: tuple[DirectionName, DirectionName] = ("forward", "reverse")
+ACCESS_LIMIT = Limit(packets=100_000)
+"""Never the place of loss: more than the largest window that a flow of a run can have."""
+_LONGEST_BURST_S = 60
+
+
+def no_loss() -> LossBothWays:
+    """Return the loss of a link that says nothing of it."""
+    none = Independent(probability=0.0)
+    return LossBothWays(forward=none, reverse=none)
+
+
+def one_bdp() -> QueueBothWays:
+    """Return the queue of a bottleneck that says nothing of it."""
+    queue = DropTail(limit=parse_limit("1bdp"))
+    return QueueBothWays(forward=queue, reverse=queue)
+
+
+class Spread(Strict):
+    """One time for all hosts of a group, or times spaced evenly over them.
+
+    Host i of n (from 0) has ``from`` + (``to`` - ``from``) i / (n - 1), both ends included and
+    ``to`` for a single host; or ``above`` + (``to`` - ``above``) (i + 1) / n, the lower end left
+    out: ``{above: 20ms, to: 250ms}`` are the RTTs over [20 + 230/n, 250] ms of Grieco & Mascolo.
+    """
+
+    from_: Delay | None = Field(default=None, alias="from", description="of the first host")
+    above: Delay | None = Field(
+        default=None, description="instead of `from`: the first host is a step above it"
+    )
+    to: Delay = Field(description="of the last host")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spread(cls, data: Any) -> Any:
+        return data if isinstance(data, dict | Spread) else {"from": data, "to": data}
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Spread:
+        if (self.from_ is None) == (self.above is None):
+            raise ValueError("give `to` and one of `from` and `above`")
+        if self.above is not None and self.above >= self.to:
+            raise ValueError("`above` must be less than `to`")
+        if self.from_ is not None and self.from_ > self.to:
+            raise ValueError("`from` must not be more than `to`")
+        return self
+
+    def at_ns(self, index: int, hosts: int) -> int:
+        """Return the time of that host of so many, in whole nanoseconds."""
+        to_ns = round(self.to * NS_PER_S)
+        if self.above is not None:
+            above_ns = round(self.above * NS_PER_S)
+            return above_ns + round((to_ns - above_ns) * (index + 1) / hosts)
+        from_ns = round((self.from_ or 0.0) * NS_PER_S)
+        return from_ns + round((to_ns - from_ns) * index / (hosts - 1)) if hosts > 1 else to_ns
+
+    @model_serializer(mode="wrap")
+    def _gather(self, handler: SerializerFunctionWrapHandler) -> Any:
+        each = handler(self)
+        return each["to"] if self.from_ == self.to else each
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        each = handler(schema)
+        one = dict(handler.resolve_ref_schema(each)["properties"]["to"])
+        one.pop("description", None)
+        one.pop("title", None)
+        return {"anyOf": [one, each]}
+
+
+class SpreadBothWays(Directional[Spread]):
+    """The times of each direction."""
+
+
+class PolicerSpec(Strict):
+    """Drops at a link's entry what exceeds a rate, and never queues (a token bucket)."""
+
+    rate: Rate = Field(description="bit/s on the link layer, such as 10mbit")
+    burst: Size = Field(description="the bucket, in link-layer bytes: what may pass at once")
+
+    @model_validator(mode="after")
+    def _fits(self) -> PolicerSpec:
+        if self.burst < FRAME_BYTES:
+            text = f"`burst` must be at least {FRAME_BYTES}B: a full-size frame would never pass"
+            raise ValueError(text)
+        if self.burst * 8 > self.rate * _LONGEST_BURST_S:
+            text = f"`burst` may be what the rate brings in {_LONGEST_BURST_S}s at most"
+            raise ValueError(text)
+        return self
+
+
+class PolicerBothWays(Directional[PolicerSpec | None]):
+    """The policer of each direction; none where it is not given."""
+
+    forward: PolicerSpec | None = Field(
+        default=None, description="from the link's left (sources) to its right (sinks)"
+    )
+    reverse: PolicerSpec | None = Field(
+        default=None, description="from the link's right (sinks) to its left (sources)"
+    )
+
+
+D = TypeVar("D")
+
+
+class Impaired(Strict, Generic[D]):
+    """What every link has: a delay, and what happens to packets on the way."""
+
+    delay: D = Field(description="one way, such as 10ms")
+    loss: LossBothWays = Field(default_factory=no_loss, description="after the queue")
+    jitter: JitterBothWays | None = Field(
+        default=None,
+        description="delays vary by this around `delay`, such as 2ms; **reorders packets** unless "
+        "it is told to keep their order",
+    )
+    reordering: ReorderingBothWays | None = Field(
+        default=None, description="probability that a packet skips the delay, such as 1%"
+    )
+    duplication: ChanceBothWays | None = Field(
+        default=None, description="probability that a packet is sent twice, such as 0.1%"
+    )
+    corruption: ChanceBothWays | None = Field(
+        default=None,
+        description="probability that one bit of a packet is turned over, such as 0.1%; the "
+        "receiver's checksum finds it, so TCP sees a loss",
+    )
+    policer: PolicerBothWays | None = Field(
+        default=None, description="before the queue: drops what exceeds a rate, never queues"
+    )
+
+
+def _instead_of_a_rate(
+    capacity: CapacityBothWays | None, info: ValidationInfo
+) -> CapacityBothWays | None:
+    if capacity is not None and info.data.get("rate") is not None:
+        raise ValueError("give `rate` or `capacity`, not both")
+    return capacity
+
+
+class Studied(Impaired[D], Generic[D]):
+    """A link whose queues are studied."""
+
+    rate: RateBothWays | None = Field(default=None, description="bit/s, such as 10mbit")
+    capacity: CapacityBothWays | None = Field(
+        default=None,
+        validate_default=True,
+        description="instead of `rate`: what changes all the time, as a trace says",
+    )
+    queue: QueueBothWays = Field(
+        default_factory=one_bdp, description="in front of the link; drop-tail of 1bdp by default"
+    )
+
+    @field_validator("capacity")
+    @classmethod
+    def _one_of_them(
+        cls, capacity: CapacityBothWays | None, info: ValidationInfo
+    ) -> CapacityBothWays | None:
+        if capacity is None and info.data.get("rate", info) is None:
+            raise ValueError("`rate` is missing")
+        return _instead_of_a_rate(capacity, info)
+
+
+class Bottleneck(Studied[DelayBothWays]):
+    """A link whose queues are studied, with its delay."""
+
+
+class Plain(Impaired[D], Generic[D]):
+    """A link that is never the place of queueing losses, unless it is given a queue."""
+
+    rate: RateBothWays | None = Field(default=None, description="bit/s; unlimited when not given")
+    capacity: CapacityBothWays | None = Field(
+        default=None, description="instead of `rate`: what changes all the time, as a trace says"
+    )
+    queue: QueueBothWays | None = Field(
+        default=None, description="in front of the link; never the place of loss when not given"
+    )
+
+    @field_validator("queue")
+    @classmethod
+    def _needs_a_rate(
+        cls, queue: QueueBothWays | None, info: ValidationInfo
+    ) -> QueueBothWays | None:
+        rates = [info.data.get(key, queue) for key in ("rate", "capacity")]
+        if queue is not None and rates == [None, None]:
+            raise ValueError("a queue needs a rate: without one the link never makes packets wait")
+        return queue
+
+    @field_validator("capacity")
+    @classmethod
+    def _not_both(
+        cls, capacity: CapacityBothWays | None, info: ValidationInfo
+    ) -> CapacityBothWays | None:
+        return _instead_of_a_rate(capacity, info)
+
+
+class Access(Plain[SpreadBothWays | None]):
+    """The link of each host of a group."""
+
+    delay: SpreadBothWays | None = Field(
+        default=None,
+        description="one way, such as 10ms; or evenly spaced over the hosts of the group: "
+        "{from: 5ms, to: 50ms}, {above: 0ms, to: 57.5ms}; left out when the group has an `rtt`",
+    )
+
+
+class Links:
+    """Collects the links of a topology, and the queues of their channels."""
+
+    def __init__(self) -> None:
+        self.links: list[Link] = []
+        self.queues: dict[str, QueuePlace] = {}
+        self.places: dict[str, Path] = {}
+
+    def add(
+        self,
+        name: str,
+        a: str,
+        b: str,
+        spec: Bottleneck | Plain[Any],
+        where: Path,
+        delay_s: tuple[float, float],
+    ) -> None:
+        """Add the link from ``a`` to ``b``.
+
+        ``where`` leads to its values in the scenario; ``delay_s`` is forward and reverse.
+        """
+        channels: dict[str, Channel] = {}
+        for direction, one_way_s in zip(DIRECTIONS, delay_s, strict=True):
+            rate_bps, trace = _carries(spec, direction)
+            channels[direction] = Channel(
+                delay_s=one_way_s,
+                rate_bps=rate_bps,
+                loss=getattr(spec.loss, direction),
+                judged=rate_bps is not None and spec.queue is not None,
+                policer=_policer(getattr(spec.policer, direction, None)),
+                trace=trace,
+                jitter=getattr(spec.jitter, direction, None),
+                reordering=getattr(spec.reordering, direction, None),
+                duplication=getattr(spec.duplication, direction, 0.0),
+                corruption=getattr(spec.corruption, direction, 0.0),
+            )
+            if rate_bps is not None:
+                queue = (
+                    getattr(spec.queue, direction)
+                    if spec.queue is not None
+                    else DropTail(limit=ACCESS_LIMIT)
+                )
+                place = (*where, "queue", direction, "limit")
+                self.queues[f"{name}:{direction}"] = QueuePlace(queue, place)
+        self.links.append(Link(name, a, b, channels["forward"], channels["reverse"]))
+        self.places[name] = where
+
+    def add_bottleneck(self, name: str, a: str, b: str, spec: Bottleneck, where: Path) -> None:
+        """Add a link between switches with the delay that it says."""
+        self.add(name, a, b, spec, where, (spec.delay.forward, spec.delay.reverse))
+
+
+def _carries(spec: Studied[Any] | Plain[Any], direction: str) -> tuple[int | None, Trace | None]:
+    """Return a direction's rate, the mean of a trace, and the trace it follows if it does."""
+    if spec.capacity is None:
+        return getattr(spec.rate, direction, None), None
+    capacity: Capacity = getattr(spec.capacity, direction)
+    trace = capacity.read
+    return (capacity.rate if trace is None else trace.rate_bps), trace
+
+
+def _policer(spec: PolicerSpec | None) -> Policer | None:
+    return None if spec is None else Policer(spec.rate, spec.burst)

@@ -1,0 +1,65 @@
+"""Wired and wireless: a wired bottleneck, and behind it a wireless last hop.
+
+::
+
+    tcp_src0 ───access──┐                            ┌──access── cross_dst0
+                        r1 ════wired════ r2 ══wireless══ ap ──access── tcp_dst0
+    cross_src0 ─access──┘
+
+All hosts behind ``ap`` share the wireless hop: a link a host is a dumbbell with ``sink_access``.
+
+Source: Grieco & Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas
+TCP", section 3.4 (Fig. 26): 125 ms one way, 20 ms of it on the wireless hop of 2 Mbit/s with
+bursty loss in both directions; the wired part is shared with cross and reverse traffic.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from orchestrator.scenario.base import located
+from topologies import Layout, Topology
+from topologies.chain import Chain, HostGroup, Member, Stage
+from topologies.links import Access, Bottleneck
+
+_ROUTERS = ("r1", "r2", "ap")
+
+
+class LastHopGroup(HostGroup):
+    """Hosts, and whether their sinks are behind the wireless hop."""
+
+    leave: Literal["r2", "ap"] = Field(
+        default="ap", description="where the sinks are: ap is behind the wireless hop, r2 before"
+    )
+
+
+class WiredWireless(Topology):
+    """A wired bottleneck and a wireless last hop."""
+
+    kind: Literal["wired-wireless"] = Field(description="wired, then a wireless last hop")
+    wired: Bottleneck = Field(description="the link from r1 to r2, which all share")
+    wireless: Bottleneck = Field(description="the link from r2 to ap, with its loss model")
+    access: Access | None = Field(
+        default=None, description="the link of each host whose group gives none"
+    )
+    groups: list[LastHopGroup] = Field(min_length=1, description="hosts by where they leave")
+
+    @model_validator(mode="after")
+    def _sound(self) -> WiredWireless:
+        if problems := list(self._chain().problems()):
+            raise located(problems)
+        return self
+
+    def layout(self) -> Layout:
+        """Return the graph: r1, r2 and ap, links ``wired`` and ``wireless``, a link a host."""
+        return self._chain().layout()
+
+    def _chain(self) -> Chain:
+        stages = (
+            Stage("wired", self.wired, ("wired",)),
+            Stage("wireless", self.wireless, ("wireless",)),
+        )
+        members = [Member(group, ((0, _ROUTERS.index(group.leave)),)) for group in self.groups]
+        return Chain(_ROUTERS, stages, members, self.access)

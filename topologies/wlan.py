@@ -1,0 +1,266 @@
+"""WLAN: mobile hosts in one 802.11 cell, and fixed hosts behind its access point.
+
+::
+
+    phone_src0 ──┐                       ┌──access── phone_dst0
+                 cell ~~~~wireless~~~~ ap
+    phone_src1 ──┘                       └──access── phone_dst1
+
+The wireless link is the statistical model of ``topologies.dcf``: its rate is a full-size packet by
+the mean time that such a packet takes, retransmissions included, and its loss is what remains after
+the last of them. TCP's acknowledgements share the air, so their mean time is added to each
+packet's. Shadowing is drawn anew each ``coherence`` from the run's seed, one draw for both
+directions, and the link gets the rate and loss of it; with a coherence of zero it is new at each
+attempt, as in ns-2, and rate and loss are the constant means over it.
+
+Not in the model: contention between stations, data in both directions at once (each direction then
+gets the whole rate), rate adaptation, aggregation, the jitter of single retransmissions.
+
+Source of the set-up: Capone, Fratta & Martignon, "Bandwidth Estimation Schemes for TCP over
+Wireless Networks", section 4.3 (Fig. 19): 11 Mbit/s, RTS/CTS, 4 retransmissions, shadowing of 4 dB,
+path-loss exponent 3.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from statistics import NormalDist, fmean
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from orchestrator.qdisc import Setting
+from orchestrator.scenario.base import DelayBothWays, Rate, RateBothWays, Strict, Time, located
+from orchestrator.scenario.losses import LossSpec, independent_loss
+from orchestrator.scenario.queues import FRAME_BYTES, QueueBothWays
+from orchestrator.units import format_rate
+from topologies import Layout, Topology
+from topologies.chain import Chain, HostGroup, Member, Stage
+from topologies.dcf import PHYS, Attempt, Standard, Station, received_dbm, snr
+from topologies.links import Access, Bottleneck
+
+PACKET_BYTES, ACK_PACKET_BYTES = 1500, 52
+"""IP packets: full-size data, and an acknowledgement with timestamps."""
+LEAST_COHERENCE_S = 0.01
+_SLICES = 400
+"""Of equal probability, that means over the shadowing are taken over."""
+STEP_DB, MOST_DEVIATIONS = 0.1, 6
+"""Drawn shadowing is in such steps, and never more standard deviations off."""
+
+
+class WlanLink(Strict):
+    """A wireless link of 802.11; what is not given is as in the paper, or in ns-2."""
+
+    distance_m: float = Field(gt=0, le=100_000, description="from mobile hosts to access point, m")
+    standard: Standard = Field(default="802.11b", description="of the physical layer")
+    rate: Rate | None = Field(
+        default=None, description="of data frames; the standard's highest when not given"
+    )
+    basic_rate: Rate | None = Field(
+        default=None, description="of RTS, CTS and ACK; the standard's lowest when not given"
+    )
+    path_loss_exponent: float = Field(default=3.0, ge=1, le=8, description="of the distance")
+    shadowing_db: float = Field(default=4.0, ge=0, le=30, description="standard deviation, dB")
+    coherence: Time = Field(
+        default=1.0,
+        description="how long a draw of the shadowing lasts, from 10ms; 0s draws at each attempt",
+    )
+    transmit_power_dbm: float = Field(default=15.0, ge=-50, le=60, description="dBm")
+    reference_loss_db: float = Field(
+        default=40.0, ge=0, le=200, description="path loss at 1 m, dB; 40 is free space at 2.4 GHz"
+    )
+    noise_figure_db: float = Field(default=7.0, ge=0, le=50, description="of the receiver, dB")
+    rts: bool = Field(default=True, description="whether RTS and CTS come before each packet")
+    retries: int = Field(default=4, ge=0, le=20, description="attempts after the first")
+    acks_per_packet: float = Field(
+        default=0.5, ge=0, le=2, description="TCP acknowledgements in the same air, a data packet"
+    )
+    delay: DelayBothWays = Field(
+        default_factory=lambda: DelayBothWays.model_validate("0s"), description="one way"
+    )
+    queue: QueueBothWays = Field(
+        default_factory=lambda: QueueBothWays.model_validate({"limit": "50p"}),
+        description="in front of the link; drop-tail of 50 packets by default, as in ns-2",
+    )
+
+    @field_validator("rate", "basic_rate")
+    @classmethod
+    def _of_the_standard(cls, rate: int | None, info: ValidationInfo) -> int | None:
+        standard = info.data.get("standard")
+        if rate is None or standard is None or rate / 1e6 in PHYS[standard].rates:
+            return rate
+        valid = ", ".join(format_rate(round(each * 1e6)) for each in PHYS[standard].rates)
+        raise ValueError(f"{standard} has no rate of {format_rate(rate)}; valid: {valid}")
+
+    @field_validator("coherence")
+    @classmethod
+    def _not_too_short(cls, time_s: float) -> float:
+        if 0 < time_s < LEAST_COHERENCE_S:
+            raise ValueError("must be 0s (a draw at each attempt) or at least 10ms")
+        return time_s
+
+    @property
+    def station(self) -> Station:
+        """How packets get to the air."""
+        rates = PHYS[self.standard].rates
+        rate = rates[-1] if self.rate is None else self.rate / 1e6
+        basic_rate = rates[0] if self.basic_rate is None else self.basic_rate / 1e6
+        return Station(self.standard, rate, basic_rate, self.rts, self.retries)
+
+    def snr(self, shadowing_db: float) -> float:
+        """Return the ratio of signal to noise power under that shadowing."""
+        mean_dbm = received_dbm(
+            self.transmit_power_dbm, self.reference_loss_db, self.path_loss_exponent,
+            self.distance_m,
+        )  # fmt: skip
+        bandwidth_hz = self.station.phy.bandwidth_hz
+        return snr(mean_dbm + shadowing_db, bandwidth_hz, self.noise_figure_db)
+
+    def state(self, shadowing_db: float) -> tuple[int, float]:
+        """Return rate (bit/s) and loss under that shadowing."""
+        return self._outcome(lambda size: self.station.attempt(self.snr(shadowing_db), size))
+
+    @property
+    def blended(self) -> tuple[int, float]:
+        """Rate and loss when each attempt has a shadowing of its own."""
+
+        def attempt(size_bytes: int) -> Attempt:
+            each = [self.station.attempt(self.snr(x), size_bytes) for x in self._slices()]
+            return Attempt(fmean(a.reserved for a in each), fmean(a.succeeded for a in each))
+
+        return self._outcome(attempt)
+
+    @property
+    def mean_loss(self) -> float:
+        """Loss, in the mean over the shadowing."""
+        return fmean(self.state(x)[1] for x in self._slices())
+
+    def draws(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
+        """Yield (time in seconds, shadowing in dB from then on)."""
+        draw = random.Random(seed)
+        number, most = 0, self._steps[-1]
+        while number * self.coherence < duration_s:
+            step = round(draw.gauss(0.0, self.shadowing_db) / STEP_DB)
+            yield number * self.coherence, max(-most, min(step, most)) * STEP_DB
+            number += 1
+
+    @property
+    def possible(self) -> Iterator[float]:
+        """Every shadowing in dB that may be drawn."""
+        return (step * STEP_DB for step in self._steps)
+
+    @property
+    def _steps(self) -> range:
+        most = round(MOST_DEVIATIONS * self.shadowing_db / STEP_DB)
+        return range(-most, most + 1)
+
+    def _outcome(self, attempt: Callable[[int], Attempt]) -> tuple[int, float]:
+        station, data = self.station, attempt(PACKET_BYTES)
+        time_s = station.service_s(data, PACKET_BYTES)
+        if self.acks_per_packet:
+            ack_s = station.service_s(attempt(ACK_PACKET_BYTES), ACK_PACKET_BYTES)
+            time_s += self.acks_per_packet * ack_s
+        return int(FRAME_BYTES / time_s) * 8, station.loss(data)
+
+    def _slices(self) -> Iterator[float]:
+        normal = NormalDist()
+        for number in range(_SLICES):
+            yield self.shadowing_db * normal.inv_cdf((number + 0.5) / _SLICES)
+
+
+class Fading(LossSpec):
+    """A wireless link's rate and loss while traffic runs, of the same draws of its shadowing.
+
+    Before traffic begins nothing is lost, unless each attempt has a shadowing of its own: the idle
+    link is measured then.
+    """
+
+    kind: Literal["wlan"] = "wlan"
+    link: WlanLink
+
+    @functools.cached_property
+    def mean(self) -> float:
+        """Loss, in the mean over the shadowing."""
+        return self.link.mean_loss if self.link.coherence else self.link.blended[1]
+
+    def netem(self) -> tuple[Setting, ...]:
+        """Return the loss as the run begins."""
+        return (independent_loss(0.0 if self.link.coherence else self.mean),)
+
+    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
+        """Yield (time in seconds, loss from then on)."""
+        if self.link.coherence:
+            for time_s, shadowing_db in self.link.draws(seed, duration_s):
+                yield time_s, self.link.state(shadowing_db)[1]
+
+    @functools.cached_property
+    def state_losses(self) -> tuple[float, ...]:
+        """The losses that ``changes()`` yields."""
+        if not self.link.coherence:
+            return ()
+        return tuple(self.link.state(shadowing_db)[1] for shadowing_db in self.link.possible)
+
+    def rates(self, seed: int, duration_s: float) -> Iterator[tuple[float, int]]:
+        """Yield (time in seconds, rate in bit/s from then on)."""
+        for time_s, shadowing_db in self.link.draws(seed, duration_s):
+            yield time_s, self.link.state(shadowing_db)[0]
+
+    @property
+    def states_per_s(self) -> float:
+        """Draws of the shadowing in a second."""
+        return 1 / self.link.coherence if self.link.coherence else 0.0
+
+
+class Wlan(Topology):
+    """Mobile hosts in one 802.11 cell."""
+
+    kind: Literal["wlan"] = Field(description="mobile hosts in an 802.11 cell")
+    wireless: WlanLink = Field(description="the link from the cell to its access point")
+    access: Access | None = Field(
+        default=None, description="the link of each fixed host whose group gives none"
+    )
+    groups: list[HostGroup] = Field(
+        min_length=1,
+        description="mobile hosts, as the sources, and fixed ones; `source_access` is nothing "
+        "unless given",
+    )
+
+    @model_validator(mode="after")
+    def _sound(self) -> Wlan:
+        if problems := list(self._chain().problems()):
+            raise located(problems)
+        return self
+
+    def layout(self) -> Layout:
+        """Return the graph: cell and ap, the link ``wireless``, and a link for each host."""
+        layout = self._chain().layout()
+        fading = Fading(link=self.wireless)
+        rates = fading if self.wireless.coherence else None
+        first, *others = layout.network.links
+        wireless = replace(
+            first,
+            forward=replace(first.forward, loss=fading, rate_model=rates),
+            reverse=replace(first.reverse, loss=fading, rate_model=rates),
+        )
+        return replace(layout, network=replace(layout.network, links=(wireless, *others)))
+
+    def _chain(self) -> Chain:
+        link = self.wireless
+        rate_bps = link.state(0.0)[0] if link.coherence else link.blended[0]
+        rate = RateBothWays.model_validate(format_rate(rate_bps))
+        spec = Bottleneck(rate=rate, delay=link.delay, queue=link.queue)
+        members = [Member(_beside_the_air(group), ((0, 1),)) for group in self.groups]
+        return Chain(
+            ("cell", "ap"), (Stage("wireless", spec, ("wireless",)),), members, self.access
+        )
+
+
+def _beside_the_air(group: HostGroup) -> HostGroup:
+    """Return the group with links between mobile hosts and the air that are as good as none."""
+    if group.source_access is not None:
+        return group
+    none = Access.model_validate({} if group.rtt is not None else {"delay": "0s"})
+    return group.model_copy(update={"source_access": none})
