@@ -71,9 +71,10 @@ class ConnectionsDecoder:
     """Puts samples of single connections together.
 
     A row of a flow with one connection at a time shows its newest open connection, or the state
-    CLOSE and zeros while it has none; of one with many, the state ESTABLISHED and the sums of
-    PRESENT. bytes_received of closed connections, and of all where there are many at a time, are
-    without the FIN, which the kernel counts as a byte.
+    CLOSE and zeros while it has none, of which time the first and the last row are kept; of a
+    flow with many, the state ESTABLISHED and the sums of PRESENT. bytes_received of closed
+    connections, and of all where there are many at a time, are without the FIN, which the kernel
+    counts as a byte.
 
     Args:
         kinds: of each flow by its number.
@@ -96,17 +97,21 @@ class ConnectionsDecoder:
             if is_open.any():
                 end.open.append((rows[is_open], cookies[is_open]))
 
-    def samples(self, times_ns: Times, edges_ns: Times) -> Array:
+    def samples(self, often_ns: Times, seldom_ns: Times, edges_ns: Times) -> Array:
         """Return the rows of all such flows.
 
         Args:
-            times_ns: when flows with one connection at a time are sampled whether they have one.
-            edges_ns: the same of flows with many.
+            often_ns: when flows with one connection at a time are sampled whether they have one.
+            seldom_ns: the same of flows with many.
+            edges_ns: the same of all flows.
         """
         parts = [np.zeros(0, TCP_DTYPE)]
         for (flow, endpoint), end in self._ends.items():
-            many = self._kinds[flow] == "many"
-            rows = _series(end, edges_ns if many else times_ns, many)
+            if self._kinds[flow] == "many":
+                rows = _series(end, np.union1d(seldom_ns, edges_ns), many=True)
+            else:
+                rows = _series(end, np.union1d(often_ns, edges_ns), many=False)
+                rows = rows[_telling(rows, often_ns)]
             rows["flow"], rows["endpoint"] = flow, endpoint
             parts.append(rows)
         return np.concatenate(parts)
@@ -153,6 +158,21 @@ def _series(end: _End, times_ns: Times, many: bool) -> Array:
         out[name] = np.maximum.accumulate(total)
     out["bytes_received"] += shown_fin.astype(np.uint64)
     return out
+
+
+def _telling(rows: Array, grid_ns: Times) -> npt.NDArray[np.bool_]:
+    """Mark all rows but those on the grid that are as the one before and the one behind.
+
+    Only rows on the grid are compared, so that it does not depend on what else is sampled.
+    """
+    kept = np.ones(len(rows), np.bool_)
+    places = np.flatnonzero(np.isin(rows["time_ns"], grid_ns))
+    grid = rows[places]
+    same = (grid["state"][1:] == _CLOSE) & (grid["state"][:-1] == _CLOSE)
+    for name in COUNTERS:
+        same &= grid[name][1:] == grid[name][:-1]
+    kept[places[1:-1]] = ~(same[:-1] & same[1:])
+    return kept
 
 
 def _still_open(end: _End, closed: Array) -> Array:

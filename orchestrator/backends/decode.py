@@ -151,16 +151,16 @@ class TcpDecoder:
         self.advance()
         if self._path.exists() and self._path.stat().st_size != self._read_bytes:
             raise GuestError("tcp.bin ends in the middle of a record")
-        together = self._connections.samples(self._grid(DIGEST_NS), self._grid(CROWD_NS))
+        edges_ns = np.array(self._edges_ns, np.int64)
+        together = self._connections.samples(self._grid(DIGEST_NS), self._grid(CROWD_NS), edges_ns)
         rows = np.concatenate([together, *self._parts])
         order = np.lexsort((rows["endpoint"], rows["flow"], rows["time_ns"]))
         ordered: npt.NDArray[np.void] = rows[order]
         return ordered
 
     def _grid(self, period_ns: int) -> npt.NDArray[np.int64]:
-        """Return the multiples of the period up to the run's end, and the edges."""
-        grid = np.arange(0, self._edges_ns[-1] + 1, period_ns, dtype=np.int64)
-        return np.union1d(grid, np.array(self._edges_ns, np.int64))
+        """Return the multiples of the period up to the run's end."""
+        return np.arange(0, self._edges_ns[-1] + 1, period_ns, dtype=np.int64)
 
     def _take(self, data: bytes, messages: npt.NDArray[np.int64]) -> None:
         # Answers of one length that begin alike have their attributes at the same places.

@@ -13,7 +13,7 @@ from orchestrator.recording import RECEIVER, SENDER, TCP_DTYPE, TCP_INFO_FIELDS
 from orchestrator.scenario.traffic import Connections
 
 ESTABLISHED, CLOSE, CLOSE_WAIT, LAST_ACK = 1, 7, 8, 9
-TIMES = np.array([0, 100, 200, 300], np.int64)
+TIMES, EDGES = np.arange(0, 301, 100, dtype=np.int64), np.zeros(0, np.int64)
 
 
 def decode(
@@ -28,7 +28,7 @@ def decode(
         for name, value in fields.items():
             row[name] = value
         decoder.take(row, np.array([cookie], np.uint64))
-    return decoder.samples(TIMES, TIMES)
+    return decoder.samples(TIMES, TIMES, EDGES)
 
 
 def listed(rows: npt.NDArray[np.void], *names: str) -> list[tuple[Any, ...]]:
@@ -76,6 +76,19 @@ def test_a_counter_never_falls() -> None:
     assert listed(rows, "time_ns", "bytes_sent") == [(100, 40), (200, 40), (300, 50)]
 
 
+def test_a_time_without_a_connection_has_a_first_and_a_last_row() -> None:
+    decoder = ConnectionsDecoder({0: "sequential"})
+    for time_ns, cookie, state in ((100, 1, ESTABLISHED), (170, 1, CLOSE), (720, 2, ESTABLISHED)):
+        row = np.zeros(1, TCP_DTYPE)
+        row["time_ns"], row["state"], row["bytes_sent"] = time_ns, state, 10
+        decoder.take(row, np.array([cookie], np.uint64))
+    grid = np.arange(0, 801, 100, dtype=np.int64)
+    for edges, more in (([], []), ([450], [450]), ([400, 650], [650])):
+        rows = decoder.samples(grid, grid, np.array(edges, np.int64))
+        expected = sorted([100, 200, 700, 720, 800, *more])
+        assert rows["time_ns"].tolist() == expected
+
+
 def test_of_two_open_connections_the_newest_established_one_is_shown() -> None:
     rows = decode(
         "sequential",
@@ -121,7 +134,7 @@ def test_many_are_summed_and_none_is_shown() -> None:
 
 
 def test_nothing_seen_gives_no_rows() -> None:
-    assert not len(ConnectionsDecoder({0: "many"}).samples(TIMES, TIMES))
+    assert not len(ConnectionsDecoder({0: "many"}).samples(TIMES, TIMES, EDGES))
 
 
 @pytest.mark.parametrize("name", COUNTERS)
