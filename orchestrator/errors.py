@@ -7,7 +7,8 @@
     │   └── ScenarioError (2)     one or more faults in a scenario, each with file:line:column
     ├── StoreError (1)            the results store cannot be read or written
     ├── RunError (1)              a run could not be completed; it is stored as failed
-    │   └── GuestError (1)        the guest ended early or hung; carries its last console lines
+    │   └── BedError (1)          a test bed failed, ended early or hung; carries its last lines
+    │       └── GuestError (1)    that of a guest
     ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
     └── MachineError (4)          this machine lacks something; carries the mend
 
@@ -60,13 +61,17 @@ class RunError(OrchestratorError):
     """A run could not be completed."""
 
 
-class GuestError(RunError):
-    """The guest ended early or made no progress; ``console`` holds its last lines."""
+class BedError(RunError):
+    """A test bed failed, ended early or made no progress; ``console`` holds its last lines."""
 
     def __init__(self, message: str, console: list[str] | None = None) -> None:
         self.console = console or []
         tail = "".join(f"\n  console: {line}" for line in self.console)
         super().__init__(message + tail)
+
+
+class GuestError(BedError):
+    """A guest ended early or made no progress."""
 
 
 class Unfaithful(OrchestratorError):

@@ -18,6 +18,7 @@ from guest.build import GuestKernel
 from kmods import catalogue
 from kmods.catalogue import Module, Parameter
 from orchestrator.backends import sandbox, shell
+from orchestrator.backends.guest import Guest
 from orchestrator.errors import GuestError
 from orchestrator.plan import Plan, plan
 from orchestrator.runner import Observer, RunOptions, run_plan
@@ -195,7 +196,7 @@ def drive(
         scenario, db = Path(name) / "modules.yaml", Path(name) / "modules.db"
         scenario.write_text(SCENARIO.format(names=", ".join(names)), encoding="utf-8")
         planned = plan(load(scenario))
-        ids = run_plan(planned, RunOptions(db, kernel), observe(planned))
+        ids = run_plan(planned, RunOptions(db, Guest(kernel)), observe(planned))
         with Store.open_read_only(db) as store:
             runs: list[dict[str, Any]] = store.document(ids)["runs"]
     return [

@@ -1,6 +1,6 @@
-"""Runs a plan: a guest for each run, several at a time, each stored whole or marked failed.
+"""Runs a plan on a back end, several runs at a time, each stored whole or marked failed.
 
-Ctrl-C, SIGTERM and SIGHUP end the guests, mark their runs ``interrupted`` and leave no file behind;
+Ctrl-C, SIGTERM and SIGHUP end the beds, mark their runs ``interrupted`` and leave no file behind;
 when this process is killed outright, the janitor does the same for it.
 """
 
@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -21,10 +22,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from guest.build import GuestKernel
-from orchestrator.backends import guest, modules, sandbox
+from orchestrator.backends.backend import Backend, Place
 from orchestrator.backends.janitor import Janitor
-from orchestrator.errors import GuestError, OrchestratorError, RunError
+from orchestrator.errors import OrchestratorError, RunError, UsageError
 from orchestrator.plan import Plan
 from orchestrator.runspec import RunSpec
 from results.model import RunHead, summarise_links
@@ -36,15 +36,11 @@ _PROJECT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run a plan. ``jobs`` guests run at a time, each on a CPU of its own."""
+    """How to run a plan: where to store it, on what, and how many runs at a time."""
 
     db: Path
-    kernel: GuestKernel
-    backend: str = "guest"
-    unconfined: bool = False
+    backend: Backend
     jobs: int = 1
-    watchdog_s: float = guest.WATCHDOG_S
-    hook: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -76,10 +72,9 @@ class _Session:
     observer: Observer
     folder: Path
     janitor: Janitor
-    built: modules.Built
     stopping: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    guests: set[int] = field(default_factory=set)
+    groups: set[int] = field(default_factory=set)
     free_cpus: list[int] = field(default_factory=list)
 
     def tell(self, progress: Progress) -> None:
@@ -88,7 +83,7 @@ class _Session:
 
     @contextlib.contextmanager
     def cpu(self) -> Iterator[int]:
-        """Lend a CPU that no other guest of this session uses."""
+        """Lend a CPU that no other run of this session uses."""
         with self.lock:
             cpu = self.free_cpus.pop(0)
         try:
@@ -99,19 +94,27 @@ class _Session:
 
     def guard(self, group: int) -> None:
         with self.lock:
-            self.guests.add(group)
+            self.groups.add(group)
             self.janitor.guard(group)
 
     def release(self, group: int) -> None:
         with self.lock:
-            self.guests.discard(group)
+            self.groups.discard(group)
             self.janitor.release(group)
 
+    def guard_file(self, path: Path, text: str) -> None:
+        with self.lock:
+            self.janitor.guard_file(path, text)
+
+    def release_file(self, path: Path) -> None:
+        with self.lock:
+            self.janitor.release_file(path)
+
     def stop(self) -> None:
-        """End every guest; their threads then mark their runs as interrupted."""
+        """End every bed; their threads then mark their runs as interrupted."""
         self.stopping.set()
         with self.lock:
-            for group in self.guests:
+            for group in self.groups:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(group, signal.SIGKILL)
 
@@ -123,20 +126,27 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
 
     Raises:
         MachineError: this machine cannot run any of them; nothing was stored.
+        UsageError: the back end cannot do what the plan or ``options.jobs`` asks; likewise.
         KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, after cleaning up.
     """
-    if not options.unconfined:
-        sandbox.require_confinement()
+    backend = options.backend
+    if backend.most_jobs is not None and options.jobs > backend.most_jobs:
+        raise UsageError(
+            f"--jobs {options.jobs}: {backend.most_jobs} at most with the back end "
+            f"{backend.name}: {backend.jobs_reason}"
+        )
     with Store(options.db):
         pass  # made or migrated now, so that a store that cannot be used is found before any run
-    built = modules.build(plan.runs, options.kernel, options.unconfined)
-    folder = guest.workspace()
+    folder = Path(tempfile.mkdtemp(prefix="orchestrator-"))
+    # Before anything starts a thread.
     janitor = Janitor(folder, lambda: Store(options.db).close())
-    session = _Session(options, observer, folder, janitor, built, free_cpus=_cpus(options.jobs))
+    session = _Session(options, observer, folder, janitor, free_cpus=_cpus(options.jobs))
     try:
         with _signals_interrupt():
+            backend.prepare(plan)
             return _run_all(plan, session)
     finally:
+        backend.close()
         shutil.rmtree(folder, ignore_errors=True)
         janitor.dismiss()
 
@@ -176,16 +186,11 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
 
         folder = session.folder / str(index)
         folder.mkdir()
-        settings = guest.GuestOptions(
-            options.kernel,
-            options.unconfined,
-            cpu,
-            options.watchdog_s,
-            options.hook,
-            session.built,
+        place = Place(
+            folder, cpu, session.guard, session.release, session.guard_file, session.release_file
         )
         try:
-            recording = guest.run(spec, settings, folder, report, session.guard, session.release)
+            recording = options.backend.run(spec, place, report)
             report("storing", spec.duration_s)
             store.finish(run_id, recording, time.monotonic() - began)
         except BaseException as error:
@@ -208,7 +213,7 @@ def _mark(store: Store, run_id: str, error: BaseException, folder: Path, session
     ]
     if session.stopping.is_set():
         store.fail(run_id, "interrupted by the user", "interrupted", *texts)
-    elif isinstance(error, (GuestError, OrchestratorError)):
+    elif isinstance(error, OrchestratorError):
         store.fail(run_id, str(error), "failed", *texts)
     else:
         store.fail(run_id, f"{type(error).__name__}: {error}", "failed", *texts)
@@ -233,7 +238,7 @@ class _HeadMaker:
             variant=spec.variant,
             repetition=spec.repetition,
             seed=spec.seed,
-            backend=self.options.backend,
+            backend=self.options.backend.name,
             duration_s=spec.duration_s,
             warmup_s=spec.warmup_s,
             windows=spec.windows,
@@ -242,7 +247,7 @@ class _HeadMaker:
             resolved=spec.resolved,
             links=summarise_links(spec.network.links),
             git_commit=self.git_commit,
-            unconfined=self.options.unconfined,
+            unconfined=self.options.backend.unconfined,
         )
 
 

@@ -1,1 +1,38 @@
-"""Where a run takes place: each back end takes a planned run and hands out a ``Recording``."""
+"""Where runs run. A back end is one file of this package, named in ``MODULES``.
+
+``make(name, wishes)`` imports that file only: what one back end needs, another may do without.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.backends.backend import Backend, Wishes
+
+MODULES = {
+    "guest": "orchestrator.backends.guest",
+}
+"""Name of a back end, as --backend takes it, to its module, which has ``make(wishes)``."""
+
+
+def require_known(name: str) -> None:
+    """Raise UsageError, with what is valid, unless there is a back end of that name."""
+    if name not in MODULES:
+        known = ", ".join(MODULES)
+        raise UsageError(f"--backend {name}: there is no such back end; available: {known}")
+
+
+def make(name: str, wishes: Wishes) -> Backend:
+    """Return a new back end of that name.
+
+    Raises:
+        UsageError: there is none, or it cannot do what is wished.
+        MachineError: this machine lacks what it is made of.
+    """
+    require_known(name)
+    made: Backend = importlib.import_module(MODULES[name]).make(wishes)
+    return made

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from orchestrator.backends.connections import ConnectionsDecoder
 from orchestrator.backends.policer import LINK_HEADER_BYTES
-from orchestrator.errors import GuestError
+from orchestrator.errors import BedError
 from orchestrator.qdisc import Statistic
 from orchestrator.recording import (
     CONGESTION_SLOTS,
@@ -146,11 +146,11 @@ class TcpDecoder:
         """Return all samples in the order of time, flow and end, when the bed has ended.
 
         Raises:
-            GuestError: the last record is not whole.
+            BedError: the last record is not whole.
         """
         self.advance()
         if self._path.exists() and self._path.stat().st_size != self._read_bytes:
-            raise GuestError("tcp.bin ends in the middle of a record")
+            raise BedError("tcp.bin ends in the middle of a record")
         edges_ns = np.array(self._edges_ns, np.int64)
         together = self._connections.samples(self._grid(DIGEST_NS), self._grid(CROWD_NS), edges_ns)
         rows = np.concatenate([together, *self._parts])
@@ -345,5 +345,5 @@ def _narrowed(path: Path, names: tuple[str, ...], dtype: np.dtype[np.void]) -> n
 def _table(path: Path, layout: np.dtype[np.void]) -> npt.NDArray[np.void]:
     data = path.read_bytes()
     if len(data) % layout.itemsize:
-        raise GuestError(f"{path.name} ends in the middle of a row: the test bed did not finish it")
+        raise BedError(f"{path.name} ends in the middle of a row: the test bed did not finish it")
     return np.frombuffer(data, layout)

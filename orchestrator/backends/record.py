@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from guest.build import GuestKernel
 from orchestrator.backends import decode
 from orchestrator.backends.bedspec import CLIENT_PORT_OFFSET, nanoseconds
 from orchestrator.backends.happened import event_provenance, rate_steps
 from orchestrator.backends.modules import Handed
 from orchestrator.backends.netem import netem_provenance
-from orchestrator.errors import GuestError
+from orchestrator.errors import BedError
 from orchestrator.fidelity import judge
 from orchestrator.fidelity.evidence import Evidence, by_queue
 from orchestrator.qdisc import Statistic
@@ -30,6 +29,18 @@ _WIRE_INDEX_BASE = 100
 _ROOT_HANDLE, _CHILD_HANDLE = 0x00010000, 0x00100000
 _POLICER = 0
 """In the place of a qdisc's handle."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a bed ran on, as the back end knows it.
+
+    ``provenance`` is JSON-ready and goes into the run's as it stands: the guest says
+    ``guest_kernel`` and ``confined``. ``real_time`` is True where the clock is not simulated.
+    """
+
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    real_time: bool = False
 
 
 def decoder(spec: RunSpec, folder: Path) -> decode.TcpDecoder:
@@ -47,17 +58,17 @@ def decoder(spec: RunSpec, folder: Path) -> decode.TcpDecoder:
 
 def assemble(
     spec: RunSpec,
-    kernel: GuestKernel,
     folder: Path,
     tcp: decode.TcpDecoder,
-    *,
     modules: Sequence[Handed],
-    confined: bool,
+    machine: Machine,
 ) -> Recording:
     """Return the recording of a run whose bed has ended; ``modules`` were handed in to it.
 
+    ``folder`` has the bed's ``out`` and, where there is one, its ``console``.
+
     Raises:
-        GuestError: the bed's files are incomplete, or a traffic end point failed.
+        BedError: the bed's files are incomplete, or a traffic end point failed.
     """
     output = folder / "out"
     facts = decode.facts(output)
@@ -89,7 +100,8 @@ def assemble(
         datagrams=datagrams,
         transfers=transfers,
         provenance={
-            **_provenance(facts, kernel, confined, modules),
+            **_provenance(facts, modules),
+            **machine.provenance,
             "impairments": netem_provenance(spec),
             "events": event_provenance(spec, _fact(facts, "timeline")),
         },
@@ -164,19 +176,19 @@ def _crowds(spec: RunSpec) -> set[int]:
 def _require_whole(facts: list[dict[str, Any]]) -> None:
     broken = [fact for fact in facts if fact["fact"] == "flow_error"]
     if broken:
-        raise GuestError(f"flow {broken[0]['flow']}: {broken[0]['problem']}")
+        raise BedError(f"flow {broken[0]['flow']}: {broken[0]['problem']}")
     late = [fact for fact in facts if fact["fact"] == "timeline_error"]
     if late:
-        raise GuestError(f"what changes while traffic runs: {late[0]['problem']}")
+        raise BedError(f"what changes while traffic runs: {late[0]['problem']}")
     if not any(fact["fact"] == "done" for fact in facts):
-        raise GuestError("the test bed did not finish its records")
+        raise BedError("the test bed did not finish its records")
 
 
 def _fact(facts: list[dict[str, Any]], name: str, at: str | None = None) -> dict[str, Any]:
     for fact in facts:
         if fact["fact"] == name and (at is None or fact.get("at") == at):
             return fact
-    raise GuestError(f"the test bed did not record {name}")
+    raise BedError(f"the test bed did not record {name}")
 
 
 def _queues(
@@ -302,9 +314,7 @@ def _flows(
     return records
 
 
-def _provenance(
-    facts: list[dict[str, Any]], kernel: GuestKernel, confined: bool, modules: Sequence[Handed]
-) -> dict[str, Any]:
+def _provenance(facts: list[dict[str, Any]], modules: Sequence[Handed]) -> dict[str, Any]:
     origin_ns = _fact(facts, "done")["origin_ns"]
     return {
         "versions": _fact(facts, "versions"),
@@ -312,9 +322,6 @@ def _provenance(
         "channels": {when: _fact(facts, "channels", when)["channels"] for when in ("start", "end")},
         "interfaces": {
             when: _fact(facts, "interfaces", when)["interfaces"] for when in ("start", "end")
-        },
-        "guest_kernel": {
-            key: value for key, value in kernel.manifest.items() if key != "modules_sha256"
         },
         "modules": {module.name: module.provenance for module in modules},
         "namespaces": {
@@ -333,7 +340,6 @@ def _provenance(
             for fact in facts
             if fact["fact"] == "engine"
         },
-        "confined": confined,
         "origin_ns": origin_ns,
     }
 

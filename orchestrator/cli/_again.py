@@ -55,11 +55,11 @@ def remaining(plan: Plan, store: Store, backend: str) -> Remaining:
     return Remaining(replace(plan, runs=missing), ids)
 
 
-def verification(run: str, store: Store) -> Verification:
+def verification(run: str, store: Store, backend: str) -> Verification:
     """Plan a stored run once more, from the scenario that was stored with it.
 
     Raises:
-        UsageError: there is no such run, or it did not end ok.
+        UsageError: there is no such run, it did not end ok, or it ran on another back end.
     """
     from orchestrator.plan import plan
     from orchestrator.scenario import load
@@ -70,6 +70,10 @@ def verification(run: str, store: Store) -> Verification:
             f"--verify: run {stored.id} is {stored.status}; only an ok run has results"
         )
     head = stored.head
+    if head.backend != backend:
+        raise UsageError(
+            f"--verify: run {stored.id} ran with --backend {head.backend}, not {backend}"
+        )
     with tempfile.TemporaryDirectory(prefix="orchestrator-") as folder:
         file = Path(folder) / f"{stored.id}.yaml"  # JSON is YAML
         file.write_text(json.dumps(dict(head.resolved)), encoding="utf-8")

@@ -8,6 +8,16 @@ from orchestrator.cli._status import StatusLine
 
 if TYPE_CHECKING:
     from guest.build import GuestKernel
+    from guest.recipe import Progress
+
+
+def shown_on(line: StatusLine) -> Progress:
+    """Return what shows a step, and the fraction of it that is done or None, on the line."""
+
+    def progress(step: str, fraction: float | None) -> None:
+        line.show(step, "" if fraction is None else f"{fraction:.0%}")
+
+    return progress
 
 
 def ensure_kernel(line: StatusLine) -> GuestKernel:
@@ -18,7 +28,4 @@ def ensure_kernel(line: StatusLine) -> GuestKernel:
     """
     from guest import build
 
-    def progress(step: str, fraction: float | None) -> None:
-        line.show(step, "" if fraction is None else f"{fraction:.0%}")
-
-    return build.ensure(progress)
+    return build.ensure(shown_on(line))

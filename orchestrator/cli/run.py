@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator import backends
 from orchestrator.cli import _junit, _options, _report, _text
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
@@ -19,19 +20,18 @@ from orchestrator.errors import RunError, Unfaithful, UsageError
 if TYPE_CHECKING:
     from orchestrator.plan import Plan
 
-BACKENDS = ("guest",)
-"""Back ends of this version."""
-
-LATER_BACKENDS = ("local", "lab", "vagrant")
-"""Known by name, so that asking for them gets a plain answer."""
-
 DETAILED_RUNS = 4
 """Up to so many runs are each shown with their flows; more are shown as a list."""
 
 
 @click.command()
 @_options.scenario_file(metavar="[FILE]", required=False)
-@click.option("--backend", default="guest", show_default=True, help="Where to run: guest.")
+@click.option(
+    "--backend",
+    default="guest",
+    show_default=True,
+    help=f"Where to run: {', '.join(backends.MODULES)}.",
+)
 @_options.overrides
 @_options.reduced
 @click.option(
@@ -75,7 +75,7 @@ def command(
     orchestrator run mine.yaml --resume --json > result.json
     orchestrator run --verify last
     """
-    _check_backend(backend)
+    backends.require_known(backend)
     if junit is not None:
         _junit.require_writable(junit)
     request = _Request(db, backend, jobs, unconfined, quiet)
@@ -122,15 +122,6 @@ def exit_status(runs: Sequence[Mapping[str, Any]], same: bool = True) -> int:
     return 0
 
 
-def _check_backend(backend: str) -> None:
-    if backend in BACKENDS:
-        return
-    known = ", ".join(BACKENDS)
-    if backend in LATER_BACKENDS:
-        raise UsageError(f"--backend {backend} is not in this version; available: {known}")
-    raise UsageError(f"--backend {backend}: there is no such back end; available: {known}")
-
-
 def _planned(file: Path, overrides: Sequence[str], reduced: bool) -> Plan:
     from orchestrator.plan import plan
     from orchestrator.scenario import load
@@ -159,8 +150,8 @@ def _verify(run: str, request: _Request) -> tuple[list[str], bool]:
     from results.store import Store
 
     with Store.open_read_only(request.db) as store:
-        asked = _again.verification(run, store)
-    ids = _execute(asked.plan, request)
+        asked = _again.verification(run, store, request.backend)
+    ids = _execute(asked.plan, request, again=True)
     with Store.open_read_only(request.db) as store:
         digests = [store.load(run_id).row.digest for run_id in ids]
     same = digests == [asked.digest]
@@ -169,21 +160,23 @@ def _verify(run: str, request: _Request) -> tuple[list[str], bool]:
     return ids, same
 
 
-def _execute(plan: Plan, request: _Request) -> list[str]:
-    """Run every run of the plan and return their ids; progress goes to standard error."""
-    from orchestrator.cli._guest_build import ensure_kernel
+def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
+    """Run every run of the plan and return their ids; progress goes to standard error.
+
+    ``again`` tells that each must be equal to one that was stored.
+    """
+    from orchestrator.backends.backend import Wishes
+    from orchestrator.cli._guest_build import shown_on
     from orchestrator.cli._live import Live
     from orchestrator.runner import RunOptions, run_plan
 
     with StatusLine(request.quiet) as line:
-        options = RunOptions(
-            db=request.db,
-            backend=request.backend,
-            unconfined=request.unconfined,
-            jobs=request.jobs,
-            kernel=ensure_kernel(line),
-        )
-        return run_plan(plan, options, Live(plan, line))
+        backend = backends.make(request.backend, Wishes(shown_on(line), request.unconfined))
+        if again and not backend.reproducible:
+            raise UsageError(
+                f"--verify: with the back end {backend.name} no run is equal to another to the bit"
+            )
+        return run_plan(plan, RunOptions(request.db, backend, request.jobs), Live(plan, line))
 
 
 def _document(ids: Sequence[str], db: Path) -> dict[str, Any]:

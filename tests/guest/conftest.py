@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from guest.build import GuestKernel, ensure
+from orchestrator.backends.guest import Guest
 from orchestrator.plan import plan
 from orchestrator.runner import Progress, RunOptions, run_plan
 from orchestrator.scenario import load
@@ -46,7 +47,7 @@ def run(kernel: GuestKernel, db: Path) -> Run:
 
     def run(*overrides: str, scenario: Path = QUICKSTART, **options: Any) -> dict[str, Any]:
         planned = plan(load(scenario, overrides))
-        ids = run_plan(planned, RunOptions(db, kernel, **options), Quiet())
+        ids = run_plan(planned, RunOptions(db, Guest(kernel, **options)), Quiet())
         with Store.open_read_only(db) as store:
             (document,) = store.document(ids)["runs"]
         assert isinstance(document, dict)

@@ -6,7 +6,9 @@ A hook sends them from ``a_src0`` to ``a_dst0`` while traffic runs and prints wh
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,8 @@ import numpy.typing as npt
 import pytest
 
 from guest.build import GuestKernel, ensure
-from orchestrator.backends import guest
+from orchestrator.backends.backend import Place
+from orchestrator.backends.guest import Guest
 from orchestrator.plan import plan
 from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
@@ -111,6 +114,10 @@ class Passed:
 Send = Callable[..., Passed]
 
 
+def _ignore(*_told: object) -> None:
+    pass
+
+
 def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
     """Yield what runs the scenario with overrides of the bottleneck, and the datagrams."""
     scenario, hook = folder / "openloop.yaml", folder / "hook.py"
@@ -125,11 +132,12 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
             for one in overrides
         ]
         spec = plan(load(scenario, words)).runs[0]
-        workspace = guest.workspace()
+        workspace = Path(tempfile.mkdtemp(prefix="orchestrator-"))
         try:
-            options = guest.GuestOptions(kernel, hook=hook)
-            silent = [lambda *_: None] * 3
-            recording = guest.run(spec, options, workspace, *silent)
+            cpu = min(os.sched_getaffinity(0))
+            recording = Guest(kernel, hook=hook).run(
+                spec, Place(workspace, cpu, *[_ignore] * 4), _ignore
+            )
         finally:
             shutil.rmtree(workspace)
         (line,) = [one for one in recording.log.splitlines() if one.startswith("openloop ")]

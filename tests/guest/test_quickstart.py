@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from guest.build import GuestKernel
 from tests.guest.conftest import QUICKSTART, Run
 
 pytestmark = pytest.mark.guest
@@ -94,9 +95,10 @@ def test_neither_sampling_nor_names_nor_confinement_reach_the_digest(
 
 
 def test_two_runs_at_a_time_are_the_same_as_one_after_the_other(
-    run: Run, kernel: object, db: Path
+    run: Run, kernel: GuestKernel, db: Path
 ) -> None:
     alone = run("duration=12s")["digest"]
+    from orchestrator.backends.guest import Guest
     from orchestrator.plan import plan
     from orchestrator.runner import RunOptions, run_plan
     from orchestrator.scenario import load
@@ -104,7 +106,7 @@ def test_two_runs_at_a_time_are_the_same_as_one_after_the_other(
     from tests.guest.conftest import Quiet
 
     planned = plan(load(QUICKSTART, ["duration=12s", "repetitions=2"]))
-    ids = run_plan(planned, RunOptions(db, kernel, jobs=2), Quiet())  # type: ignore[arg-type]
+    ids = run_plan(planned, RunOptions(db, Guest(kernel), jobs=2), Quiet())
     with Store.open_read_only(db) as store:
         runs = store.document(ids)["runs"]
     assert [entry["status"] for entry in runs] == ["ok", "ok"]

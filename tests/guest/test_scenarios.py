@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from guest.build import GuestKernel
+from orchestrator.backends.guest import Guest
 from orchestrator.plan import plan
 from orchestrator.runner import RunOptions, run_plan
 from orchestrator.scenario import load
@@ -32,7 +33,7 @@ def test_every_scenario_is_faithful_in_its_short_form(
     assert short.describe()["estimated_wall_s"] < SHORT_S, (
         "give it a reduced form, or a shorter one"
     )
-    ids = run_plan(short, RunOptions(db, kernel), Quiet())
+    ids = run_plan(short, RunOptions(db, Guest(kernel)), Quiet())
     with Store.open_read_only(db) as store:
         runs = store.document(ids)["runs"]
     assert len(runs) == len(short.runs)

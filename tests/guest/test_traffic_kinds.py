@@ -11,6 +11,7 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.backends.bedspec import bed_spec
+from orchestrator.backends.guest import Guest
 from orchestrator.plan import plan
 from orchestrator.recording import RECEIVER, SENDER
 from orchestrator.runner import RunOptions, run_plan
@@ -145,7 +146,7 @@ def ran(text: str, folder: Path, kernel: GuestKernel, *overrides: str, **options
     path, db = folder / "kinds.yaml", folder / "runs.db"
     path.write_text(text, encoding="utf-8")
     planned = plan(load(path, overrides))
-    ids = run_plan(planned, RunOptions(db, kernel, **options), Quiet())
+    ids = run_plan(planned, RunOptions(db, Guest(kernel, **options)), Quiet())
     with Store.open_read_only(db) as store:
         (document,) = store.document(ids)["runs"]
     assert document["status"] == "ok", document["error"]

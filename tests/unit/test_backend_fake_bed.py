@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from guest.build import GuestKernel
-from orchestrator.backends import guest, modules
+from orchestrator.backends import guest, modules, process
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.decode import FlowPorts, TcpDecoder
 from orchestrator.errors import GuestError, MachineError
@@ -95,7 +95,7 @@ def play(
     monkeypatch.setattr(guest, "_command", command)
     watcher = Watcher()
     planned = plan(load(ROOT / "scenarios" / "quickstart.yaml", OVERRIDES))
-    asked = RunOptions(tmp_path / "runs.db", kernel, unconfined=True, **options)
+    asked = RunOptions(tmp_path / "runs.db", guest.Guest(kernel, unconfined=True, **options))
     ids = run_plan(planned, asked, watcher)
     with Store.open_read_only(tmp_path / "runs.db") as store:
         (document,) = store.document(ids)["runs"]
@@ -252,6 +252,6 @@ def test_last_words_are_of_log_and_console(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "bed.log").write_text("said\n\n", encoding="utf-8")
     (tmp_path / "console").write_bytes(b"kernel \xff\n")
-    assert guest.last_words(tmp_path) == ["said", "kernel \N{REPLACEMENT CHARACTER}"]
+    assert process.last_words(tmp_path) == ["said", "kernel \N{REPLACEMENT CHARACTER}"]
     error = GuestError("why", ["one", "two"])
     assert str(error) == "why\n  console: one\n  console: two"

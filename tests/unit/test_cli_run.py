@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from guest.build import GuestKernel
 from orchestrator import runner
+from orchestrator.backends.guest import Guest
 from orchestrator.cli import commands
 from orchestrator.errors import MachineError
 from orchestrator.plan import Plan
@@ -79,8 +80,9 @@ class FakeRunner:
 def head(spec: RunSpec, plan: Plan, options: RunOptions) -> RunHead:
     return RunHead(
         plan.experiment, spec.scenario_name, spec.description, spec.variant, spec.repetition,
-        spec.seed, options.backend, spec.duration_s, spec.warmup_s, spec.windows,
-        spec.scenario_text, spec.scenario_sha256, spec.resolved, unconfined=options.unconfined,
+        spec.seed, options.backend.name, spec.duration_s, spec.warmup_s, spec.windows,
+        spec.scenario_text, spec.scenario_sha256, spec.resolved,
+        unconfined=options.backend.unconfined,
     )  # fmt: skip
 
 
@@ -129,8 +131,10 @@ def test_a_run_is_shown_and_where_to_look(fake: FakeRunner) -> None:
     assert f"{run_id}: 1.0 of 2 s simulated, 0.1 s of wall time" in result.stderr
     assert "--db" not in result.stderr
     ((_, options),) = fake.asked
-    assert options.kernel is KERNEL
-    assert (options.jobs, options.unconfined, options.backend) == (1, False, "guest")
+    backend = options.backend
+    assert isinstance(backend, Guest)
+    assert backend.kernel is KERNEL
+    assert (options.jobs, backend.unconfined, backend.name) == (1, False, "guest")
 
 
 def test_options_reach_the_runner(fake: FakeRunner) -> None:
@@ -139,7 +143,7 @@ def test_options_reach_the_runner(fake: FakeRunner) -> None:
     assert result.stderr == ""
     ((plan, options),) = fake.asked
     assert plan.runs[0].seed == 7
-    assert (options.jobs, options.unconfined, options.db) == (3, True, Path("mine.db"))
+    assert (options.jobs, options.backend.unconfined, options.db) == (3, True, Path("mine.db"))
     assert run_ids("mine.db")
 
 
@@ -259,7 +263,6 @@ def test_only_an_ok_run_can_be_verified(fake: FakeRunner) -> None:
     ("words", "said"),
     [
         (["run"], "name a scenario file"),
-        (["run", "pair.yaml", "--backend", "lab"], "not in this version; available: guest"),
         (["run", "pair.yaml", "--backend", "cloud"], "no such back end; available: guest"),
         (["run", "pair.yaml", "--jobs", "0"], "0 is not in the range"),
         (["run", "pair.yaml", "--verify", "last"], "takes the stored scenario"),

@@ -1,0 +1,88 @@
+"""What the runner knows of a back end.
+
+A back end takes a planned run to where a test bed runs, and brings its recording home. Everywhere
+the bed is the same program (``orchestrator/testbed``): it reads a folder ``in`` and writes a folder
+``out``, of which ``record.assemble`` makes the recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from guest.recipe import Progress
+from orchestrator.plan import Plan
+from orchestrator.recording import Recording
+from orchestrator.runspec import RunSpec
+
+WATCHDOG_S = 120.0
+"""Wall time without any progress after which a bed counts as hung."""
+
+Report = Callable[[str, float], None]
+"""Called with the phase (boot, setup, probes, traffic, done) and the seconds of traffic so far."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the command line can wish of a back end.
+
+    ``build_progress`` is told the step of a long preparation, and the fraction of it or None.
+    """
+
+    build_progress: Progress
+    unconfined: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """What one run is given. All files of the run go to ``folder``, which is there and empty.
+
+    The runner keeps ``folder/console`` and ``folder/out/bed.log`` of a run that fails. ``cpu`` is
+    one that no other run of this plan uses. A process group that is told to ``guard`` is ended when
+    this process is interrupted or dies, until it is told to ``release``; a file that is told to
+    ``guard_file`` with a text gets that text back then, until ``release_file``.
+    """
+
+    folder: Path
+    cpu: int
+    guard: Callable[[int], None]
+    release: Callable[[int], None]
+    guard_file: Callable[[Path, str], None]
+    release_file: Callable[[Path], None]
+
+
+class Backend(Protocol):
+    """Runs planned runs. ``prepare`` comes first, ``close`` last whatever happened.
+
+    Attributes:
+        name: as --backend takes it, and as it is stored with each run.
+        reproducible: whether equal runs are equal to the bit, so that --verify means something.
+        most_jobs: the most runs at a time, None for any number; ``jobs_reason`` says why.
+        unconfined: whether runs have no boundary though they should; stored with each run.
+    """
+
+    name: str
+    reproducible: bool
+    most_jobs: int | None
+    jobs_reason: str
+    unconfined: bool
+
+    def prepare(self, plan: Plan) -> None:
+        """See that every run of the plan can be run, before anything is stored.
+
+        Raises:
+            MachineError: a machine lacks something; names each missing thing and its mend.
+            UsageError: a run asks for what this back end cannot do.
+        """
+
+    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+        """Run one run. Called from a thread of its own, from ``most_jobs`` at a time.
+
+        Raises:
+            RunError: this run could not be completed; the others go on.
+        """
+
+    def close(self) -> None:
+        """Let go of what ``prepare`` took. When this process was killed, nobody calls it."""
