@@ -80,10 +80,11 @@ def _spec():
 
 
 def _run_bed():
+    from .machines import Guest
     from .records import Records
     from .run import run
 
-    run({**_spec(), "folder": INPUT}, Records(OUTPUT))
+    run({**_spec(), "folder": INPUT}, Records(OUTPUT), Guest())
 
 
 if __name__ == "__main__":

@@ -1,36 +1,25 @@
 """One run inside the bed, from the specification to its records."""
 
-import fcntl
-import os
 import resource
 import runpy
 
-from . import build, ovs, probes, readback, system
+from . import build, probes, readback, system
 from .records import Records
 from .sampling import Sampler
 from .timeline import Timeline
 from .traffic import Services, engines
 
-ORIGIN_GRID_NS = 10_000_000_000
-ORIGIN_OFFSET_NS = 333_333
-"""Keeps samples and starts, on round times, apart from the kernel's ticks, on round times too."""
-
-_SETTLE_NS = 100_000_000
 _MOST_FILES = 1 << 18
 
 
-def run(spec, records: Records):
-    """Build, verify, probe, run and sample; all that is found goes to ``records``."""
+def run(spec, records: Records, machine):
+    """Build, verify, probe, run and sample; all that is found goes to ``records``.
+
+    ``machine`` is one of machines.py.
+    """
     records.progress("setup")
     system.set_exact_timers()
-    system.prefer_softirqs()
-    restart_randomness()
-    for name, value in spec["global_sysctls"].items():
-        build.write_sysctl(name, value)
-    if spec["switches"]:
-        ovs.start_daemons()
-    # However long this took: timers of queues (PIE's) then run in step with traffic.
-    system.Timer().sleep_until(ovs.EARLIEST_START_NS)
+    machine.begin(spec)
     readback.verify_modules(spec)
     bed = build.Bed(spec, records)
     bed.build()
@@ -57,12 +46,15 @@ def run(spec, records: Records):
     records.fact("queues", **sampler.queues())
     records.fact("interfaces", at="start", interfaces=readback.interfaces(bed))
     records.fact("softnet", at="start", drops=readback.softnet_drops())
-    restart_randomness()
-    origin_ns = _origin()
+    machine.restart_randomness()
+    origin_ns = machine.origin_ns()
+    machine.watch(origin_ns, spec["duration_ns"])
     timeline.start(origin_ns)
     for flow in flows:
         flow.start(origin_ns)
     sampler.run(origin_ns)
+    for name, fact in machine.watched().items():
+        records.fact(name, **fact)
     _finish(bed, records, timeline, origin_ns)
 
 
@@ -79,25 +71,6 @@ def _finish(bed, records, timeline, origin_ns):
     records.close()
     records.fact("done", origin_ns=origin_ns, duration_ns=bed.spec["duration_ns"])
     records.progress("done", bed.spec["duration_ns"])
-
-
-def restart_randomness():
-    """Begin a new epoch of the kernel's seeded generator (our guest's patch; no effect elsewhere).
-
-    Whatever number of random values was drawn before, what follows depends on the seed alone.
-    """
-    descriptor = os.open("/dev/urandom", os.O_RDONLY)
-    try:
-        fcntl.ioctl(descriptor, system.RNDCLEARPOOL)
-    finally:
-        os.close(descriptor)
-
-
-def _origin():
-    """Return when traffic starts: on a coarse grid of the clock, however long set-up took."""
-    soonest = system.monotonic_ns() + _SETTLE_NS
-    grid_ns = max(2 * ORIGIN_GRID_NS, -(-soonest // ORIGIN_GRID_NS) * ORIGIN_GRID_NS)
-    return grid_ns + ORIGIN_OFFSET_NS
 
 
 def _probe(bed, records):

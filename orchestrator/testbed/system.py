@@ -4,18 +4,22 @@ import contextlib
 import ctypes
 import errno
 import os
+import signal
 import struct
 import time
 
 CLONE_NEWNET = 0x40000000
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID = 0x20000, 0x4000000, 0x8000000, 0x20000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
+MS_REC, MS_PRIVATE = 1 << 14, 1 << 18
 RNDCLEARPOOL = 0x5206
 _SYS_FINIT_MODULE, _SYS_DELETE_MODULE = 313, 176  # x86-64
 _POWER_OFF = 0x4321FEDC
 _CLOCK_MONOTONIC = 1
 _TFD_CLOEXEC = 0o2000000
 _TFD_TIMER_ABSTIME = 1
-_PR_SET_TIMERSLACK = 29
+_PR_SET_PDEATHSIG, _PR_SET_TIMERSLACK = 1, 29
+_SYS_MOUNT_SETATTR, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, 0x8000, 1
 _SYNC_FILE_RANGE_WRITE, _SYNC_FILE_RANGE_WAIT_AFTER = 2, 4
 _EXACT_SLACK_NS, _DEFAULT_SLACK_NS = 1, 50_000
 
@@ -39,6 +43,30 @@ def mount(source, target, kind, flags=0, options=None):
     arguments = [text.encode() for text in (source, target, kind)]
     data = options.encode() if options else None
     _checked(_libc.mount(*arguments, ctypes.c_ulong(flags), data), f"mount {kind} on {target}")
+
+
+def set_read_only(target, on=True):
+    """Let all mounts at and below ``target`` be read-only (or that mount alone writable again).
+
+    Of the calling process's mount namespace; mount_setattr(2), since Linux 5.12.
+    """
+    change = (_MOUNT_ATTR_RDONLY, 0) if on else (0, _MOUNT_ATTR_RDONLY)
+    attributes = struct.pack("=4Q", *change, 0, 0)  # struct mount_attr
+    result = _libc.syscall(
+        ctypes.c_long(_SYS_MOUNT_SETATTR), -100, target.encode(),
+        ctypes.c_uint(_AT_RECURSIVE if on else 0), attributes, ctypes.c_size_t(len(attributes)),
+    )  # fmt: skip
+    _checked(result, f"read-only {target}")
+
+
+def unshare(kinds):
+    """Move the calling process into new namespaces of those kinds (CLONE_NEW*)."""
+    _checked(_libc.unshare(kinds), "new namespaces")
+
+
+def die_with_parent():
+    """Let the kernel kill the calling process when the thread that forked it ends."""
+    _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent's death signal")
 
 
 def hand_out(descriptor):
@@ -115,8 +143,18 @@ def set_exact_timers(exact=True):
 
 
 def new_network_namespace():
-    """Move the calling thread into a new network namespace and return a descriptor of it."""
+    """Move the calling thread into a new network namespace and return a descriptor of it.
+
+    Without IPv6, which would send messages of its own over every link.
+    """
     _checked(_libc.unshare(CLONE_NEWNET), "new network namespace")
+    for which in ("all", "default"):
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6", os.O_WRONLY)
+            try:
+                os.write(descriptor, b"1")
+            finally:
+                os.close(descriptor)
     return current_network_namespace()
 
 

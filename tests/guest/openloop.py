@@ -45,9 +45,9 @@ flows: [{name: f, group: a, congestion: reno, traffic: {kind: bulk, bytes: 20kB}
 """
 HOOK = """
 import json, socket, threading
-import testbed.run as run
 from testbed import system
 from testbed.inbox import Inbox
+from testbed.machines import Guest
 from testbed.timedsend import BATCH, TimedSender
 
 address = (bed.address("a_dst0"), 4000)
@@ -74,14 +74,14 @@ def openloop(origin_ns):
     ]
     print("openloop " + json.dumps([failed, arrivals]), flush=True)
 
-first_origin = run._origin
+first_origin = Guest.origin_ns
 
-def origin():
-    origin_ns = first_origin()
+def origin(machine):
+    origin_ns = first_origin(machine)
     threading.Thread(target=openloop, args=(origin_ns,), daemon=True).start()
     return origin_ns
 
-run._origin = origin
+Guest.origin_ns = origin
 """
 
 

@@ -1,0 +1,152 @@
+"""Watches a real machine during a run: how late it wakes a process up, and who uses its CPU.
+
+A process of its own, at the priority and on the CPU of the bed's other processes, sleeps until
+absolute times and notes how late it woke up: so late come the timers of whatever the bed does.
+Every second it reads what the CPU did. Source: proc(5), Documentation/accounting/psi.rst.
+"""
+
+import json
+import os
+
+from . import system
+
+PERIOD_NS = 5_000_000
+SECOND_NS = 1_000_000_000
+_STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Watcher:
+    """The watching process. To be made before any thread is started."""
+
+    def __init__(self):
+        self._cpu = min(os.sched_getaffinity(0))
+        asked, self._ask = os.pipe()
+        self._answer, answers = os.pipe()
+        self._process = os.fork()
+        if self._process == 0:
+            try:
+                os.close(self._ask)
+                system.die_with_parent()
+                _watch(asked, answers, self._cpu)
+            finally:
+                os._exit(0)
+        os.close(asked)
+        os.close(answers)
+
+    def start(self, origin_ns, duration_ns):
+        """Watch from ``origin_ns`` of the monotonic clock for ``duration_ns``."""
+        os.write(self._ask, json.dumps([origin_ns, duration_ns]).encode())
+        os.close(self._ask)
+
+    def result(self):
+        """Wait until the time is over and return what was seen.
+
+        {"cpu": the bed's, "cpus": how many the machine has, "wakeups": how many, "late_ns": how
+        late they were, {"median", "p99", "max"}, "seconds": a list of {"late_ns": the worst of that
+        second, "own", "others", "softirq", "steal", "idle": shares of the bed's CPU, "pressure":
+        share of the time in which anything on the machine waited for a CPU, null where the kernel
+        does not tell}}. "own" are the bed's processes, "others" all other processes and interrupts.
+        """
+        told = b""
+        while chunk := os.read(self._answer, 1 << 16):
+            told += chunk
+        os.waitpid(self._process, 0)
+        return json.loads(told)
+
+
+def _watch(asked, answers, cpu):
+    request = os.read(asked, 4096)
+    if not request:  # the bed failed before traffic
+        return
+    origin_ns, duration_ns = json.loads(request)
+    late, seconds = [], []
+    timer = system.Timer()
+    end_ns = origin_ns + duration_ns
+    due_ns, edge_ns = origin_ns, origin_ns + SECOND_NS
+    timer.sleep_until(origin_ns)
+    before, worst = _Reading(cpu), 0
+    while due_ns < end_ns:
+        due_ns += PERIOD_NS
+        timer.sleep_until(due_ns)
+        late_ns = system.monotonic_ns() - due_ns
+        late.append(late_ns)
+        worst = max(worst, late_ns)
+        if due_ns >= edge_ns or due_ns >= end_ns:
+            after = _Reading(cpu)
+            seconds.append({"late_ns": worst, **after.since(before)})
+            before, worst = after, 0
+            edge_ns += SECOND_NS
+    late.sort()
+    result = {
+        "cpu": cpu,
+        "cpus": os.cpu_count(),
+        "wakeups": len(late),
+        "late_ns": {
+            "median": late[len(late) // 2],
+            "p99": late[len(late) * 99 // 100],
+            "max": late[-1],
+        },
+        "seconds": seconds,
+    }
+    data = memoryview(json.dumps(result).encode())
+    while data:
+        data = data[os.write(answers, data) :]
+
+
+class _Reading:
+    """What the kernel's counters are now, of one CPU."""
+
+    def __init__(self, cpu):
+        self.time_ns = system.monotonic_ns()
+        with open("/proc/stat") as table:
+            words = next(line.split() for line in table if line.startswith(f"cpu{cpu} "))
+        counted = (int(word) / _TICKS for word in words[1:])
+        self.cpu_s = dict(zip(_STAT_FIELDS, counted))  # noqa: B905 - newer kernels count more
+        self.own_s = _own_s()
+        self.waited_us = _pressure()
+
+    def since(self, before):
+        """Return the shares of the time since an earlier reading; see ``Watcher.result``."""
+        length_s = (self.time_ns - before.time_ns) / 1e9
+        spent = {name: self.cpu_s[name] - before.cpu_s[name] for name in _STAT_FIELDS}
+        own_s = self.own_s - before.own_s
+        processes_s = spent["user"] + spent["nice"] + spent["system"] + spent["irq"]
+        shares = {
+            "own": own_s,
+            "others": max(processes_s - own_s, 0.0),
+            "softirq": spent["softirq"],
+            "steal": spent["steal"],
+            "idle": spent["idle"] + spent["iowait"],
+        }
+        found = {name: round(value / length_s, 4) for name, value in shares.items()}
+        waited = self.waited_us
+        found["pressure"] = (
+            None if waited is None else round((waited - before.waited_us) / 1e6 / length_s, 4)
+        )
+        return found
+
+
+def _own_s():
+    """Return the CPU seconds of all processes of the bed, which are those of its /proc."""
+    total = 0
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat") as text:
+                words = text.read().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended; its parent has its time
+        # User and system time, its own and that of its children that have ended.
+        total += sum(int(word) for word in words[11:15])
+    return total / _TICKS
+
+
+def _pressure():
+    """Return for how many us something has waited for a CPU since boot, None where not known."""
+    try:
+        with open("/proc/pressure/cpu") as text:
+            return int(text.readline().rpartition("total=")[2])
+    except (FileNotFoundError, OSError):
+        return None

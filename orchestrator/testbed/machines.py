@@ -1,0 +1,83 @@
+"""What a run does otherwise in a guest's virtual time than on a real machine."""
+
+import fcntl
+import os
+
+from . import build, ovs, system
+
+ORIGIN_GRID_NS = 10_000_000_000
+ORIGIN_OFFSET_NS = 333_333
+"""Keeps samples and starts, on round times, apart from the kernel's ticks, on round times too."""
+
+_SETTLE_NS = 100_000_000
+
+
+class Guest:
+    """A guest in virtual time, all of which is the bed's."""
+
+    def begin(self, spec):
+        """Prepare the whole machine, before anything is built."""
+        system.prefer_softirqs()
+        self.restart_randomness()
+        for name, value in spec["global_sysctls"].items():
+            build.write_sysctl(name, value)
+        if spec["switches"]:
+            ovs.start_daemons()
+        # However long this took: timers of queues (PIE's) then run in step with traffic.
+        system.Timer().sleep_until(ovs.EARLIEST_START_NS)
+
+    def restart_randomness(self):
+        """Begin a new epoch of the kernel's seeded generator (our guest's patch).
+
+        Whatever number of random values was drawn before, what follows depends on the seed alone.
+        """
+        descriptor = os.open("/dev/urandom", os.O_RDONLY)
+        try:
+            fcntl.ioctl(descriptor, system.RNDCLEARPOOL)
+        finally:
+            os.close(descriptor)
+
+    def origin_ns(self):
+        """Return when traffic starts: on a coarse grid of the clock, however long set-up took."""
+        soonest = system.monotonic_ns() + _SETTLE_NS
+        grid_ns = max(2 * ORIGIN_GRID_NS, -(-soonest // ORIGIN_GRID_NS) * ORIGIN_GRID_NS)
+        return grid_ns + ORIGIN_OFFSET_NS
+
+    def watch(self, origin_ns, duration_ns):
+        """Watch over nothing: computing takes no time in a guest."""
+
+    def watched(self):
+        """Return the facts of what ``watch`` began: none."""
+        return {}
+
+
+class Real:
+    """A real machine in real time, on which the bed is a guest itself: nothing global is touched.
+
+    Args:
+        host: facts about the machine, JSON-ready.
+        load: a ``hostload.Watcher``.
+    """
+
+    def __init__(self, host, load):
+        self._host, self._load = host, load
+
+    def begin(self, spec):
+        """Start the switches' daemons, if any. What is global has been seen to by local.py."""
+        if spec["switches"]:
+            ovs.start_daemons()
+
+    def restart_randomness(self):
+        """Do nothing: the machine's own randomness is not the bed's to touch."""
+
+    def origin_ns(self):
+        """Return when traffic starts: soon."""
+        return system.monotonic_ns() + _SETTLE_NS
+
+    def watch(self, origin_ns, duration_ns):
+        """Watch the machine's load and the delays of its scheduler during that time."""
+        self._load.start(origin_ns, duration_ns)
+
+    def watched(self):
+        """Return the facts of what was watched, by the names of the facts."""
+        return {"host": {**self._host, **self._load.result()}}
