@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MODULES = {
     "guest": "orchestrator.backends.guest",
+    "local": "orchestrator.backends.local",
 }
 """Name of a back end, as --backend takes it, to its module, which has ``make(wishes)``."""
 

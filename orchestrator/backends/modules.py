@@ -32,7 +32,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class _Need:
+class Need:
     """A module that flows name: its parameters, and the user's folder that it is of."""
 
     parameters: str
@@ -68,7 +68,7 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Bui
         },
     )
     for run in runs:
-        _needed(run, built)
+        needed(run, built)
     return built
 
 
@@ -79,11 +79,11 @@ def hand_in(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> l
         MachineError: there is no such module for the guest kernel.
     """
     target.mkdir(parents=True)
-    needed = _needed(spec, built)
+    wanted = needed(spec, built)
     handed: list[Handed] = []
-    for path, folder in _files(needed, built, kernel).items():
+    for path, folder in _files(wanted, built, kernel).items():
         shutil.copy(path, target)
-        parameters = needed[path.stem].parameters if path.stem in needed else ""
+        parameters = wanted[path.stem].parameters if path.stem in wanted else ""
         provenance: dict[str, Any] = {"sha256": sha256(path), "parameters": parameters}
         if folder is not None:
             provenance |= {"folder": str(folder.path), "sources_sha256": folder.sha256}
@@ -91,19 +91,23 @@ def hand_in(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> l
     return handed
 
 
-def _needed(spec: RunSpec, built: Built) -> dict[str, _Need]:
-    """Return what the flows name by the names of the modules."""
+def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
+    """Return what the flows name by the names of the modules.
+
+    Raises:
+        MachineError: one kernel cannot have all of them.
+    """
     kinds: dict[tuple[str, str], PlannedFlow] = {}  # one flow stands for all of its kind
     for flow in spec.flows:
         if flow.congestion is not None and flow.congestion not in BUILT_IN:
             told = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
             kinds.setdefault((flow.congestion, told), flow)
-    found: dict[str, _Need] = {}
+    found: dict[str, Need] = {}
     for (congestion, told), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
         name = f"tcp_{congestion}"
         if flow.module is not None:
             name = _module(flow, flow.module, built).stem
-        mine = _Need(told, flow.module)
+        mine = Need(told, flow.module)
         if found.setdefault(name, mine) != mine:
             raise MachineError(
                 f"flow {flow.name} needs another module {name}, or with other parameters, than "
@@ -114,7 +118,7 @@ def _needed(spec: RunSpec, built: Built) -> dict[str, _Need]:
 
 
 def _files(
-    needed: Mapping[str, _Need], built: Built, kernel: GuestKernel
+    needed: Mapping[str, Need], built: Built, kernel: GuestKernel
 ) -> dict[Path, Folder | None]:
     """Return the modules' files in the order of loading, those they depend on among them."""
     ours = [] if built.ours is None else [built.ours.folder]

@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -44,7 +44,11 @@ def require_done(folder: Path, what: str, error: type[BedError] = BedError) -> N
 
 @contextlib.contextmanager
 def started(
-    command: list[str], console: IO[bytes], environment: dict[str, str], cpus: Collection[int]
+    command: list[str],
+    console: IO[bytes],
+    environment: Mapping[str, str],
+    cpus: Collection[int],
+    stdin: int = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start the bed as the leader of its own process group; whatever happens, end it."""
 
@@ -54,7 +58,7 @@ def started(
 
     process = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=console,
         stderr=subprocess.STDOUT,
         env=environment,
@@ -68,6 +72,8 @@ def started(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
 
 
 def progress(output: Path) -> tuple[str, float]:

@@ -51,7 +51,7 @@ class Bucket:
         """Go on at that rate; ``look`` lets the frame that may leave at once do so."""
         rate = rate_bps // 8
         self._spec["rate_bps"] = rate_bps
-        self._change(rate, qdisc.FRAME_BYTES + qdisc.SLACK_BYTES + rate // 10**6)
+        self._change(rate, qdisc.bucket_bytes(rate, self._spec["late_timers_ns"]))
 
     def stop(self):
         """Let nothing pass from now on but what ``grant`` does."""

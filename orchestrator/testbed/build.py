@@ -228,7 +228,7 @@ def configure_channel(route, link, channel, source, queue, sink):
     )
     if channel["rate_bps"] is not None:
         name, index = link.device(queue)
-        qdisc.add_rate(route, index, channel["rate_bps"], name)
+        qdisc.add_rate(route, index, channel["rate_bps"], name, late_ns=channel["late_timers_ns"])
         qdisc.add_queue(route, index, channel["queue"], name)
         redirect.add_redirect(route, sink_index, qdisc.EGRESS, index, sink_name)
     if channel["netem"] is not None:

@@ -35,7 +35,7 @@ def main(given, output):
             spec = json.load(text)
             with modules.loaded(spec, given) as found:
                 return _run(spec, given, output, {**_machine(), "modules": found})
-    except Exception as error:
+    except (OSError, RuntimeError, ValueError) as error:
         traceback.print_exc()
         _tell_failure(output, error)
         return 1

@@ -16,6 +16,8 @@ from . import system
 
 SYSFS = "/sys/module"
 ALWAYS = ("ifb", "sch_ingress", "sch_tbf", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
+FIFOS = {"sch_pfifo", "sch_bfifo"}
+"""Always part of the kernel."""
 _TRIES, _AGAIN_NS = 100, 50_000_000
 """A module is in use until the kernel has cleared up the run's sockets: some 5 s at most."""
 
@@ -32,8 +34,17 @@ def needed(spec):
                 names.add(f"sch_{channel['queue']['kind']}")
             if channel["policer"] is not None:
                 names.add("act_police")
-    names -= {"sch_pfifo", "sch_bfifo"}  # always part of the kernel
-    return names | {module["name"] for module in spec["modules"]}
+    return names - FIFOS | {module["name"] for module in spec["modules"]}
+
+
+def can_be_there(name):
+    """Tell whether that module is loaded, built in or can be loaded."""
+    if is_there(name):
+        return True
+    tried = subprocess.run(
+        ["modprobe", "--dry-run", "--quiet", name], capture_output=True, check=False
+    )
+    return tried.returncode == 0
 
 
 def is_there(name):
@@ -175,8 +186,8 @@ def _described(name):
     for key in ("version", "srcversion", "taint"):
         with contextlib.suppress(FileNotFoundError), open(f"{folder}/{key}") as file:
             found[key] = file.read().strip()
-    found["parameters"] = {}
+    parameters = {}
     for path in sorted(glob.glob(f"{folder}/parameters/*")):
         with contextlib.suppress(OSError), open(path) as file:
-            found["parameters"][os.path.basename(path)] = file.read().strip()
-    return found
+            parameters[os.path.basename(path)] = file.read().strip()
+    return {**found, "parameters": parameters}

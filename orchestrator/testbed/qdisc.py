@@ -41,15 +41,23 @@ def _request(route, index, parent, handle, kind, options, what, change=False, ne
     route.queue(RTM_NEWQDISC, flags, body, what)
 
 
-def add_rate(route, index, rate_bps, what, change=False):
-    """Queue a token bucket of ``rate_bps`` whose bucket holds one full-size frame.
+def bucket_bytes(rate, late_ns):
+    """Return the size of the token bucket of a rate in bytes per second: one full-size frame.
 
-    And a little more: a timer that fires a microsecond late must not lose the tokens of it, or
-    the rate falls short (0.04% at 10 Mbit/s with a bucket of exactly one frame). After a change
+    And a little more: a timer that fires up to ``late_ns`` late must not lose the tokens of that
+    time, or the rate falls short (0.04% at 10 Mbit/s with a bucket of exactly one frame).
+    """
+    return FRAME_BYTES + SLACK_BYTES + rate * late_ns // 10**9
+
+
+def add_rate(route, index, rate_bps, what, change=False, late_ns=1_000):
+    """Queue a token bucket of ``rate_bps`` for timers that are up to ``late_ns`` late.
+
+    After a change
     the queue must be set again: sch_tbf hands its own limit on to a fifo below it.
     """
     rate = rate_bps // 8
-    burst = FRAME_BYTES + SLACK_BYTES + rate // 10**6
+    burst = bucket_bytes(rate, late_ns)
     spec = _RATESPEC.pack(0, 1, 0, 0, 0, min(rate, 0xFFFFFFFF))
     buffer_ticks = burst * 10**9 // rate // NANOSECONDS_PER_TICK
     parameters = spec + bytes(12) + struct.pack("=III", 0x7FFFFFFF, buffer_ticks, 0)

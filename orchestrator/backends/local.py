@@ -1,0 +1,187 @@
+"""The back end ``local``: the test bed on this very machine, as root, in real time.
+
+``testbed/local.py`` is the program; it keeps the machine as it was. Here is what the controller
+does: ask what the machine lacks, start the program, watch it, and put the recording together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.backends import process
+from orchestrator.backends.backend import WATCHDOG_S, Place, Report, Wishes
+from orchestrator.backends.bedspec import bed_spec
+from orchestrator.backends.modules import Built, Handed, needed
+from orchestrator.backends.record import Machine, assemble, decoder
+from orchestrator.errors import MachineError, UsageError
+from orchestrator.plan import Plan
+from orchestrator.recording import Recording
+from orchestrator.runspec import RunSpec
+from orchestrator.testbed import modules as bed_modules
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+"""Runs the bed: Mininet is installed for it."""
+
+LATE_TIMERS_NS = 1_000_000
+"""How late a timer may be before a link loses some of its rate: its bucket holds so much more."""
+
+BED = Path(__file__).resolve().parent.parent
+"""The folder that holds the package ``testbed``."""
+
+SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
+PREFLIGHT_TIMEOUT_S = 60
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(BED)}
+
+
+@dataclass
+class Local:
+    """One run at a time on this machine. ``hook`` is a test's way to break the bed."""
+
+    watchdog_s: float = WATCHDOG_S
+    hook: Path | None = None
+    name: str = field(default="local", init=False)
+    reproducible: bool = field(default=False, init=False)
+    most_jobs: int | None = field(default=1, init=False)
+    jobs_reason: str = field(default="in real time, runs disturb each other", init=False)
+    unconfined: bool = field(default=False, init=False)
+
+    def prepare(self, plan: Plan) -> None:
+        """See that this machine has what the plan's runs need."""
+        require_all(ask(needs(plan.runs)))
+
+    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+        """Run one planned run and return its recording.
+
+        Raises:
+            BedError: the bed ended early, hung or failed; with what it said last.
+        """
+        folder = place.folder
+        handed = write_input(spec, folder, self.hook)
+        given, output = folder / "in", folder / "out"
+        words = [SYSTEM_PYTHON, "-B", "-m", "testbed.local", str(given), str(output)]
+        with (
+            (folder / "console").open("wb") as console,
+            process.started(
+                words, console, ENVIRONMENT, os.sched_getaffinity(0), stdin=subprocess.PIPE
+            ) as started,
+        ):
+            place.guard(started.pid)
+            try:
+                process.watch(started, folder, self.watchdog_s, report, "the bed")
+            finally:
+                place.release(started.pid)
+        process.require_done(folder, "the bed")
+        return assemble(spec, folder, decoder(spec, folder), handed, Machine(real_time=True))
+
+    def close(self) -> None:
+        """Do nothing: all ends with the run."""
+
+
+def make(_wishes: Wishes) -> Local:
+    """Return the back end."""
+    return Local()
+
+
+def write_input(spec: RunSpec, folder: Path, hook: Path | None = None) -> list[Handed]:
+    """Make ``folder/in`` for a bed in real time, and an empty ``folder/out``.
+
+    Returns:
+        The modules that the run uses. They are the machine's own.
+    """
+    handed = [
+        Handed(name, need.parameters, {"parameters": need.parameters})
+        for name, need in needed(spec, Built()).items()
+    ]
+    document = bed_spec(spec, _memory_bytes(), LATE_TIMERS_NS)
+    document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in handed]
+    given = folder / "in"
+    given.mkdir()
+    (folder / "out").mkdir()
+    if hook is not None:
+        (given / "hook.py").write_bytes(hook.read_bytes())
+        document["hook"] = "hook.py"
+    (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
+    return handed
+
+
+def needs(runs: Iterable[RunSpec]) -> dict[str, Any]:
+    """Return what runs need of a machine, as ``testbed/preflight.py`` reads it.
+
+    Raises:
+        UsageError: a run asks for what no machine of its own has.
+    """
+    modules = {*bed_modules.ALWAYS}
+    programs = {"modprobe"}
+    datagrams = False
+    for spec in runs:
+        for flow in spec.flows:
+            if flow.module is not None:
+                raise UsageError(
+                    f"flow {flow.name}: a module of your own is built for the guest's kernel only; "
+                    "run this scenario with --backend guest"
+                )
+            if flow.engine == "iperf3":
+                programs.add("iperf3")
+            datagrams |= flow.transport == "udp"
+        modules |= set(needed(spec, Built()))
+        if spec.network.switches:
+            modules.add("openvswitch")
+            programs |= set(SWITCH_PROGRAMS)
+        for link in spec.network.links:
+            for channel in (link.forward, link.reverse):
+                if channel.rate_bps is not None and channel.queue is not None:
+                    modules.add(f"sch_{channel.queue.qdisc.kind}")
+                if channel.policer is not None:
+                    modules.add("act_police")
+    return {
+        "modules": sorted(modules - set(bed_modules.FIFOS)),
+        "programs": sorted(programs),
+        "io_uring": datagrams,
+    }
+
+
+def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the findings of ``testbed/preflight.py`` on this machine.
+
+    Raises:
+        MachineError: its Python does not even run that.
+    """
+    mend = "apt-get install python3"
+    try:
+        told = subprocess.run(
+            [SYSTEM_PYTHON, "-B", "-m", "testbed.preflight"],
+            input=json.dumps(needs),
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PREFLIGHT_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MachineError(f"{SYSTEM_PYTHON} does not run: {error}", mend) from None
+    if told.returncode:
+        said = told.stderr.strip().splitlines() or [f"status {told.returncode}"]
+        raise MachineError(f"{SYSTEM_PYTHON} cannot look at this machine: {said[-1]}", mend)
+    found: list[dict[str, Any]] = json.loads(told.stdout)
+    return found
+
+
+def require_all(findings: Iterable[Mapping[str, Any]], where: str = "this machine") -> None:
+    """Raise MachineError, naming each thing that is not ok and its mend, unless all are."""
+    missing = [finding for finding in findings if not finding["ok"]]
+    if missing:
+        lines = [f"{each['name']}: {each['detail']}" for each in missing]
+        mends = dict.fromkeys(each["mend"] for each in missing)
+        raise MachineError(
+            f"{where} cannot run this in real time\n  " + "\n  ".join(lines), "; ".join(mends)
+        )
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
