@@ -24,17 +24,12 @@ _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
 _BUFFER_PIPES = 8
 
 
-LATE_TIMERS_NS = 1_000
-"""How late timers are in a guest in virtual time, at most."""
+_LATE_TIMERS_NS = 1_000
+"""How late timers are in virtual time, at most. A bed in real time measures it for itself."""
 
 
-def bed_spec(
-    run: RunSpec, memory_bytes: int, late_timers_ns: int = LATE_TIMERS_NS
-) -> dict[str, Any]:
-    """Return the JSON-ready specification of one run for a bed of so much memory.
-
-    ``late_timers_ns`` is how late its timers may be before a link loses some of its rate.
-    """
+def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
+    """Return the JSON-ready specification of one run for a bed of so much memory."""
     network = run.network
     pairs = {(flow.source, flow.sink): flow for flow in run.flows}
     peers: dict[str, set[str]] = {}
@@ -68,8 +63,8 @@ def bed_spec(
                 "name": link.name,
                 "a": link.a,
                 "b": link.b,
-                "forward": _channel(link.forward, run, n, 0, late_timers_ns),
-                "reverse": _channel(link.reverse, run, n, 1, late_timers_ns),
+                "forward": _channel(link.forward, run, n, 0),
+                "reverse": _channel(link.reverse, run, n, 1),
             }
             for n, link in enumerate(network.links)
         ],
@@ -90,13 +85,11 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def _channel(
-    channel: Channel, run: RunSpec, link: int, direction: int, late_timers_ns: int
-) -> dict[str, Any]:
+def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> dict[str, Any]:
     shaped = channel.queue is not None and channel.rate_bps is not None
     return {
         "rate_bps": channel.rate_bps,
-        "late_timers_ns": late_timers_ns,
+        "late_timers_ns": _LATE_TIMERS_NS,
         "queue": channel.queue.qdisc.document() if shaped and channel.queue else None,
         "netem": netem_document(channel, run.seed, link, direction),
         "policer": None if channel.policer is None else policer_document(channel.policer),

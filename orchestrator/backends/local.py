@@ -28,9 +28,6 @@ from orchestrator.testbed import modules as bed_modules
 SYSTEM_PYTHON = "/usr/bin/python3"
 """Runs the bed: Mininet is installed for it."""
 
-LATE_TIMERS_NS = 1_000_000
-"""How late a timer may be before a link loses some of its rate: its bucket holds so much more."""
-
 BED = Path(__file__).resolve().parent.parent
 """The folder that holds the package ``testbed``."""
 
@@ -77,7 +74,7 @@ class Local:
             finally:
                 place.release(started.pid)
         process.require_done(folder, "the bed")
-        return assemble(spec, folder, decoder(spec, folder), handed, Machine(real_time=True))
+        return assemble(spec, folder, decoder(spec, folder), handed, Machine())
 
     def close(self) -> None:
         """Do nothing: all ends with the run."""
@@ -98,7 +95,7 @@ def write_input(spec: RunSpec, folder: Path, hook: Path | None = None) -> list[H
         Handed(name, need.parameters, {"parameters": need.parameters})
         for name, need in needed(spec, Built()).items()
     ]
-    document = bed_spec(spec, _memory_bytes(), LATE_TIMERS_NS)
+    document = bed_spec(spec, _memory_bytes())
     document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in handed]
     given = folder / "in"
     given.mkdir()

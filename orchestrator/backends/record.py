@@ -36,11 +36,11 @@ class Machine:
     """What a bed ran on, as the back end knows it.
 
     ``provenance`` is JSON-ready and goes into the run's as it stands: the guest says
-    ``guest_kernel`` and ``confined``. ``real_time`` is True where the clock is not simulated.
+    ``guest_kernel`` and ``confined``. What the bed itself says of a real machine is the fact
+    ``host``.
     """
 
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    real_time: bool = False
 
 
 def decoder(spec: RunSpec, folder: Path) -> decode.TcpDecoder:
@@ -324,6 +324,11 @@ def _provenance(facts: list[dict[str, Any]], modules: Sequence[Handed]) -> dict[
             when: _fact(facts, "interfaces", when)["interfaces"] for when in ("start", "end")
         },
         "modules": {module.name: module.provenance for module in modules},
+        "hosts": [
+            {key: value for key, value in fact.items() if key != "fact"}
+            for fact in facts
+            if fact["fact"] == "host"
+        ],
         "namespaces": {
             "set": [
                 {

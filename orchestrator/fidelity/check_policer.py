@@ -12,6 +12,8 @@ from orchestrator.recording import Check
 from topologies.model import Policer
 
 TOLERANCE = 0.005
+SLOW_TOLERANCE = 0.05
+"""Beyond that, what samples may explain that a slow machine takes late."""
 MOST_UNCERTAIN = 0.02
 """Above this share of what the bucket may have held, nothing is said of the rate."""
 
@@ -28,7 +30,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
             continue
         asked, measured = policer.rate_bps, octets * 8 / time_s
         tolerance = asked * (TOLERANCE + unknown / octets)
-        good = abs(measured - asked) <= tolerance
+        good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
         detail = f"over {time_s:.3f} s in which it dropped again and again"
         yield Check(f"policed_rate {name}", "bit/s", asked, measured, tolerance, good, detail)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.fidelity.host import Host
 from orchestrator.recording import FlowRecord, QueueRecord
 from topologies.model import Channel, Network
 
@@ -40,6 +41,36 @@ class Evidence:
         if len(found) != 1:
             raise LookupError(f"{len(found)} facts {name} {wanted}")
         return found[0]
+
+    @cached_property
+    def hosts(self) -> list[Host]:
+        """The real machines that the run ran on; none in virtual time."""
+        return [Host.of(fact) for fact in self.all("host")]
+
+    @property
+    def real_time(self) -> bool:
+        """Whether the clock was a real one."""
+        return bool(self.hosts)
+
+    @cached_property
+    def late_s(self) -> float:
+        """How late a slow machine may have been at any time, 0 unless one was slow."""
+        return max((host.late_max_s for host in self.hosts if host.slow), default=0.0)
+
+    @cached_property
+    def slow(self) -> bool:
+        """Whether a machine was too slow or too busy for its timing to be vouched for."""
+        return any(host.slow for host in self.hosts)
+
+    def judge(self, off: float, tolerance: float, excused: float) -> bool | None:
+        """Tell whether a measure is good that is ``off`` by so much.
+
+        None, in doubt, where it is off by up to ``excused`` more on a machine that was slow: that
+        explains it, but nobody knows whether it is all.
+        """
+        if off <= tolerance:
+            return True
+        return None if self.slow and off <= tolerance + excused else False
 
     def channel(self, name: str) -> Channel:
         """Return the channel as asked for, by its name such as ``bottleneck:forward``."""

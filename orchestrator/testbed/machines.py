@@ -10,6 +10,9 @@ ORIGIN_OFFSET_NS = 333_333
 """Keeps samples and starts, on round times, apart from the kernel's ticks, on round times too."""
 
 _SETTLE_NS = 100_000_000
+_TRIAL_WAKEUPS, _TRIAL_PERIOD_NS = 250, 2_000_000
+_LEAST_LATE_NS, _MOST_LATE_NS = 1_000_000, 10_000_000
+"""Deep enough for any machine that is not overloaded, and not so deep that bursts matter more."""
 
 
 class Guest:
@@ -63,7 +66,15 @@ class Real:
         self._host, self._load = host, load
 
     def begin(self, spec):
-        """Start the switches' daemons, if any. What is global has been seen to by local.py."""
+        """Start the switches' daemons, and size the token buckets for how late timers are here.
+
+        What is global has been seen to by local.py.
+        """
+        late_ns = min(max(2 * _trial_late_ns(), _LEAST_LATE_NS), _MOST_LATE_NS)
+        self._host["late_timers_ns"] = late_ns
+        for link in spec["links"]:
+            for direction in build.ENDS:
+                link[direction]["late_timers_ns"] = late_ns
         if spec["switches"]:
             ovs.start_daemons()
 
@@ -81,3 +92,14 @@ class Real:
     def watched(self):
         """Return the facts of what was watched, by the names of the facts."""
         return {"host": {**self._host, **self._load.result()}}
+
+
+def _trial_late_ns():
+    """Return how late 99 of 100 wake-ups are, now."""
+    timer, late = system.Timer(), []
+    due_ns = system.monotonic_ns()
+    for _wakeup in range(_TRIAL_WAKEUPS):
+        due_ns += _TRIAL_PERIOD_NS
+        timer.sleep_until(due_ns)
+        late.append(system.monotonic_ns() - due_ns)
+    return sorted(late)[len(late) * 99 // 100]

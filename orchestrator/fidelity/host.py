@@ -1,0 +1,75 @@
+"""What a real machine did besides the run, and what that may explain.
+
+In virtual time there is nothing of this. In real time every timer is late by what the machine needs
+to wake something up: a link's delay is longer by that, and a rate falls short once its bucket
+is full. How late is measured in each run (testbed/hostload.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MOST_DELAY_S = 1e-3
+"""99 of 100 wake-ups are to be less late, which the token buckets are made for (machines.py)."""
+
+UNUSABLE_DELAY_S = 50e-3
+"""So late, half of a round trip of the quickstart, nothing is what was asked for."""
+
+MOST_OTHERS = 0.1
+MOST_BUSY = 0.9
+"""Shares of the bed's CPU that others may use, and that may be used at all."""
+
+TIMER_S = 150e-6
+"""How late a timer is on an idle machine: half of all were less than 0.1 ms late in User Mode Linux
+in real time on a virtual machine, and each delay and rate on a path is a timer."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What was seen of one machine while traffic ran; see ``hostload.Watcher.result``."""
+
+    name: str
+    cpu: int
+    wakeups: int
+    late_p99_s: float
+    late_max_s: float
+    late_max_second: int
+    others: float
+    steal: float
+    own: float
+    softirq: float
+
+    @classmethod
+    def of(cls, fact: Mapping[str, Any]) -> Host:
+        """Return what the fact ``host`` says; shares are means over its seconds."""
+        seconds: Sequence[Mapping[str, Any]] = fact["seconds"]
+        worst = max(range(len(seconds)), key=lambda second: seconds[second]["late_ns"])
+        return cls(
+            fact["node"],
+            fact["cpu"],
+            fact["wakeups"],
+            fact["late_ns"]["p99"] / 1e9,
+            fact["late_ns"]["max"] / 1e9,
+            worst,
+            *(
+                sum(second[name] for second in seconds) / len(seconds)
+                for name in ("others", "steal", "own", "softirq")
+            ),
+        )
+
+    @property
+    def outside(self) -> float:
+        """The share of the bed's CPU that others had, on this machine or on the one below it."""
+        return self.others + self.steal
+
+    @property
+    def busy(self) -> float:
+        """The share of the bed's CPU that the run itself used."""
+        return self.own + self.softirq
+
+    @property
+    def slow(self) -> bool:
+        """Whether it was too slow or too busy for its timing to be vouched for."""
+        return self.late_p99_s > MOST_DELAY_S or self.outside > MOST_OTHERS or self.busy > MOST_BUSY
