@@ -1,4 +1,4 @@
-"""What this machine lacks for running experiments in the guest, each with its mend.
+"""What this machine lacks for running experiments, by back end, each with its mend.
 
 A check tries the thing itself where it can: bubblewrap must really confine a process, Mininet
 must really be importable by the Python that runs it.
@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from guest import build, cache
+from guest import build, cache, source
+from orchestrator import backends
 from orchestrator.backends import sandbox
+from orchestrator.backends.backend import Examined, Finding
 from orchestrator.errors import MachineError
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -42,19 +44,46 @@ STORE_BYTES = 100 * 1000**2
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at. ``mend`` is empty when it is ``ok``."""
+class Diagnosis:
+    """What was found: of each back end by its name, and of what all need."""
 
-    name: str
-    ok: bool
-    detail: str
-    mend: str = ""
+    backends: dict[str, Examined]
+    common: list[Finding]
+
+    @property
+    def ok(self) -> bool:
+        """Whether runs can start as they are meant to here.
+
+        A back end that is not set up here is no fault, as long as another is ready; nor is it one
+        that an optional back end lacks something, but the default one is to be whole.
+        """
+        ready = any(examined.ready for examined in self.backends.values())
+        guest = self.backends.get("guest")
+        default = guest is None or guest.ready or bool(guest.absent)
+        return ready and default and all(finding.ok for finding in self.common)
 
 
-def examine(db: Path) -> list[Finding]:
-    """Look at everything that a run in the guest back end needs; ``db`` is the results store."""
+def diagnose(db: Path, only: str | None = None) -> Diagnosis:
+    """Look at everything that runs need, on any back end or on ``only`` that one.
+
+    ``db`` is the results store.
+    """
+    names = backends.MODULES if only is None else (only,)
+    found = {name: _examined(name) for name in names}
+    if only is not None and found[only].absent:  # it was asked for
+        lacking = Finding("set up", False, found[only].absent, f"see README.md on {only}")
+        found[only] = Examined([lacking, *found[only].findings])
+    return Diagnosis(found, [_store(db)])
+
+
+def _examined(name: str) -> Examined:
+    return examine_guest() if name == "guest" else backends.examine(name)
+
+
+def examine_guest() -> Examined:
+    """Look at everything that a run in the guest back end needs."""
     confinement = _confinement()
-    return [
+    findings = [
         _processor(),
         *_kernel(),
         *_programs(),
@@ -64,8 +93,18 @@ def examine(db: Path) -> list[Finding]:
         *([] if confinement.ok else [_shared_memory(Path("/dev/shm"))]),
         _memory(),
         _ptrace(),
-        _store(db),
     ]
+    return Examined(findings, _guest_absent())
+
+
+def _guest_absent() -> str:
+    """Say why there is no guest kernel here and is not meant to be one, if so."""
+    try:
+        if build.find() is None:
+            source.locate()
+    except MachineError as error:
+        return str(error).partition("\n")[0]
+    return ""
 
 
 def _processor() -> Finding:

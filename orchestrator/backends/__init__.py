@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.backends.backend import Backend, Wishes
+    from orchestrator.backends.backend import Backend, Examined, Wishes
 
 MODULES = {
     "guest": "orchestrator.backends.guest",
     "local": "orchestrator.backends.local",
 }
-"""Name of a back end, as --backend takes it, to its module, which has ``make(wishes)``."""
+"""Name of a back end, as --backend takes it, to its module: ``make(wishes)``, ``examine()``.
+
+``guest`` is examined by orchestrator/doctor.py itself.
+"""
 
 
 def require_known(name: str) -> None:
@@ -37,3 +40,9 @@ def make(name: str, wishes: Wishes) -> Backend:
     require_known(name)
     made: Backend = importlib.import_module(MODULES[name]).make(wishes)
     return made
+
+
+def examine(name: str) -> Examined:
+    """Return what the back end of that name lacks here."""
+    found: Examined = importlib.import_module(MODULES[name]).examine()
+    return found

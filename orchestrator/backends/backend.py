@@ -36,6 +36,33 @@ class Wishes:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. ``mend`` is empty when it is ``ok``."""
+
+    name: str
+    ok: bool
+    detail: str
+    mend: str = ""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the module of a back end finds by ``examine()``, for ``orchestrator doctor``.
+
+    ``absent`` says in words why the back end is not set up here at all, which is no fault; empty
+    when it is meant to work.
+    """
+
+    findings: list[Finding]
+    absent: str = ""
+
+    @property
+    def ready(self) -> bool:
+        """Whether a run could start."""
+        return not self.absent and all(finding.ok for finding in self.findings)
+
+
+@dataclass(frozen=True)
 class Place:
     """What one run is given. All files of the run go to ``folder``, which is there and empty.
 

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.backends import process
-from orchestrator.backends.backend import WATCHDOG_S, Place, Report, Wishes
+from orchestrator.backends.backend import (
+    WATCHDOG_S,
+    Examined,
+    Finding,
+    Place,
+    Report,
+    Wishes,
+)
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.modules import Built, Handed, needed
 from orchestrator.backends.record import Machine, assemble, decoder
@@ -83,6 +90,22 @@ class Local:
 def make(_wishes: Wishes) -> Local:
     """Return the back end."""
     return Local()
+
+
+def examine() -> Examined:
+    """Return what this machine lacks for any run at all."""
+    if os.geteuid():
+        return Examined([], "needs root: sudo orchestrator doctor --backend local")
+    asked = {
+        "modules": sorted({*bed_modules.ALWAYS, "openvswitch"}),
+        "programs": sorted({"modprobe", "iperf3", *SWITCH_PROGRAMS}),
+        "io_uring": True,
+    }
+    try:
+        found = ask(asked)
+    except MachineError as error:
+        return Examined([Finding("python", False, str(error).partition("\n")[0], error.mend)])
+    return Examined([Finding(**finding) for finding in found])
 
 
 def write_input(spec: RunSpec, folder: Path, hook: Path | None = None) -> list[Handed]:

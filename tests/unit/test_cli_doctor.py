@@ -15,7 +15,8 @@ from guest import build
 from guest.build import GuestKernel
 from guest.recipe import Progress
 from orchestrator import doctor
-from orchestrator.backends import sandbox
+from orchestrator.backends import local, sandbox
+from orchestrator.backends.backend import Examined, Finding
 from orchestrator.cli import commands
 from orchestrator.errors import MachineError
 
@@ -45,11 +46,14 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(doctor, "_try", lambda argv: None)
     monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 1)
     monkeypatch.setattr(doctor, "STORE_BYTES", 1)
+    monkeypatch.setattr(local, "examine", lambda: Examined([], "needs root"))
     return tmp_path / "results" / "runs.db"
 
 
-def lacks(db: Path) -> dict[str, doctor.Finding]:
-    found = doctor.examine(db)
+def lacks(db: Path) -> dict[str, Finding]:
+    diagnosis = doctor.diagnose(db, "guest")
+    found = [*diagnosis.backends["guest"].findings, *diagnosis.common]
+    assert diagnosis.ok == all(finding.ok for finding in found)
     assert all(bool(finding.mend) != finding.ok for finding in found)
     return {finding.name: finding for finding in found if not finding.ok}
 
@@ -72,7 +76,54 @@ def test_what_is_missing_has_a_fix_and_status_4(
     assert "MISSING iperf3: not found\n        fix: apt-get install iperf3\n" in result.stdout
     found = json.loads(orchestrator("doctor", "--db", str(healthy), "--json").stdout)
     assert found["ok"] is False
-    assert {"name", "ok", "detail", "mend"} == set(found["findings"][0])
+    assert found["backends"] == {"guest": "not ready", "local": "not set up here"}
+    assert {"backend", "name", "ok", "detail", "mend"} == set(found["findings"][0])
+
+
+LACKING = Examined([Finding("iperf3", False, "not found", "apt-get install iperf3")])
+READY = Examined([Finding("iperf3", True, "/usr/bin/iperf3")])
+ABSENT = Examined([], "there is no kernel source")
+
+
+@pytest.mark.parametrize(
+    ("guest", "other", "ok"),
+    [
+        (READY, READY, True),
+        (READY, LACKING, True),  # what is optional may lack something
+        (READY, ABSENT, True),
+        (LACKING, READY, False),  # the default may not
+        (ABSENT, READY, True),  # inside a machine that is for the other one
+        (ABSENT, LACKING, False),
+        (ABSENT, ABSENT, False),
+    ],
+)
+def test_what_is_well_depends_on_what_is_set_up(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch, guest: Examined, other: Examined, ok: bool
+) -> None:
+    monkeypatch.setattr(doctor, "examine_guest", lambda: guest)
+    monkeypatch.setattr(local, "examine", lambda: other)
+    result = orchestrator("doctor", "--db", str(healthy))
+    assert result.exit_code == (0 if ok else 4)
+    asked = orchestrator("doctor", "--backend", "local", "--db", str(healthy))
+    assert asked.exit_code == (0 if other is READY else 4)
+    assert "guest" not in asked.stdout
+
+
+def test_a_back_end_that_is_not_there_is_refused(healthy: Path) -> None:
+    result = orchestrator("doctor", "--backend", "cloud", "--db", str(healthy))
+    assert result.exit_code == 2
+    assert "available: guest" in result.stderr
+
+
+def test_a_machine_without_a_kernel_to_build_is_not_meant_for_the_guest(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lack() -> None:
+        raise MachineError("the kernel source is not installed", "apt-get install it")
+
+    monkeypatch.setattr(build, "find", lambda: None)
+    monkeypatch.setattr("guest.source.locate", lack)
+    assert doctor.examine_guest().absent == "the kernel source is not installed"
 
 
 def test_probes_that_fail(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,207 @@
+"""What is tried on the machine that ``boot.py`` boots: everything into ``results.json``.
+
+The order matters little: each step begins and ends on the machine as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from orchestrator.backends import local
+from orchestrator.errors import MachineError
+from orchestrator.plan import Plan, plan
+from orchestrator.runner import Progress, RunOptions, run_plan
+from orchestrator.scenario import load
+from results.store import Store
+
+ROOT = Path(__file__).resolve().parents[3]
+QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
+PROGRAM = str(Path(sys.executable).parent / "orchestrator")
+PARAMETER = Path("/sys/module/tcp_logwestwood/parameters/alpha_max")
+LENGTH = ("duration=10s", "warmup=4s")
+SHORT = ("duration=3s", "warmup=1s", "start_jitter=0ms")
+LONG = ("duration=300s",)
+TUNED = "flows.westwood.congestion={name: logwestwood, parameters: {alpha_max: 64}}"
+_PATIENCE_S = 20.0
+
+
+class Watch:
+    """Calls ``then`` once traffic runs."""
+
+    def __init__(self, then: Callable[[], None] | None = None) -> None:
+        self._then = then
+
+    def progress(self, progress: Progress) -> None:
+        if progress.phase == "traffic" and self._then is not None:
+            then, self._then = self._then, None
+            then()
+
+
+def machine() -> dict[str, Any]:
+    """Return all of the machine that a run could leave something in."""
+    processes, namespaces = {}, set()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            namespaces |= {str(each.readlink()) for each in (entry / "ns").iterdir()}
+        except OSError:
+            continue
+        if words:  # not a thread of the kernel, which come and go
+            processes[entry.name] = words
+    return {
+        "processes": processes,
+        "namespaces": sorted(namespaces),
+        "interfaces": sorted(each.name for each in Path("/sys/class/net").iterdir()),
+        "mounts": Path("/proc/self/mounts").read_text(),
+        "files": sorted(
+            str(path) for folder in ("/run", "/run/tmp") for path in Path(folder).iterdir()
+        ),
+        "qdisc": Path("/proc/sys/net/core/default_qdisc").read_text(),
+        "backlog": Path("/proc/sys/net/core/netdev_max_backlog").read_text(),
+    }
+
+
+def left(before: dict[str, Any]) -> list[str]:
+    """Return what is otherwise than before, once that changes no more."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        now = machine()
+        found = [f"{key}: {before[key]} now {now[key]}" for key in now if now[key] != before[key]]
+        if not found or time.monotonic() > until:
+            return found
+        select.select([], [], [], 0.05)
+
+
+def planned(*overrides: str) -> Plan:
+    return plan(load(QUICKSTART, overrides))
+
+
+def document(db: Path) -> dict[str, Any]:
+    with Store.open_read_only(db) as store:
+        (run,) = store.document([row.id for row in store.list_runs()])["runs"]
+    assert isinstance(run, dict)
+    return run
+
+
+def quickstart(folder: Path) -> dict[str, Any]:
+    """The command itself."""
+    words = [PROGRAM, "run", str(QUICKSTART), "--backend", "local", "--json"]
+    words += ["--db", str(folder / "runs.db")]
+    for override in LENGTH:
+        words += ["--set", override]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    found = {"status": ended.returncode, "said": ended.stderr}
+    return {**found, "document": json.loads(ended.stdout)} if ended.stdout else found
+
+
+def doctor(folder: Path) -> dict[str, Any]:
+    words = [PROGRAM, "doctor", "--backend", "local", "--json", "--db", str(folder / "d.db")]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    return {"status": ended.returncode, "said": ended.stderr, "document": json.loads(ended.stdout)}
+
+
+def busy(folder: Path) -> dict[str, Any]:
+    """A loop beside the run, a second run at the same time, and a parameter that is set."""
+    db = folder / "runs.db"
+    subprocess.run(["modprobe", "tcp_logwestwood"], check=True)
+    before = PARAMETER.read_text()
+    seen: dict[str, str] = {}
+
+    def meanwhile() -> None:
+        seen["parameter"] = PARAMETER.read_text()
+        try:
+            local.Local().prepare(planned(*SHORT))
+        except MachineError as error:
+            seen["second"] = str(error)
+
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
+        run_plan(planned(*SHORT, TUNED), RunOptions(db, local.Local()), Watch(meanwhile))
+        loop.kill()
+    return {
+        **seen,
+        "parameter before": before,
+        "parameter after": PARAMETER.read_text(),
+        "document": document(db),
+    }
+
+
+@contextmanager
+def long_run(db: Path) -> Iterator[int]:
+    """Yield the process of a controller whose run has traffic; it is reaped at the end."""
+    told, tell = os.pipe()
+
+    def say() -> None:
+        os.write(tell, b".")
+
+    controller = os.fork()
+    if controller == 0:
+        try:
+            run_plan(planned(*LONG, TUNED), RunOptions(db, local.Local()), Watch(say))
+        finally:
+            os._exit(0)
+    os.close(tell)
+    os.read(told, 1)
+    os.close(told)
+    yield controller
+    os.waitpid(controller, 0)
+
+
+def killed_controller(folder: Path) -> dict[str, Any]:
+    before = PARAMETER.read_text()
+    with long_run(folder / "runs.db") as controller:
+        during = PARAMETER.read_text()
+        os.kill(controller, signal.SIGKILL)
+    return {"before": before, "during": during, "db": str(folder / "runs.db")}
+
+
+def killed_bed(folder: Path) -> dict[str, Any]:
+    with long_run(folder / "runs.db"):
+        (first,) = [number for number in machine()["processes"] if _is_first_of_a_bed(number)]
+        os.kill(int(first), signal.SIGKILL)
+    return {"document": document(folder / "runs.db")}
+
+
+def _is_first_of_a_bed(number: str) -> bool:
+    """Tell whether the process is the first of other namespaces than this one's."""
+    status = Path(f"/proc/{number}/status").read_text().splitlines()
+    (numbers,) = [line.split()[1:] for line in status if line.startswith("NSpid:")]
+    return len(numbers) == 2 and numbers[1] == "1"
+
+
+STEPS = (doctor, quickstart, busy, killed_controller, killed_bed)
+
+
+def main(results: Path) -> None:
+    """Do all steps, each in a folder of its own."""
+    found: dict[str, Any] = {}
+    before: dict[str, Any] | None = None
+    Path("/run/orchestrator-local.lock").touch()  # stays: it is of no run
+    subprocess.run(["modprobe", "tcp_logwestwood"], check=True)
+    home = Path("/run/home")
+    for step in STEPS:
+        began = time.monotonic()
+        folder = home / step.__name__
+        folder.mkdir()
+        before = machine()
+        found[step.__name__] = {**step(folder), "left": left(before)}
+        found[step.__name__]["took_s"] = time.monotonic() - began
+    db = Path(found["killed_controller"]["db"])
+    found["killed_controller"]["parameter"] = PARAMETER.read_text()
+    found["killed_controller"]["document"] = document(db)
+    (results / "results.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

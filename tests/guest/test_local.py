@@ -1,0 +1,105 @@
+"""The back end ``local`` on a machine of its own: the guest's kernel booted in real time.
+
+One boot does all of it (realtime/inside.py); the tests look at what came of each step.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guest.build import GuestKernel
+from tests.guest.conftest import Run, failed_checks
+from tests.guest.realtime import boot
+from tests.guest.realtime.inside import LENGTH, STEPS
+
+pytestmark = pytest.mark.guest
+
+STEP_NAMES = [step.__name__ for step in STEPS]
+
+
+@pytest.fixture(scope="module")
+def results(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("machine")
+    output = boot.run(kernel, "tests.guest.realtime.inside", folder)
+    found: dict[str, Any] = json.loads((output / "results.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("step", STEP_NAMES)
+def test_nothing_is_left_of_a_run_and_the_machine_is_as_it_was(
+    results: dict[str, Any], step: str
+) -> None:
+    assert results[step]["left"] == []
+
+
+def test_the_machine_has_what_it_needs(results: dict[str, Any]) -> None:
+    found = results["doctor"]
+    missing = [each for each in found["document"]["findings"] if not each["ok"]]
+    assert (found["status"], missing) == (0, []), found["said"]
+    assert found["document"]["backends"] == {"local": "ready"}
+
+
+def test_the_quickstart_is_as_in_virtual_time(results: dict[str, Any], run: Run) -> None:
+    found = results["quickstart"]
+    (document,) = found["document"]["runs"]
+    assert document["status"] == "ok", document["error"]
+    assert (document["backend"], document["simulated_s"]) == ("local", 10.0)
+    simulated = run(*LENGTH)["metrics"]["utilisation"]
+    assert document["metrics"]["utilisation"] == pytest.approx(simulated, rel=0.05)
+    # Whatever keeps this machine from being a quiet one is told, and excuses what it explains.
+    assert failed_checks(document) <= {"scheduling_delay"}
+    checks = {check["name"]: check for check in document["fidelity"]["checks"]}
+    assert {"scheduling_delay", "host_load", "run_load", "base_rtt"} <= set(checks)
+    doubtful = {name.split()[0] for name, check in checks.items() if check["ok"] is None}
+    if checks["scheduling_delay"]["ok"] is True and checks["host_load"]["ok"] is True:
+        assert doubtful <= {"run_load"}
+        assert (found["status"], document["fidelity"]["verdict"]) == (0, "faithful")
+    assert [flow["congestion_control"] for flow in document["flows"]] == ["westwood", "reno"]
+
+
+def test_a_busy_machine_makes_a_run_doubtful_and_says_why(results: dict[str, Any]) -> None:
+    document = results["busy"]["document"]
+    assert document["status"] == "ok", document["error"]
+    assert document["fidelity"]["verdict"] in ("doubtful", "unfaithful")
+    (check,) = [each for each in document["fidelity"]["checks"] if each["name"] == "host_load"]
+    assert check["ok"] is None
+    assert check["measured"] > 0.5  # the loop has all that the run leaves
+    assert check["detail"].startswith("the machine was busy with other things than the run")
+
+
+def test_a_second_run_at_the_same_time_is_refused(results: dict[str, Any]) -> None:
+    assert "another run in real time is using this machine" in results["busy"]["second"]
+    assert "mend: wait until it has ended" in results["busy"]["second"]
+
+
+def test_a_modules_parameter_is_set_and_given_back(results: dict[str, Any]) -> None:
+    busy, killed = results["busy"], results["killed_controller"]
+    before = str(1 << 30) + "\n"
+    assert busy["parameter before"] == busy["parameter after"] == before
+    assert busy["parameter"] == "64\n"
+    # By its guardian, where nobody else is left to do it.
+    assert (killed["before"], killed["during"], killed["parameter"]) == (before, "64\n", before)
+
+
+def test_a_killed_controller_s_run_is_marked(results: dict[str, Any]) -> None:
+    document = results["killed_controller"]["document"]
+    assert document["status"] == "interrupted"
+
+
+def test_a_killed_bed_s_run_is_marked(results: dict[str, Any]) -> None:
+    document = results["killed_bed"]["document"]
+    assert document["status"] == "failed"
+    assert "the bed was ended by signal 9" in document["error"]
+
+
+def test_all_of_it_takes_less_than_a_minute(results: dict[str, Any]) -> None:
+    took_s = {step: results[step]["took_s"] for step in STEP_NAMES}
+    assert sum(took_s.values()) < 60, took_s
+
+
+def test_it_leaves_no_file_here(results: dict[str, Any]) -> None:
+    assert not Path("/run/orchestrator-local.lock").exists()
