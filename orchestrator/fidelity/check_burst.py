@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
+from orchestrator.fidelity import host
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.fidelity.host import TIMER_S
 from orchestrator.recording import Check
 
 FRAME_BITS = 1514 * 8
@@ -42,7 +42,7 @@ def _rounds(passed: list[Passed]) -> list[list[Passed]]:
 
 def _rate(evidence: Evidence, burst: dict[str, Any], rounds: list[list[Passed]]) -> Check:
     name, asked = f"burst_rate {burst['channel']}", burst["rate_bps"]
-    tolerance = asked * RATE_TOLERANCE
+    tolerance = asked * (host.RATE_TOLERANCE if evidence.real_time else RATE_TOLERANCE)
     # Behind the first frame of a round, for which the bucket was full.
     gaps_ns = [
         later[3] - earlier[3]
@@ -65,7 +65,7 @@ def _full_queue(evidence: Evidence, burst: dict[str, Any], rounds: list[list[Pas
     # One frame: whether the one being sent counts depends on when the last one comes.
     tolerance = frame_s + expected * RATE_TOLERANCE
     if evidence.real_time:  # the frame before leaves late, and this one
-        tolerance += 2 * TIMER_S
+        tolerance += 2 * host.TIMER_S
     name = f"full_queue_delay {burst['channel']}"
     stays_ns = [left - came for passed in rounds for _round, _number, came, left in passed]
     if not stays_ns:

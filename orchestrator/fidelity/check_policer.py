@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.fidelity.host import RATE_TOLERANCE
 from orchestrator.recording import Check
 from topologies.model import Policer
 
@@ -29,7 +30,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
         if not octets or unknown > MOST_UNCERTAIN * octets:
             continue
         asked, measured = policer.rate_bps, octets * 8 / time_s
-        tolerance = asked * (TOLERANCE + unknown / octets)
+        rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
+        tolerance = asked * (rate_tolerance + unknown / octets)
         good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
         detail = f"over {time_s:.3f} s in which it dropped again and again"
         yield Check(f"policed_rate {name}", "bit/s", asked, measured, tolerance, good, detail)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from orchestrator.capacity import Capacity
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.fidelity.host import RATE_TOLERANCE
 from orchestrator.recording import Check
 from topologies.model import Channel
 
@@ -47,7 +48,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
             uncertain = min(uncertain + _share(early, busy), MOST_UNCERTAIN)
         asked = busy.bits / busy.time_s if queue.rate_steps else channel.rate_bps
         measured = busy.octets * 8 / busy.time_s
-        tolerance = asked * (TOLERANCE + uncertain)
+        rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
+        tolerance = asked * (rate_tolerance + uncertain)
         good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
         name = f"backlogged_rate {queue.link}:{queue.direction}"
         detail = f"over {busy.time_s:.3f} s in which the queue never ran empty"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_DELAY_S = 1e-3
-"""99 of 100 wake-ups are to be less late, which the token buckets are made for (machines.py)."""
+"""99 of 100 wake-ups are to be less late."""
 
 UNUSABLE_DELAY_S = 50e-3
 """So late, half of a round trip of the quickstart, nothing is what was asked for."""
@@ -21,9 +21,14 @@ MOST_OTHERS = 0.1
 MOST_BUSY = 0.9
 """Shares of the bed's CPU that others may use, and that may be used at all."""
 
-TIMER_S = 150e-6
-"""How late a timer is on an idle machine: half of all were less than 0.1 ms late in User Mode Linux
-in real time on a virtual machine, and each delay and rate on a path is a timer."""
+TIMER_S = 250e-6
+"""What each delay on a path may be longer than asked for: a timer, and what the packet costs.
+
+It was 0.13 to 0.18 ms in User Mode Linux in real time on a virtual machine that had other work.
+"""
+
+RATE_TOLERANCE = 0.01
+"""Of rates in real time: what a few timers lose that come later than a token bucket holds."""
 
 
 @dataclass(frozen=True)

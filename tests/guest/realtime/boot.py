@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parents[3]
 _LONGEST_S = 240
 _BOOT = [
     "mem=1024M", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null",
-    "con0=null,fd:1", "uml_dir=/tmp/", "init=/usr/bin/python3", "--", "-S", "-B", "/bed/init.py",
+    "con0=null,fd:1", "uml_dir=/tmp/", "init=/usr/bin/python3", "--", "-S", "-B",
+    "/tmp/bed/init.py",
 ]  # fmt: skip
 
 _INIT = """
@@ -35,7 +36,7 @@ for kind, place in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")):
 for place in ("/run/out", "/run/home", "/run/tmp", "/dev/pts"):
     os.makedirs(place, exist_ok=True)
 system.mount("devpts", "/dev/pts", "devpts")
-system.mount("none", "/run/out", "hostfs", 0, "/bed/out")
+system.mount("none", "/run/out", "hostfs", 0, "/tmp/bed/out")
 os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run/home", TMPDIR="/run/tmp")
 os.environ["PYTHONPATH"] = "{root}"
 with open("/run/out/said", "wb") as said:
@@ -70,13 +71,20 @@ def run(kernel: GuestKernel, module: str, folder: Path) -> Path:
     (folder / "init.py").write_text(init, encoding="utf-8")
     boundary = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     boundary += ["--ro-bind", "/", "/", "--tmpfs", "/tmp", "--dev", "/dev", "--proc", "/proc"]
-    boundary += ["--tmpfs", "/dev/shm", "--ro-bind", str(ROOT), str(ROOT), "--tmpfs", "/bed"]
-    boundary += ["--ro-bind", str(kernel.linux), "/bed/linux", "--bind", str(output), "/bed/out"]
-    boundary += ["--ro-bind", str(folder / "init.py"), "/bed/init.py"]
+    boundary += ["--tmpfs", "/dev/shm", "--ro-bind", str(ROOT), str(ROOT)]
+    boundary += [
+        "--ro-bind",
+        str(kernel.linux),
+        "/tmp/bed/linux",
+        "--bind",
+        str(output),
+        "/tmp/bed/out",
+    ]
+    boundary += ["--ro-bind", str(folder / "init.py"), "/tmp/bed/init.py"]
     boundary += ["--ro-bind", str(modules / "lib" / "modules"), "/usr/lib/modules", "--"]
     with (folder / "console").open("wb") as console:
         subprocess.run(
-            [*boundary, "/bed/linux", *_BOOT],
+            [*boundary, "/tmp/bed/linux", *_BOOT],
             env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"},
             cwd="/",
             stdin=subprocess.DEVNULL,
