@@ -102,14 +102,6 @@ class _Session:
             self.groups.discard(group)
             self.janitor.release(group)
 
-    def guard_file(self, path: Path, text: str) -> None:
-        with self.lock:
-            self.janitor.guard_file(path, text)
-
-    def release_file(self, path: Path) -> None:
-        with self.lock:
-            self.janitor.release_file(path)
-
     def stop(self) -> None:
         """End every bed; their threads then mark their runs as interrupted."""
         self.stopping.set()
@@ -186,9 +178,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
 
         folder = session.folder / str(index)
         folder.mkdir()
-        place = Place(
-            folder, cpu, session.guard, session.release, session.guard_file, session.release_file
-        )
+        place = Place(folder, cpu, session.guard, session.release)
         try:
             recording = options.backend.run(spec, place, report)
             report("storing", spec.duration_s)

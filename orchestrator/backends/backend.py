@@ -68,16 +68,13 @@ class Place:
 
     The runner keeps ``folder/console`` and ``folder/out/bed.log`` of a run that fails. ``cpu`` is
     one that no other run of this plan uses. A process group that is told to ``guard`` is ended when
-    this process is interrupted or dies, until it is told to ``release``; a file that is told to
-    ``guard_file`` with a text gets that text back then, until ``release_file``.
+    this process is interrupted or dies, until it is told to ``release``.
     """
 
     folder: Path
     cpu: int
     guard: Callable[[int], None]
     release: Callable[[int], None]
-    guard_file: Callable[[Path, str], None]
-    release_file: Callable[[Path], None]
 
 
 class Backend(Protocol):

@@ -2,14 +2,12 @@
 
 A killed process cannot tidy up. The janitor, forked at the start of a plan, holds one end of a pipe
 whose other end dies with the controller; then it ends the beds by the process groups it was
-given, gives files of the system their texts back, removes the folder, and marks the runs through
-``on_orphaned``. What it is told is a JSON list a line.
+given, removes the folder, and marks the runs through ``on_orphaned``.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import shutil
@@ -42,22 +40,11 @@ class Janitor:
 
     def guard(self, group: int) -> None:
         """Tell the janitor of a bed's process group, to be ended should the controller die."""
-        self._tell("guard", group)
+        os.write(self._write_end, f"+{group}\n".encode())
 
     def release(self, group: int) -> None:
         """Tell the janitor that this group has ended: its number may soon be another's."""
-        self._tell("release", group)
-
-    def guard_file(self, path: Path, text: str) -> None:
-        """Tell the janitor to write ``text`` to a file of the system should the controller die."""
-        self._tell("guard_file", str(path), text)
-
-    def release_file(self, path: Path) -> None:
-        """Tell the janitor that the file has its text back."""
-        self._tell("release_file", str(path))
-
-    def _tell(self, *words: str | int) -> None:
-        os.write(self._write_end, json.dumps(words).encode() + b"\n")
+        os.write(self._write_end, f"-{group}\n".encode())
 
     def dismiss(self) -> None:
         """End the janitor: the controller has cleaned up by itself."""
@@ -84,23 +71,10 @@ def _watch(read_end: int, controller: int, folder: Path, on_orphaned: Callable[[
 
 
 def _clean_up(told: bytes, folder: Path, on_orphaned: Callable[[], None]) -> None:
-    groups: set[int] = set()
-    files: dict[str, str] = {}
-    for line in told.splitlines():
-        match json.loads(line):
-            case ["guard", group]:
-                groups.add(group)
-            case ["release", group]:
-                groups.discard(group)
-            case ["guard_file", path, text]:
-                files[path] = text
-            case ["release_file", path]:
-                files.pop(path, None)
-    for group in groups:
+    words = told.decode().split()
+    released = {int(word[1:]) for word in words if word[0] == "-"}
+    for group in {int(word[1:]) for word in words if word[0] == "+"} - released:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
-    for path, text in files.items():
-        with contextlib.suppress(OSError):  # nobody is left to hear of it; try the rest
-            Path(path).write_text(text)
     shutil.rmtree(folder, ignore_errors=True)
     on_orphaned()

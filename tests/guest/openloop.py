@@ -136,7 +136,7 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
         try:
             cpu = min(os.sched_getaffinity(0))
             recording = Guest(kernel, hook=hook).run(
-                spec, Place(workspace, cpu, *[_ignore] * 4), _ignore
+                spec, Place(workspace, cpu, _ignore, _ignore), _ignore
             )
         finally:
             shutil.rmtree(workspace)

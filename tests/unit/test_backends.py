@@ -21,18 +21,16 @@ from tests.unit.test_cli_run import KERNEL
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yaml"
 
-# A controller that guards two files, gives one its text back itself, and is then killed.
+# A controller with a bed, which is killed as soon as its janitor is forked.
 CONTROLLER = """
 import sys, time
 from pathlib import Path
 from orchestrator.backends.janitor import Janitor
-folder, first, second, marked = map(Path, sys.argv[1:])
+folder, marked, bed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 janitor = Janitor(folder, marked.touch)
 janitor.guard(2**30)
-janitor.guard_file(first, "as it was")
-janitor.guard_file(second, "as it was")
-janitor.guard_file(folder / "none" / "such", "cannot be written")
-janitor.release_file(second)
+janitor.release(2**30)
+janitor.guard(bed)
 print("ready", flush=True)
 time.sleep(60)
 """
@@ -45,7 +43,7 @@ class Silent:
 
 def test_every_back_end_has_a_module_of_its_own() -> None:
     assert len(set(backends.MODULES.values())) == len(backends.MODULES)
-    with pytest.raises(UsageError, match="no such back end; available: guest"):
+    with pytest.raises(UsageError, match="no such back end; available: guest, local"):
         backends.require_known("cloud")
 
 
@@ -58,25 +56,21 @@ def test_more_jobs_than_the_back_end_can_run_are_refused(tmp_path: Path) -> None
     assert not options.db.exists()
 
 
-def test_the_janitor_gives_files_their_texts_back(tmp_path: Path) -> None:
-    folder, first, second = tmp_path / "folder", tmp_path / "first", tmp_path / "second"
+def test_the_janitor_ends_what_a_killed_controller_leaves(tmp_path: Path) -> None:
+    folder, marked = tmp_path / "folder", tmp_path / "marked"
     folder.mkdir()
-    for file in (first, second):
-        file.write_text("changed")
-    words = [sys.executable, "-c", CONTROLLER, *map(str, (folder, first, second))]
-    with subprocess.Popen(
-        [*words, str(tmp_path / "marked")], stdout=subprocess.PIPE, text=True
-    ) as controller:
-        assert controller.stdout is not None
-        assert controller.stdout.readline() == "ready\n"
-        (child,) = (
-            Path(f"/proc/{controller.pid}/task/{controller.pid}/children").read_text().split()
-        )
-        janitor = os.pidfd_open(int(child))
-        controller.send_signal(signal.SIGKILL)
-        assert controller.wait() == -signal.SIGKILL
-    assert select.select([janitor], [], [], 20)[0], "the janitor has not ended"
-    os.close(janitor)
-    assert (first.read_text(), second.read_text()) == ("as it was", "changed")
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as bed:
+        words = [sys.executable, "-c", CONTROLLER, str(folder), str(marked), str(bed.pid)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as controller:
+            assert controller.stdout is not None
+            assert controller.stdout.readline() == "ready\n"
+            children = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
+            (child,) = children.read_text().split()
+            janitor = os.pidfd_open(int(child))
+            controller.send_signal(signal.SIGKILL)
+            assert controller.wait() == -signal.SIGKILL
+        assert select.select([janitor], [], [], 20)[0], "the janitor has not ended"
+        os.close(janitor)
+        assert bed.wait() == -signal.SIGKILL
     assert not folder.exists()
-    assert (tmp_path / "marked").exists()
+    assert marked.exists()
