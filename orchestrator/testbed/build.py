@@ -1,12 +1,11 @@
 """Builds the network of a bed specification with a few netlink messages, and reads it back."""
 
-import os
-
 from mininet.net import Mininet
 
 from . import netlink, ovs, qdisc, redirect, rtnl, system
 from .ethtool import Ethtool
 from .nodes import HOST_INDEX, BedSwitch, NamespaceHost, WireLink
+from .sysctl import read_sysctl, write_sysctl
 
 PREFIX_LENGTH = 8
 
@@ -245,25 +244,3 @@ def reset_queues(bed):
                 rtnl.set_down(bed.wires, index, name)
                 rtnl.set_up(bed.wires, index, name)
     bed.wires.flush()
-
-
-def write_sysctl(name, value):
-    """Write one sysctl, of the calling thread's network namespace where it is per namespace."""
-    path = "/proc/sys/" + name.replace(".", "/")
-    descriptor = os.open(path, os.O_WRONLY)
-    try:
-        os.write(descriptor, str(value).encode())
-    finally:
-        os.close(descriptor)
-
-
-def read_sysctl(name):
-    """Return a sysctl's value as text with single blanks, or None where the kernel has none."""
-    try:
-        descriptor = os.open("/proc/sys/" + name.replace(".", "/"), os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
-        return " ".join(os.read(descriptor, 4096).decode().split())
-    finally:
-        os.close(descriptor)

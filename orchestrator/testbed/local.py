@@ -107,7 +107,7 @@ def _bed(spec, host):
         from .records import Records
         from .run import run
 
-        run({**spec, "folder": confine.INPUT}, Records(confine.OUTPUT), Real(host, load))
+        run({**spec, "folder": confine.INPUT}, Records(confine.OUTPUT, far=False), Real(host, load))
     except BaseException as error:
         traceback.print_exc()
         _tell_failure(confine.OUTPUT, error)

@@ -16,7 +16,7 @@ import sys
 from . import confine, local, modules, system, timedsend
 
 LEAST_LINUX = (5, 15)
-"""Ubuntu 22.04's. mount_setattr(2) came with 5.12, tcp_child_ehash_entries is not needed here."""
+"""Ubuntu 22.04's. mount_setattr(2) came with 5.12."""
 LEAST_PYTHON = (3, 10)
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PACKAGES = {
@@ -52,9 +52,12 @@ def _processor():
 
 def _linux():
     release = os.uname().release
-    version = tuple(int(word) for word in release.split("-")[0].split(".")[:2])
     least = ".".join(map(str, LEAST_LINUX))
-    return "kernel", f"Linux {release}", "" if version >= LEAST_LINUX else f"use Linux {least}"
+    return (
+        "kernel",
+        f"Linux {release}",
+        "" if system.linux_version() >= LEAST_LINUX else f"use Linux {least}",
+    )
 
 
 def _python():

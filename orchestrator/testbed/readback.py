@@ -4,8 +4,9 @@ import os
 import subprocess
 
 from . import netlink, ovs, qdisc, redirect, rtnl, system
-from .build import ENDS, BuildError, read_sysctl
+from .build import ENDS, BuildError
 from .ethtool import Ethtool
+from .sysctl import read_sysctl
 
 SYSCTLS_THAT_MATTER = (
     "net.ipv4.tcp_congestion_control",
@@ -72,6 +73,9 @@ def verify_channels(bed):
     """
     found = channels(bed)
     for channel, setting, asked, has in differences(bed, found):
+        if has is None:
+            release = os.uname().release
+            raise BuildError(f"{channel}: Linux {release} does not know {setting}: use a newer one")
         raise BuildError(f"{channel}: {setting} is {has}, asked was {asked}")
     return found
 

@@ -44,9 +44,13 @@ _FLUSH_BYTES = 1 << 18
 
 
 class Records:
-    """Writers of one bed's records in ``directory``."""
+    """Writers of one bed's records in ``directory``.
 
-    def __init__(self, directory):
+    ``far`` tells that another kernel reads them, which has to be handed what was written.
+    """
+
+    def __init__(self, directory, far=True):
+        self._far = far
         self._files = {name: _create(directory, name) for name in _FILES}
         self._lock = threading.Lock()
         self._buffers = {name: [] for name in self._files}
@@ -80,7 +84,7 @@ class Records:
     def progress(self, phase, time_ns=0):
         """Say where the bed is; the back end's watchdog and progress line read it."""
         os.pwrite(self._progress, f"{phase} {time_ns}".ljust(48).encode(), 0)
-        system.hand_out(self._progress)
+        self._hand_out(self._progress)
 
     def _take(self, name, row):
         self._buffers[name].append(row)
@@ -92,8 +96,12 @@ class Records:
         data = memoryview(b"".join(self._buffers[name]))
         while data:
             data = data[os.write(self._files[name], data) :]
-        system.hand_out(self._files[name])
+        self._hand_out(self._files[name])
         self._buffers[name], self._sizes[name] = [], 0
+
+    def _hand_out(self, descriptor):
+        if self._far:
+            system.hand_out(descriptor)
 
     def close(self):
         """Write out what is buffered."""

@@ -105,6 +105,12 @@ def power_off():
     _checked(_libc.reboot(ctypes.c_uint(_POWER_OFF)), "power off")
 
 
+def linux_version():
+    """Return the running kernel's version as (major, minor)."""
+    major, minor = os.uname().release.split("-")[0].split(".")[:2]
+    return int(major), int(minor)
+
+
 def monotonic_ns():
     """Return the monotonic clock; in virtual time the reading itself costs 256 ns."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)

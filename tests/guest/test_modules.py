@@ -153,7 +153,7 @@ def test_a_setting_may_change_while_traffic_runs_and_that_is_recorded(
 def test_a_setting_that_another_hand_changes_is_seen(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
-        "from testbed.build import write_sysctl\n"
+        "from testbed.sysctl import write_sysctl\n"
         f"with bed.enter('a_src0'):\n    write_sysctl('{SETTING}', 7)\n",
         encoding="utf-8",
     )
