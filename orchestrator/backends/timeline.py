@@ -77,7 +77,7 @@ def _channel_steps(run: RunSpec) -> Iterator[Step]:
             rates = channel.rate_model.rates(rate_seed(run.seed, number), run.duration_s)
             last = channel.rate_bps
             for time_s, rate_bps in rates:
-                if rate_bps == last:  # told again, it would fill the bucket
+                if rate_bps == last:  # nothing changes
                     continue
                 last = rate_bps
                 step = {"time_ns": _ns(time_s), "do": "rate", "channel": name}

@@ -91,6 +91,27 @@ def test_a_rate_holds_from_its_very_time(run: Run, db: Path, tmp_path: Path) -> 
     assert link["utilisation"] == pytest.approx(carried * 8 / room, rel=1e-9)
 
 
+def test_a_link_carries_the_integral_of_a_rate_that_changes_all_the_time(
+    run: Run, db: Path, tmp_path: Path
+) -> None:
+    """A change each 10 ms, of three frame times, lets no frame leave early, and none late."""
+    events = (
+        "events: [{at: 0s, every: 20ms, link: bottleneck, rate: 5mbit, direction: forward},"
+        " {at: 10ms, every: 20ms, link: bottleneck, rate: 4mbit, direction: forward}]\n"
+    )
+    document = run("duration=10s", scenario=written(tmp_path, LINE + events))
+    faithful(document)
+    assert check(document, "events_applied")["measured"] == 1000
+    with Store.open_read_only(db) as store:
+        sent = opened(store).queue_samples("bottleneck:forward:queue")
+    # From the first second on, in which 20 Mbit/s fill the queue.
+    first = at(sent, "bytes", 1000)
+    for time_ms in range(1000, 10_000, 10):
+        bits = 8 * (at(sent, "bytes", time_ms) - first)
+        whole, rest_ms = divmod(time_ms - 1000, 20)
+        assert abs(bits - (whole * 90e3 + rest_ms * 5e3)) <= 1.05 * FRAME_BITS, time_ms
+
+
 def test_delay_loss_state_and_queue(run: Run, db: Path, tmp_path: Path) -> None:
     """A packet of 1 ms every 2 ms over the idle link, so that each one's fate is known."""
     probe = "{name: probe, group: a, traffic: {kind: cbr, rate: 5mbit, packet_size: 1236B}}"

@@ -30,8 +30,8 @@ Names = Annotated[
 class LinkEvent(EventSpec):
     """What is given of a link changes, all at the same time; the rest stays as it is.
 
-    A new rate holds at once, and the token bucket is full after it: one frame may leave early. A
-    new delay is of packets that leave the queue from then on, none of which overtakes another.
+    A new rate holds at once: the frame being sent goes on at it. A new delay is of packets that
+    leave the queue from then on, none of which overtakes another.
     A link that is down loses what leaves its queue, and delivers what was in flight.
     """
 
