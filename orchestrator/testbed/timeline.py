@@ -73,17 +73,20 @@ class Timeline:
 
     def _run(self, origin_ns):
         timer = system.Timer()
-        for time_ns, steps in itertools.groupby(self._schedule(), key=_time_ns):
-            timer.sleep_until(origin_ns + time_ns - _EARLY_NS)
-            try:
+        time_ns = 0
+        try:
+            for time_ns, steps in itertools.groupby(self._schedule(), key=_time_ns):
+                timer.sleep_until(origin_ns + time_ns - _EARLY_NS)
                 for step in steps:
                     OPERATIONS[step["do"]](self, step)
                     self._note(step, system.monotonic_ns() - origin_ns)
                 while self.changed_buckets:
                     self.changed_buckets.pop().look()
-            except _FAILURES as error:
-                self._report(f"at {time_ns / 1e9} s: {error}")
-                return
+        except _FAILURES as error:
+            self._report(f"at {time_ns / 1e9} s: {error}")
+        except Exception as error:
+            self._report(f"at {time_ns / 1e9} s: {type(error).__name__}: {error}")
+            raise  # the traceback goes to the log
 
     def _schedule(self):
         """Return all steps in the order of time; a trace's come after the others."""
