@@ -145,8 +145,6 @@ class _World:
             raise EventFault(("rate",), f"{channel} follows a trace, which alone sets its rate")
         if has.rate_model is not None:
             raise EventFault(("rate",), f"the rate of {channel} changes by itself")
-        if has.rate_model is not None:
-            raise EventFault(("rate",), f"{channel} has the rate that its radio gives it")
         if has.rate_bps is None:
             raise EventFault(
                 ("rate",),
