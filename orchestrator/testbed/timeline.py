@@ -13,7 +13,7 @@ import threading
 from . import netlink, openflow, ovs, qdisc, system
 from .bucket import Bucket
 from .build import ENDS, BuildError
-from .lossledger import LOSS, LossLedger
+from .ledger import LOSS, Ledger, judged
 
 _EARLY_NS = 1
 _NS_PER_MS = 1_000_000
@@ -38,7 +38,7 @@ class Timeline:
         self._late_ns = {}
         with system.inside(bed.wires_fd, bed.home_fd):
             self.wires = netlink.Netlink()
-        self.losses = LossLedger(bed, self.wires)
+        self.ledger = Ledger(bed, self.wires)
         self.netem_changes = {}
         self._buckets, self.changed_buckets = {}, []
         self._traces = {
@@ -56,8 +56,8 @@ class Timeline:
 
         How many steps, and how many were due; the worst lateness of each kind; of each event when
         its last step was done, after the start of traffic; the frames that traces had room for;
-        what each channel whose loss changed carried and lost under each of its losses; and how
-        often each channel's netem changed.
+        what each channel whose impairments changed did to packets under each setting of them; and
+        how often each channel's netem changed.
         """
         due = len(self.bed.spec["timeline"]) + len(self._traces)
         due += sum(map(len, self._traces.values()))
@@ -67,7 +67,7 @@ class Timeline:
             "late_ns": self._late_ns,
             "events": list(self._events.items()),
             "granted_frames": sum(bucket.granted_frames for bucket in self._traces),
-            "losses": self.losses.closed(),
+            "impairments": self.ledger.closed(),
             "netem_changes": self.netem_changes,
         }
 
@@ -177,8 +177,9 @@ def _netem(timeline, step):
     netem = spec["netem"]
     changes = timeline.netem_changes
     changes[step["channel"]] = changes.get(step["channel"], 0) + 1
+    if any(map(judged, step["settings"])):
+        timeline.ledger.note(step["channel"])
     if any(name.startswith(LOSS) for name, *_rest in step["settings"]):
-        timeline.losses.note(step["channel"])
         netem["settings"] = [one for one in netem["settings"] if not one[0].startswith(LOSS)]
     _replace(netem, step["settings"])
     name, index = link.device(sink)

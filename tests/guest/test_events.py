@@ -156,6 +156,63 @@ events:
     assert [event["applied_s"] for event in document["events"]] == [1, 2, 2.5, 2.7, 3, 4]
 
 
+def test_jitter_reordering_duplication_and_corruption(run: Run, db: Path, tmp_path: Path) -> None:
+    """A packet of 1 ms every 2 ms over the idle link; each impairment has half a second."""
+    probe = "{name: probe, group: a, traffic: {kind: cbr, rate: 5mbit, packet_size: 1236B}}"
+    ways = "link: bottleneck, direction: forward"
+    events = f"""\
+events:
+  - {{at: 500ms, {ways}, jitter: 2ms}}
+  - {{at: 1s, {ways}, jitter: {{spread: 1ms, distribution: normal, keep_order: true}}}}
+  - {{at: 1500ms, {ways}, jitter: 0s, reordering: {{gap: 5}}}}
+  - {{at: 2s, {ways}, reordering: 0%, duplication: 20%}}
+  - {{at: 2500ms, {ways}, duplication: 0%, corruption: 40%}}
+  - {{at: 3s, {ways}, corruption: 0%, jitter: 3ms}}
+  - {{at: 3500ms, {ways}, jitter: {{spread: 2ms, correlation: 20ms}}}}
+  - {{at: 4s, {ways}, jitter: 0s}}
+"""
+    short = ("duration=4500ms", "sample.tcp=1ms", f"flows=[{probe}]")
+    document = run(*short, scenario=written(tmp_path, LINE + events))
+    faithful(document)
+    with Store.open_read_only(db) as store:
+        got = opened(store).datagrams(0)
+    base_ms, between = 20, {500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500}
+
+    def delays_ms(begin_ms: int) -> Array:
+        """One-way delays of what came in that half second, but for its first 40 ms."""
+        begin, end = (begin_ms + 40) * MS, (begin_ms + 500) * MS
+        chosen = (got["time_ns"] > begin) & (got["time_ns"] <= end)
+        found = np.concatenate([got[name][chosen] for name in ("delay_min_ns", "delay_max_ns")])
+        return np.asarray(found[~np.isnan(found)] / MS - base_ms)
+
+    def grown(name: str) -> list[int]:
+        """Return by how much a counter grew in each half second, but for its first 40 ms."""
+        return [at(got, name, end) - at(got, name, end - 460) for end in sorted(between)]
+
+    assert np.abs(delays_ms(0)).max() == 0
+    assert 1.8 < np.abs(delays_ms(500)).max() <= 2
+    assert 1.8 < delays_ms(1000).max() <= 3.7
+    assert 0.5 < np.std(delays_ms(1000)) < 1.5
+    # Every fifth skips the 10 ms of the link; the frame's own time it does not skip.
+    assert set(np.round(delays_ms(1500), 6)) == {0, -10}
+    assert set(np.round(delays_ms(2000), 6)) == set(np.round(delays_ms(2500), 6)) == {0}
+    assert 2.7 < np.abs(delays_ms(3000)).max() <= 3
+    held = np.round(delays_ms(3500), 6)
+    assert 10 < len(set(held.tolist())) < 100, "a delay holds for 20 ms on average"
+    assert np.abs(delays_ms(4000)).max() == 0
+    reordered, duplicated = grown("reordered_packets"), grown("duplicate_packets")
+    overtaken = {begin for begin, n in zip(range(0, 4500, 500), reordered, strict=True) if n}
+    assert overtaken in ({500, 1500, 3000}, {500, 1500, 3000, 3500}), "a held delay may shorten"
+    assert reordered[3] == pytest.approx(230 * 4 / 5, abs=10), "the four that a fifth overtook"
+    assert [n > 0 for n in duplicated] == [each == 2500 for each in sorted(between)]
+    received = grown("received_packets")
+    assert received[0] == 230
+    assert 100 < received[5] < 180, "those that are broken do not arrive"
+    assert check(document, "reordering bottleneck:forward")["detail"].endswith("by itself")
+    assert check(document, "duplication bottleneck:forward")["ok"]
+    assert check(document, "corruption")["ok"]
+
+
 def test_a_queue_limit_and_what_repeats(run: Run, db: Path, tmp_path: Path) -> None:
     """A shorter limit drops what comes; what is in the queue leaves it in its time."""
     events = """\

@@ -64,7 +64,7 @@ def test_a_link_that_sends_nothing_though_it_could_fails() -> None:
 
 
 def timeline(**values: Any) -> list[Check]:
-    fact = {"fact": "timeline", "steps": 3, "due": 3, "late_ns": {}, "losses": {}, **values}
+    fact = {"fact": "timeline", "steps": 3, "due": 3, "late_ns": {}, "impairments": {}, **values}
     return list(check_events.check(evidence([fact])))
 
 
