@@ -16,7 +16,8 @@ from topologies.model import Channel
 TOLERANCE = 0.005
 MOST_UNCERTAIN = 0.02
 """Above this share of frames at the ends of backlogged spans, nothing is said of the rate."""
-
+LEAST_WAITING = 0.05
+"""Share of the samples at which more than a frame is waiting, from which a rate matters."""
 FRAME_BYTES = 1514
 
 
@@ -27,6 +28,11 @@ def check(evidence: Evidence) -> Iterable[Check]:
     frame counts when it leaves, so each backlogged span is uncertain by a frame, which the
     tolerance holds. A kernel that lets a frame leave early at each change of rate (any but our
     guest's, see testbed/bucket.py) fails where that is too much.
+
+    A rate that stays has been measured before traffic, where a probe could; one that changes is
+    measured here or nowhere. So where packets have waited for it, in LEAST_WAITING of the samples
+    or more, and it still cannot be told, that is doubtful. A link that nothing crossed, or that was
+    hardly ever more than one packet behind, would have done the same at other rates.
     """
     for number, queue in enumerate(evidence.queues):
         if queue.role != "queue" or not queue.bottleneck:
@@ -38,15 +44,26 @@ def check(evidence: Evidence) -> Iterable[Check]:
         samples = evidence.samples(number)
         busy = backlogged(samples, Capacity(steps), channel.queue.drops_queued)
         uncertain = _share(busy.spans * _most_at_once(channel), busy)
+        name = f"backlogged_rate {queue.link}:{queue.direction}"
         if uncertain > MOST_UNCERTAIN:
+            waiting = float((samples["backlog_bytes"] > FRAME_BYTES).mean()) if len(samples) else 0
+            if queue.rate_steps and waiting >= LEAST_WAITING:
+                yield Check(name, "bit/s", None, None, None, None, _why_not(samples, waiting))
             continue
         asked = busy.bits / busy.time_s if queue.rate_steps else channel.rate_bps
         measured = busy.octets * 8 / busy.time_s
         tolerance = asked * (TOLERANCE + uncertain)
         good = abs(measured - asked) <= tolerance
-        name = f"backlogged_rate {queue.link}:{queue.direction}"
         detail = f"over {busy.time_s:.3f} s in which the queue never ran empty"
         yield Check(name, "bit/s", asked, measured, tolerance, good, detail)
+
+
+def _why_not(samples: npt.NDArray[np.void], waiting: float) -> str:
+    period_s = float(np.median(np.diff(samples["time_ns"]))) / 1e9 if len(samples) > 1 else 0.0
+    return (
+        f"packets waited at {waiting:.0%} of the samples, but hardly ever as many as can leave "
+        f"before the next one, {period_s:g} s later: sample queues more often"
+    )
 
 
 def _share(frames: int, busy: Backlogged) -> float:

@@ -58,6 +58,34 @@ def test_no_frame_may_leave_early_at_a_change() -> None:
     assert not only(check_rate.check(changed(backlogged([9.5e6 + early_bps] * 8), steps))).ok
 
 
+def light(backlogs: list[int], steps: tuple[tuple[float, int], ...]) -> list[Check]:
+    """Judge a queue sampled every 100 ms, at 4 Mbit/s, with these backlogs again and again."""
+    rows = [
+        sample(n * 10**8, 0, octets=n * 50_000, backlog=backlogs[n % len(backlogs)])
+        for n in range(80)
+    ]
+    return list(check_rate.check(changed(rows, steps)))
+
+
+def test_a_rate_that_changes_and_cannot_be_told_is_doubtful_where_packets_waited() -> None:
+    (found,) = light([30_280, 0, 0, 0], STEPS)
+    assert (found.name, found.ok, found.measured) == (
+        "backlogged_rate bottleneck:forward", None, None,
+    )  # fmt: skip
+    assert found.detail.startswith("packets waited at 25% of the samples")
+    assert "0.1 s later" in found.detail
+
+
+def test_a_rate_that_nothing_waited_for_is_no_doubt() -> None:
+    assert light([1514, 0], STEPS) == []
+    assert light([0], STEPS) == []
+    assert light([30_280] + [0] * 39, STEPS) == []  # at 2.5% of the samples
+    assert light([30_280, 0, 0, 0], ()) == []  # measured before traffic
+    idle = [sample(n * 10**8, 0) for n in range(80)]
+    assert list(check_rate.check(changed(idle, STEPS))) == []
+    assert list(check_rate.check(changed([], STEPS))) == []
+
+
 def test_a_link_that_sends_nothing_though_it_could_fails() -> None:
     stuck = only(check_rate.check(changed(backlogged([0.0] * 4), ())))
     assert (stuck.ok, stuck.measured) == (False, 0.0)
