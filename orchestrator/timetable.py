@@ -22,7 +22,7 @@ from orchestrator.scenario.events import (
 )
 from orchestrator.scenario.faults import messages
 from orchestrator.scenario.impairments import Jitter, Reordering
-from orchestrator.scenario.losses import LossSpec
+from orchestrator.scenario.losses import MAX_STATES, LossSpec
 from orchestrator.scenario.losses.independent import Independent
 from orchestrator.scenario.queues import QueueFault, QueueSpec
 from orchestrator.units import NS_PER_S, format_time, shown, suggest
@@ -182,6 +182,7 @@ class _World:
         if jitter is not None and jitter.states_per_s and loss.kind == "gilbert-elliott":
             text = f"gilbert-elliott loss cannot be had with the correlated jitter of {channel}"
             raise EventFault(("loss",), text)
+        self._require_few_states("loss", loss.states_per_s)
         self._put(channel, loss=loss)
 
     def set_jitter(self, channel: str, jitter: Jitter) -> None:
@@ -190,6 +191,7 @@ class _World:
         if jitter.states_per_s and has.loss is not None and has.loss.kind == "gilbert-elliott":
             text = f"correlated jitter cannot be had with the gilbert-elliott loss of {channel}"
             raise EventFault(("jitter",), text)
+        self._require_few_states("jitter", jitter.states_per_s)
         self._put(channel, jitter=jitter)
 
     def set_reordering(self, channel: str, reordering: Reordering) -> None:
@@ -203,6 +205,12 @@ class _World:
 
     def set_corruption(self, channel: str, probability: float) -> None:
         self._put(channel, corruption=probability)
+
+    def _require_few_states(self, key: str, states_per_s: float) -> None:
+        states = states_per_s * (self.setup.scenario.duration - self.now_ns / NS_PER_S)
+        if states > MAX_STATES:
+            text = f"passes through about {states:.0f} states until the end; at most {MAX_STATES}"
+            raise EventFault((key,), f"{text}: let states last longer, or the run be shorter")
 
     def set_queue(self, channel: str, values: dict[str, Any]) -> None:
         has = self.states[channel].channel

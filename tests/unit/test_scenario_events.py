@@ -87,6 +87,9 @@ FAULTS = {
     "{at: 4s, link: r1-r2, delay: 0s, reordering: ^1%}": (
         "r1-r2:forward has no delay: there is nothing to overtake"
     ),
+    "{at: 4s, link: r1-r2, jitter: ^{spread: 1ms, correlation: 10us}}": (
+        "passes through about 1600000 states until the end; at most 200000"
+    ),
     "{at: 4s, link: r1-r2, duplication: ^100%}": ("`100%`: a probability must be below 100%"),
     "{at: ^20s, link: r1-r2, rate: 5mbit}": ("must be before the end at 20s"),
     "^{link: r1-r2, rate: 5mbit}": ("`at` is missing"),
@@ -216,6 +219,21 @@ def faults_of(path: Path) -> list[Fault]:
     with pytest.raises(ScenarioError) as caught:
         plan(load(path))
     return caught.value.faults
+
+
+def test_a_link_with_a_radio_takes_no_rate_and_any_impairment() -> None:
+    wlan = Path(__file__).parents[2] / "scenarios" / "tutorial" / "15-wlan.yaml"
+    event = "{at: 1s, link: wireless, jitter: 100us}"
+    with pytest.raises(ScenarioError) as caught:
+        plan(
+            load(
+                wlan,
+                ["topology.wireless.delay=1ms", "events=[{at: 1s, link: wireless, rate: 1mbit}]"],
+            )
+        )
+    assert caught.value.faults[0].message == "the rate of wireless:forward changes by itself"
+    (spec,) = plan(load(wlan, ["topology.wireless.delay=1ms", f"events=[{event}]"])).runs
+    assert spec.events[0].channels["wireless:reverse"].channel.jitter is not None
 
 
 def test_a_traced_link_takes_no_rate(tmp_path: Path) -> None:
