@@ -112,6 +112,26 @@ def test_a_link_carries_the_integral_of_a_rate_that_changes_all_the_time(
         assert abs(bits - (whole * 90e3 + rest_ms * 5e3)) <= 1.05 * FRAME_BITS, time_ms
 
 
+def test_the_kernel_looks_at_its_queue_when_the_rate_changes(
+    run: Run, db: Path, tmp_path: Path
+) -> None:
+    """Nothing comes that would make it look, and at 10 kbit/s a frame takes 1.2 s."""
+    events = (
+        "events: [{at: 500ms, link: bottleneck, rate: 10kbit},"
+        " {at: 1s, link: bottleneck, rate: 10mbit}]\n"
+    )
+    hook = tmp_path / "hook.py"
+    hook.write_text("from testbed.bucket import Bucket\nBucket.look = lambda self: None\n")
+    scenario = written(tmp_path, LINE + events)
+    faithful(run("duration=1500ms", "flows.flood.stop=450ms", scenario=scenario, hook=hook))
+    with Store.open_read_only(db) as store:
+        queue = opened(store).queue_samples("bottleneck:forward:queue")
+    assert at(queue, "backlog_packets", 999) > 50
+    begun = at(queue, "backlog_packets", 1000)
+    assert at(queue, "backlog_packets", 1010) == pytest.approx(begun - 100e3 / FRAME_BITS, abs=2)
+    assert at(queue, "backlog_packets", 1130) == 0
+
+
 def test_delay_loss_state_and_queue(run: Run, db: Path, tmp_path: Path) -> None:
     """A packet of 1 ms every 2 ms over the idle link, so that each one's fate is known."""
     probe = "{name: probe, group: a, traffic: {kind: cbr, rate: 5mbit, packet_size: 1236B}}"
