@@ -86,6 +86,17 @@ def test_a_rate_that_nothing_waited_for_is_no_doubt() -> None:
     assert list(check_rate.check(changed([], STEPS))) == []
 
 
+def test_a_trace_that_packets_waited_for_is_no_doubt(tmp_path: Path) -> None:
+    trace = tmp_path / "cell.trace"
+    trace.write_text("1\n2\n100\n", encoding="ascii")
+    link = f"{{capacity: {{trace: {trace}}}, delay: 10ms, queue: {{limit: 100p}}}}"
+    rows = [sample(n * 10**8, 0, backlog=30_280 if n % 4 else 0) for n in range(80)]
+    traced = evidence([], rows, overrides=(f"topology.bottleneck={link}",))
+    first, *others = traced.queues
+    traced = replace(traced, queues=[replace(first, rate_steps=STEPS), *others])
+    assert list(check_rate.check(traced)) == []
+
+
 def test_a_link_that_sends_nothing_though_it_could_fails() -> None:
     stuck = only(check_rate.check(changed(backlogged([0.0] * 4), ())))
     assert (stuck.ok, stuck.measured) == (False, 0.0)
