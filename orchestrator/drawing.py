@@ -217,8 +217,8 @@ def _summary(channels: Sequence[Channel]) -> list[str]:
     lines = [f"{rate}, {delay}" if rate else delay]
     lines += sorted({_queue_text(channel) for channel in channels if channel.judged})
     losses = sorted({_loss_text(channel) for channel in channels if channel.mean_loss})
-    policers = [channel.policer for channel in channels if channel.policer is not None]
-    return lines + sorted({_policer_text(each) for each in policers}) + losses
+    policers = sorted({_policer_text(each.policer) for each in channels if each.policer})
+    return lines + policers + losses
 
 
 def _queue_text(channel: Channel) -> str:
