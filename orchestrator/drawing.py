@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.units import format_rate, format_size
-from topologies.model import Channel, Link, Network
+from topologies.model import Channel, Link, Network, Policer
 
 FRAME_BYTES = 1514
 _CHAR, _LINE, _PAD, _MARGIN = 6.7, 15.0, 8.0, 20.0
@@ -212,12 +212,13 @@ def _summary(channels: Sequence[Channel]) -> list[str]:
     rates = sorted({channel.rate_bps for channel in channels if channel.rate_bps is not None})
     ends = dict.fromkeys([*rates[:1], *rates[-1:]])
     rate = " to ".join(format_rate(rate_bps) for rate_bps in ends)
-    if any(channel.trace is not None or channel.rate_model is not None for channel in channels):
+    if any(channel.rate_varies or channel.later_rates for channel in channels):
         rate = f"~{rate}"
     lines = [f"{rate}, {delay}" if rate else delay]
     lines += sorted({_queue_text(channel) for channel in channels if channel.judged})
     losses = sorted({_loss_text(channel) for channel in channels if channel.mean_loss})
-    return lines + losses
+    policers = sorted({_policer_text(each.policer) for each in channels if each.policer})
+    return lines + policers + losses
 
 
 def _queue_text(channel: Channel) -> str:
@@ -230,6 +231,10 @@ def _queue_text(channel: Channel) -> str:
         size_bytes = queue.limit_bytes or 0
         limit = format_size(size_bytes) if size_bytes else ""
     return f"{queue.kind} {limit} ({8e3 * size_bytes / rate_bps:.4g}ms)"
+
+
+def _policer_text(policer: Policer) -> str:
+    return f"policer {format_rate(policer.rate_bps)}, {format_size(policer.burst_bytes)}"
 
 
 def _loss_text(channel: Channel) -> str:

@@ -289,6 +289,12 @@ def _describe_run(run: RunSpec) -> dict[str, Any]:
         "flows": [_describe_flow(flow) for flow in run.flows],
         "events": [{"time_s": event.time_ns / 1e9, **event.asked} for event in run.events],
         "bottlenecks": [_describe_bottleneck(hop, run.flows) for hop in _bottlenecks(run.network)],
+        "policers": [
+            {"name": hop.name, **vars(hop.channel.policer)}
+            for link in run.network.links
+            for hop in (Hop(link, "forward"), Hop(link, "reverse"))
+            if hop.channel.policer is not None
+        ],
     }
 
 
@@ -314,13 +320,21 @@ def _describe_flow(flow: PlannedFlow) -> dict[str, Any]:
 
 
 def _describe_bottleneck(hop: Hop, flows: tuple[PlannedFlow, ...]) -> dict[str, Any]:
-    """Return a bottleneck's BDP (of the largest base RTT) and queue, in full-size frames too."""
+    """Return a bottleneck's BDP (of the largest base RTT) and queue, in full-size frames too.
+
+    Both are of the first rate; "rate_changes" is None of a rate that changes by a trace or model.
+    """
     channel = hop.channel
     rate_bps, queue = channel.rate_bps, channel.queue
+    rates_bps = [] if rate_bps is None else [rate_bps, *channel.later_rates]
     rtts_s = [flow.base_rtt_s for flow in flows if hop.name in (*flow.path, *flow.ack_path)]
     summary: dict[str, Any] = {
         "name": hop.name,
         "rate_bps": rate_bps,
+        "rate_min_bps": min(rates_bps, default=None),
+        "rate_max_bps": max(rates_bps, default=None),
+        "rate_end_bps": rates_bps[-1] if rates_bps else None,
+        "rate_changes": None if channel.rate_varies else len(channel.later_rates),
         "delay_s": channel.delay_s,
         "loss": channel.mean_loss,
         "bdp_bytes": None,

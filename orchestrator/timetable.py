@@ -21,16 +21,18 @@ from orchestrator.scenario.events import (
     RouteWish,
 )
 from orchestrator.scenario.faults import messages
-from orchestrator.scenario.losses import LossSpec
+from orchestrator.scenario.impairments import Jitter, Reordering
+from orchestrator.scenario.losses import MAX_STATES, LossSpec
 from orchestrator.scenario.losses.independent import Independent
 from orchestrator.scenario.queues import QueueFault, QueueSpec
 from orchestrator.units import NS_PER_S, format_time, shown, suggest
-from topologies.model import Link, Network, Queue
+from topologies.model import Channel, JitterModel, Link, Network, Queue
 
 LEAST_BETWEEN_REROUTES_NS = 10_000_000
 """Open vSwitch's revalidator waits 5 ms from one of its rounds to the next (ofproto-dpif-upcall.c,
 udpif_revalidator): a second change of rules that comes sooner would be late."""
 _SHOWN_NAMES = 12
+_IMPAIRMENTS = ("jitter", "reordering", "duplication", "corruption")
 
 Size = Callable[[str, QueueSpec, int], Queue]
 """Channel, queue and rate in bit/s to the queue that is built; ValueError when it cannot be."""
@@ -77,7 +79,7 @@ def timetable(setup: Setup) -> tuple[tuple[PlannedEvent, ...], list[Finding]]:
 
 
 def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
-    """Return the network in which each channel knows what events will ask of its delay and loss."""
+    """Return the network in which each channel knows what events will ask of it."""
     known: dict[str, list[ChannelState]] = {}
     for event in events:
         for name, state in event.channels.items():
@@ -94,11 +96,26 @@ def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
                 losses.append(Independent.model_construct(probability=1.0))
             channels[direction] = replace(
                 channel,
+                later_rates=tuple(_later_rates(channel, states)),
                 later_losses=tuple(losses),
+                later_corruption=max((each.channel.corruption for each in states), default=0.0),
                 delay_changes=any(state.channel.delay_s != channel.delay_s for state in states),
+                impairment_changes=any(
+                    getattr(state.channel, name) != getattr(channel, name)
+                    for state in states
+                    for name in _IMPAIRMENTS
+                ),
             )
         links.append(replace(link, forward=channels["forward"], reverse=channels["reverse"]))
     return replace(network, links=tuple(links)) if events else network
+
+
+def _later_rates(channel: Channel, states: Sequence[ChannelState]) -> Iterator[int]:
+    last = channel.rate_bps
+    for state in states:
+        if state.channel.rate_bps is not None and state.channel.rate_bps != last:
+            last = state.channel.rate_bps
+            yield last
 
 
 def _numbered(times: Iterable[int], number: int) -> Iterator[tuple[int, int]]:
@@ -145,8 +162,6 @@ class _World:
             raise EventFault(("rate",), f"{channel} follows a trace, which alone sets its rate")
         if has.rate_model is not None:
             raise EventFault(("rate",), f"the rate of {channel} changes by itself")
-        if has.rate_model is not None:
-            raise EventFault(("rate",), f"{channel} has the rate that its radio gives it")
         if has.rate_bps is None:
             raise EventFault(
                 ("rate",),
@@ -155,10 +170,11 @@ class _World:
         self._put(channel, rate_bps=rate_bps)
 
     def set_delay(self, channel: str, delay_s: float) -> None:
-        jitter = self.states[channel].channel.jitter
-        if jitter is not None and jitter.reach_ns[0] > round(delay_s * NS_PER_S):
-            reach = format_time(jitter.reach_ns[0] / NS_PER_S)
-            raise EventFault(("delay",), f"the jitter of {channel} reaches {reach} below the delay")
+        has = self.states[channel].channel
+        _require_reach("delay", channel, has.jitter, delay_s)
+        if has.reordering is not None and has.reordering.probability and not delay_s:
+            text = f"{channel} lets packets overtake delayed ones: it needs a delay above zero"
+            raise EventFault(("delay",), text)
         self._put(channel, delay_s=delay_s)
 
     def set_loss(self, channel: str, loss: LossSpec) -> None:
@@ -166,7 +182,35 @@ class _World:
         if jitter is not None and jitter.states_per_s and loss.kind == "gilbert-elliott":
             text = f"gilbert-elliott loss cannot be had with the correlated jitter of {channel}"
             raise EventFault(("loss",), text)
+        self._require_few_states("loss", loss.states_per_s)
         self._put(channel, loss=loss)
+
+    def set_jitter(self, channel: str, jitter: Jitter) -> None:
+        has = self.states[channel].channel
+        _require_reach("jitter", channel, jitter, has.delay_s)
+        if jitter.states_per_s and has.loss is not None and has.loss.kind == "gilbert-elliott":
+            text = f"correlated jitter cannot be had with the gilbert-elliott loss of {channel}"
+            raise EventFault(("jitter",), text)
+        self._require_few_states("jitter", jitter.states_per_s)
+        self._put(channel, jitter=jitter)
+
+    def set_reordering(self, channel: str, reordering: Reordering) -> None:
+        if reordering.probability and not self.states[channel].channel.delay_s:
+            text = f"{channel} has no delay: there is nothing to overtake"
+            raise EventFault(("reordering",), text)
+        self._put(channel, reordering=reordering)
+
+    def set_duplication(self, channel: str, probability: float) -> None:
+        self._put(channel, duplication=probability)
+
+    def set_corruption(self, channel: str, probability: float) -> None:
+        self._put(channel, corruption=probability)
+
+    def _require_few_states(self, key: str, states_per_s: float) -> None:
+        states = states_per_s * (self.setup.scenario.duration - self.now_ns / NS_PER_S)
+        if states > MAX_STATES:
+            text = f"passes through about {states:.0f} states until the end; at most {MAX_STATES}"
+            raise EventFault((key,), f"{text}: let states last longer, or the run be shorter")
 
     def set_queue(self, channel: str, values: dict[str, Any]) -> None:
         has = self.states[channel].channel
@@ -289,6 +333,13 @@ def _require(name: str, valid: Sequence[str], what: str, path: Path) -> None:
         raise EventFault(
             path, f"there is no {what} {shown(name)}{suggest(name, valid)}; defined: {listed}{more}"
         )
+
+
+def _require_reach(key: str, channel: str, jitter: JitterModel | None, delay_s: float) -> None:
+    """Raise EventFault when packets would arrive before they were sent."""
+    if jitter is not None and jitter.reach_ns[0] > round(delay_s * NS_PER_S):
+        reach = format_time(jitter.reach_ns[0] / NS_PER_S)
+        raise EventFault((key,), f"the jitter of {channel} reaches {reach} below the delay")
 
 
 def _require_changeable(channel: str, old: Queue, new: Queue) -> None:

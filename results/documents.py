@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.recording import Check, FlowRecord
+from orchestrator.recording import Check, FlowRecord, QueueRecord
 from results import metrics
 from results.metrics import METRICS
 from results.model import WHOLE, RunRow, Values, WindowMetrics
@@ -135,11 +135,25 @@ def _links(run: StoredRun, window: WindowMetrics) -> list[dict[str, Any]]:
             "direction": queue.direction,
             "bottleneck": queue.bottleneck,
             "rate_bps": queue.rate_bps,
+            **_rates(queue),
             **window.links[name],
         }
         for name, index in metrics.link_indices(run).items()
         for queue in [run.queues[index]]
     ]
+
+
+def _rates(queue: QueueRecord) -> dict[str, Any]:
+    """Return between which rates a link's rate goes, its last one, and how often it changes."""
+    steps: list[int | None] = [rate_bps for _time, rate_bps in queue.rate_steps]
+    rates_bps = steps or [queue.rate_bps]
+    known = [rate_bps for rate_bps in rates_bps if rate_bps is not None]
+    return {
+        "rate_min_bps": min(known, default=None),
+        "rate_max_bps": max(known, default=None),
+        "rate_end_bps": rates_bps[-1],
+        "rate_changes": len(rates_bps) - 1,
+    }
 
 
 def _common(values: Iterable[str]) -> str | None:

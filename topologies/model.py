@@ -124,8 +124,12 @@ class JitterModel(Protocol):
     def states_per_s(self) -> float:
         """Mean number of delays that the channel itself has in a second, 0 when packets do."""
 
-    def netem(self) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem as the run begins."""
+    @property
+    def has_table(self) -> bool:
+        """Whether sch_netem is given a table of delays."""
+
+    def netem(self, tabled: bool = False) -> tuple[Setting, ...]:
+        """Return the settings of sch_netem as it begins; ``tabled`` one that has had a table."""
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, tuple[Setting, ...]]]:
         """Yield (time in seconds, settings from then on) while the run lasts."""
@@ -154,8 +158,9 @@ class Channel:
     marks a queue where drops are expected (a bottleneck); drops at any other queue are a fault
     of the emulation. ``duplication`` and ``corruption`` are probabilities of each packet. Of a
     channel that follows a ``trace`` the rate is the trace's mean. A ``rate_model`` changes the rate
-    while traffic runs, in step with the loss. ``later_losses`` are those that
-    events bring, and ``delay_changes`` tells that events change the delay.
+    while traffic runs, in step with the loss. What events bring: ``later_rates``, one after the
+    other, ``later_losses``, the largest ``later_corruption``, and whether the ``delay_changes`` or
+    any other impairment than loss (``impairment_changes``).
     """
 
     delay_s: float
@@ -170,8 +175,16 @@ class Channel:
     reordering: ReorderingModel | None = None
     duplication: float = 0.0
     corruption: float = 0.0
+    later_rates: tuple[int, ...] = ()
     later_losses: tuple[LossModel, ...] = ()
+    later_corruption: float = 0.0
     delay_changes: bool = False
+    impairment_changes: bool = False
+
+    @property
+    def rate_varies(self) -> bool:
+        """Whether the rate changes by a trace or a model of its own."""
+        return self.trace is not None or self.rate_model is not None
 
     @property
     def mean_loss(self) -> float:
@@ -182,9 +195,15 @@ class Channel:
     def impaired(self) -> bool:
         """Whether anything but a delay happens to packets behind the queue."""
         models = (self.jitter, self.reordering)
+        chances = self.duplication or self.corruption
         return bool(
-            self.loses or self.duplication or self.corruption or any(m is not None for m in models)
+            self.loses or chances or self.impairment_changes or any(m is not None for m in models)
         )
+
+    @property
+    def most_corruption(self) -> float:
+        """Largest probability with which packets are corrupted at any time."""
+        return max(self.corruption, self.later_corruption)
 
     @property
     def loses(self) -> bool:

@@ -39,7 +39,7 @@ from web.reader import reading_run, reading_store
 api = Blueprint("api", __name__, url_prefix="/api")
 
 TCP_FIELDS = ("snd_cwnd_segments", "snd_ssthresh_segments", "rtt_us")
-QUEUE_FIELDS = ("backlog_packets", "backlog_bytes", "drops")
+QUEUE_FIELDS = ("backlog_packets", "backlog_bytes", "queue_delay_s", "drops")
 RANGE = ("from", "to", "points")
 
 

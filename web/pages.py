@@ -56,6 +56,7 @@ def run(run_id: str) -> str | AnyResponse:
             unmeasured=sum(check.ok is None for check in found.checks),
             checks=found.checks,
             links=view.links(found, document["links"]),
+            policers=view.policers(found),
             provenance=[(key, _shown(value)) for key, value in found.provenance.items()],
             tails={name: view.tail(found.artefact(name)) for name in ("console", "log")},
             live=found.status == "running",

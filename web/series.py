@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from results.downsample import min_max_indices
+from results.metrics.queue_delay import queue_delays_s
 from results.samples import Array
 from results.stored import StoredRun
 from web.query import Range
@@ -18,6 +19,7 @@ from web.query import Range
 ENDPOINTS = ("sender", "receiver")
 """Names of the ends of a flow, in the order of their numbers in the store."""
 
+QUEUE_DELAY = "queue_delay_s"
 _MARGIN_S = 1.0
 _EVER_S = 1e9
 
@@ -38,8 +40,18 @@ def tcp(
 
 
 def queue(run: StoredRun, index: int, fields: Sequence[str], part: Range) -> dict[str, Any]:
-    """Return the samples of a qdisc within the part; UsageError for a wrong field."""
-    columns = run.queue_samples(index, ["time_ns", *_others(fields)], _within_ns(part))
+    """Return the samples of a qdisc within the part; UsageError for a wrong field.
+
+    ``queue_delay_s`` is no sample but computed from the backlog: see the metrics of that name.
+    """
+    stored = [name for name in _others(fields) if name != QUEUE_DELAY]
+    if QUEUE_DELAY in fields:
+        stored = list(dict.fromkeys([*stored, "backlog_bytes"]))
+    columns = run.queue_samples(index, ["time_ns", *stored], _within_ns(part))
+    if QUEUE_DELAY in fields:
+        shown = columns["time_ns"], columns["backlog_bytes"]
+        delays = queue_delays_s(run.queues[index], *shown)
+        columns[QUEUE_DELAY] = np.full(len(shown[0]), np.nan) if delays is None else delays
     return _thinned(columns, fields, part)
 
 

@@ -100,6 +100,16 @@ class LinkLine:
     metrics: Mapping[str, Any]
 
     @property
+    def rate(self) -> str:
+        """The rate, written out; of one that changes the first and the last, or the range."""
+        rates = [rate_bps for _time, rate_bps in self.queue.rate_steps]
+        if len(rates) == 2:
+            return " → ".join(map(formats.rate, rates))
+        if rates:
+            return f"{formats.rate(min(rates))} … {formats.rate(max(rates))}"
+        return formats.rate(self.queue.rate_bps)
+
+    @property
     def limit(self) -> str:
         """The queue's limit, written out."""
         if self.queue.limit_packets is not None:
@@ -127,6 +137,39 @@ def links(run: StoredRun, metrics: Sequence[Mapping[str, Any]]) -> list[LinkLine
                 )
             )
     return sorted(lines, key=lambda line: not line.bottleneck)
+
+
+@dataclass(frozen=True)
+class PolicerLine:
+    """One policer as it was set, and what it did in the whole run."""
+
+    name: str
+    rate_bps: float | None
+    burst_bytes: int | None
+    passed_bytes: int
+    dropped_packets: int
+
+
+def policers(run: StoredRun) -> list[PolicerLine]:
+    """Return the run's policers."""
+    lines = []
+    for index, queue in enumerate(run.queues):
+        if queue.role == "policer":
+            counted = run.queue_samples(index, ["time_ns", "bytes", "drops"])
+            grown = {
+                name: int(counted[name][-1] - counted[name][0]) if len(counted[name]) else 0
+                for name in ("bytes", "drops")
+            }
+            lines.append(
+                PolicerLine(
+                    channel(queue),
+                    queue.rate_bps,
+                    queue.limit_bytes,
+                    grown["bytes"],
+                    grown["drops"],
+                )
+            )
+    return lines
 
 
 def tail(text: str) -> str:

@@ -15,7 +15,14 @@ from pydantic import BaseModel
 
 from orchestrator.qdisc import Qdisc, Setting
 from orchestrator.runspec import RunSpec
-from orchestrator.scenario.impairments import corruption, duplication, kept_order
+from orchestrator.scenario.impairments import (
+    corruption,
+    duplication,
+    kept_order,
+    no_jitter,
+    no_reordering,
+    order,
+)
 from topologies.links import DIRECTIONS
 from topologies.model import Channel
 
@@ -39,15 +46,41 @@ def netem_document(channel: Channel, seed: int, link: int, direction: int) -> di
             once=True,
         ),
     ]  # fmt: skip
-    for model in (channel.jitter, channel.reordering):
-        settings += model.netem() if model is not None else ()
-    if channel.delay_changes and channel.jitter is None:
+    jitter, reordering = channel.jitter, channel.reordering
+    settings += jitter.netem() if jitter is not None else ()
+    if jitter is not None and keeps_order(channel, channel.delay_changes):
+        settings.append(kept_order())
+    settings += reordering.netem() if reordering is not None else ()
+    if jitter is None and keeps_order(channel, channel.delay_changes):
         settings.append(kept_order())
     if channel.duplication:
         settings.append(duplication(channel.duplication))
-    if channel.corruption:
+    if channel.most_corruption:  # the bed prepares hosts for what is corrupted later, too
         settings += corruption(channel.corruption)
     return Qdisc("netem", tuple(settings)).document()
+
+
+def keeps_order(channel: Channel, delay_changes: bool) -> bool:
+    """Whether packets may not overtake each other: as jitter asks, else where delays change."""
+    jitter = channel.jitter
+    if jitter is not None and any(jitter.reach_ns):
+        return jitter.keep_order
+    return delay_changes
+
+
+def impairments(channel: Channel, delay_changes: bool, tabled: bool) -> list[tuple[Setting, ...]]:
+    """Return the settings of each impairment but loss, of those that a channel does not have, too.
+
+    ``tabled``: its netem has had a table of delays.
+    """
+    reordering = () if channel.reordering is None else channel.reordering.netem()
+    return [
+        no_jitter() if channel.jitter is None else channel.jitter.netem(tabled),
+        order(keeps_order(channel, delay_changes)),
+        reordering or no_reordering(),
+        (duplication(channel.duplication),),
+        corruption(channel.corruption),
+    ]
 
 
 def netem_provenance(run: RunSpec) -> dict[str, Any]:

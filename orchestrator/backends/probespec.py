@@ -1,4 +1,4 @@
-"""What the test bed measures of the idle network before traffic: round trips, and queues."""
+"""What the test bed measures of the idle network before traffic: round trips, queues, policers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ _LEAST_PACKETS, _MOST_PACKETS = 3, 20_000
 _ROUND_PACKETS = 8
 _PASSED = 40
 """Packets of all rounds together, at least, whose spacing tells the rate."""
+_POLICED = 400
+"""Packets that pass a policer after its bucket was empty, at least: they tell the rate to 1/400."""
+_MOST_POLICED = 100_000
 _LOSSY_ROUNDS = 3
 _SETTLE_S = 0.2
 _LEAST_ECHOES, _MOST_ECHOES = 12, 2000
@@ -28,6 +31,7 @@ def probes(run: RunSpec) -> dict[str, Any]:
     return {
         "round_trips": [_round_trip(network, source, sink) for source, sink in pairs],
         "bursts": list(_bursts(network, run.flows)),
+        "policers": list(_policers(network, pairs)),
     }
 
 
@@ -111,6 +115,55 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str,
         "settle_ns": _nanoseconds(settle_s),
         "rate_bps": rate,
         "queue_packets": queue_packets(queue) if overfilled else None,
+    }
+
+
+def _policers(network: Network, pairs: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield a probe for each policer on the way of data or ACKs, where one can measure it."""
+    seen: set[str] = set()
+    for pair in pairs:
+        for source, sink in (pair, pair[::-1]):
+            hops = network.path(source, sink)
+            for position, hop in enumerate(hops):
+                if hop.name not in seen and hop.channel.policer is not None:
+                    probe = _policed(hops, position)
+                    if probe is not None:
+                        seen.add(hop.name)
+                        yield {"channel": hop.name, "source": source, "sink": sink, **probe}
+
+
+def _policed(hops: tuple[Hop, ...], position: int) -> dict[str, Any] | None:
+    """Return the probe of the policer at ``position``, None when this path cannot measure it.
+
+    Each round empties the bucket, and half of it is there again for the next one: what passes then
+    tells the rate. So packets must come faster than it, past no other policer, and all that passes
+    must get through the queue behind it, or past the impairments where there is no queue.
+    """
+    before, channel = [hop.channel for hop in hops[:position]], hops[position].channel
+    policer, queue = channel.policer, channel.queue
+    assert policer is not None, "asked for by the caller"
+    feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
+    slow = feed is not None and feed < 1.05 * policer.rate_bps
+    held = policer.burst_bytes // FRAME_BYTES
+    if slow or not held or any(one.policer is not None for one in before):
+        return None
+    share = 0.0 if feed is None else policer.rate_bps / feed
+    packets = int(held / (1 - share) / (1 - _lost(before)) * 1.05) + _ROUND_PACKETS
+    half = max(held // 2, 1)
+    rounds = 2 + -(-_POLICED // half)
+    whole = not channel.impaired if queue is None else _held(held + 1, [channel])
+    if packets * rounds > _MOST_POLICED or not whole or not _held(packets, before):
+        return None
+    spread_s = 0.0 if feed is None else packets * FRAME_BYTES * 8 / feed
+    full_s = policer.burst_bytes * 8 / policer.rate_bps
+    return {
+        "packets": packets,
+        "rounds": rounds,
+        "pause_ns": _nanoseconds(spread_s + half * FRAME_BYTES * 8 / policer.rate_bps),
+        "settle_ns": _nanoseconds(_SETTLE_S + path_delay_s(hops) + spread_s + full_s),
+        "rate_bps": policer.rate_bps,
+        "burst_bytes": policer.burst_bytes,
+        "queued": queue is not None,
     }
 
 

@@ -13,6 +13,7 @@ from orchestrator.backends.netem import (
     channel_seed,
     channels,
     delay_setting,
+    impairments,
     netem_step,
     rate_seed,
 )
@@ -77,15 +78,12 @@ def _channel_steps(run: RunSpec) -> Iterator[Step]:
             rates = channel.rate_model.rates(rate_seed(run.seed, number), run.duration_s)
             last = channel.rate_bps
             for time_s, rate_bps in rates:
-                if rate_bps == last:  # told again, it would fill the bucket
+                if rate_bps == last:  # nothing changes
                     continue
                 last = rate_bps
                 step = {"time_ns": _ns(time_s), "do": "rate", "channel": name}
                 yield {**step, "rate_bps": rate_bps}
-        if channel.jitter is not None:
-            seed = channel_seed(run.seed, "jitter", number, direction)
-            for time_s, settings in channel.jitter.changes(seed, run.duration_s):
-                yield netem_step(_ns(time_s), name, settings)
+        yield from _jitter_steps(run, name, states, (number, direction))
 
 
 def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[Step]:
@@ -103,8 +101,10 @@ def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[Step]:
 def _netem_steps(
     run: RunSpec, name: str, states: list[_Change], where: tuple[int, int]
 ) -> Iterator[Step]:
-    """Yield the steps of delay and loss; states as in ``_queue_steps``."""
+    """Yield the steps of delay and impairments; states as in ``_queue_steps``."""
     before, loss = states[0].state, _loss(states[0].state)
+    delay_changes, tabled = before.channel.delay_changes, _has_table(before)
+    told = impairments(before.channel, delay_changes, tabled)
     ticks = _ticks(run, states, where)
     changes = ((each.time_ns, 0, each) for each in states[1:])
     clock = ((time_ns, 1, settings) for time_ns, settings in ticks)
@@ -123,9 +123,39 @@ def _netem_steps(
             settings = loss if after.up else _DOWN
         if after.channel.delay_s != before.channel.delay_s:
             settings = (*settings, delay_setting(after.channel.delay_s))
+        asked = impairments(after.channel, delay_changes, tabled)
+        changed = (one for one, other in zip(asked, told, strict=True) if one != other)
+        settings = (*settings, *itertools.chain(*changed))
+        told, tabled = asked, tabled or _has_table(after)
         if settings:
             yield {**netem_step(time_ns, name, settings), "event": item.place}
         before = after
+
+
+def _jitter_steps(
+    run: RunSpec, name: str, states: list[_Change], where: tuple[int, int]
+) -> Iterator[Step]:
+    """Yield the steps of correlated jitters' own clocks.
+
+    Each begins with its jitter, and the n-th jitter (from 0) has the seed "jitter:n".
+    """
+    begins = [states[0]]
+    begins += [
+        after
+        for before, after in itertools.pairwise(states)
+        if after.state.channel.jitter is not before.state.channel.jitter
+    ]
+    ends_ns = [*(each.time_ns for each in begins[1:]), _ns(run.duration_s)]
+    for number, (begin, end_ns) in enumerate(zip(begins, ends_ns, strict=True)):
+        jitter = begin.state.channel.jitter
+        if jitter is not None:
+            seed = channel_seed(run.seed, f"jitter:{number}" if number else "jitter", *where)
+            for time_s, settings in jitter.changes(seed, (end_ns - begin.time_ns) / 1e9):
+                yield netem_step(begin.time_ns + _ns(time_s), name, settings)
+
+
+def _has_table(state: ChannelState) -> bool:
+    return state.channel.jitter is not None and state.channel.jitter.has_table
 
 
 def _ticks(

@@ -50,12 +50,15 @@ _MAIN_METRICS: tuple[tuple[str, str], ...] = (
     ("loss_ratio", "loss ratio"),
 )
 _LINK_COLUMNS: tuple[tuple[str, str], ...] = (
-    ("rate_bps", "rate Mbit/s"),
     ("utilisation", "utilisation"),
     ("drops_packets", "drops"),
     ("queue_delay_mean_s", "queue mean ms"),
     ("queue_delay_p95_s", "queue p95 ms"),
 )
+
+_MARKS = ("marks_packets", "marks")
+_EVENT_TIMES = ("time_s", "applied_s")
+_MOST_EVENTS = 20
 
 CHECK_MARKS = {True: "ok", False: "FAILED", None: "not measured"}
 
@@ -79,6 +82,39 @@ def unit(name: str) -> str:
         if name.endswith(suffix):
             return shown
     return next((suffix[1:] for suffix in _COUNTS if name.endswith(suffix)), "")
+
+
+def rate(link: Document) -> str:
+    """Return a link's rate in Mbit/s: ``10.000 -> 5.000`` of one change, of more the range.
+
+    Of one that changes by itself, in a plan, ``~`` and its mean.
+    """
+    first = quantity("rate_bps", link["rate_bps"])
+    if link["rate_changes"] is None:
+        return f"~{first}"
+    if not link["rate_changes"]:
+        return first
+    if link["rate_changes"] == 1:
+        return f"{first} -> {quantity('rate_bps', link['rate_end_bps'])}"
+    least, most = (quantity("rate_bps", link[f"rate_{end}_bps"]) for end in ("min", "max"))
+    return f"{least}..{most}"
+
+
+def events(happened: Sequence[Document], out: Console) -> None:
+    """Print a table of events, asked for and applied where they were; the first of many."""
+    rows = [
+        [
+            f"{event['time_s']:.6g}",
+            *([f"{event['applied_s']:.9f}"] if "applied_s" in event else []),
+            _text.pairs({key: value for key, value in event.items() if key not in _EVENT_TIMES}),
+        ]
+        for event in happened[:_MOST_EVENTS]
+    ]
+    applied = ["applied at s"] if happened and "applied_s" in happened[0] else []
+    right = range(1 + len(applied))
+    out.print(_text.table(["event at s", *applied, "what"], rows, right=right))
+    if len(happened) > _MOST_EVENTS:
+        _line(f"and {len(happened) - _MOST_EVENTS} more, which --json lists", out)
 
 
 def headline(run: Document) -> str:
@@ -125,6 +161,9 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
     if bottlenecks:
         out.print()
         out.print(_links(bottlenecks))
+    if everything and run["events"]:
+        out.print()
+        events(run["events"], out)
     out.print()
     metrics = run["metrics"]
     if everything:
@@ -206,15 +245,19 @@ def _windows(run: Document) -> Any:
     return _text.table(["goodput Mbit/s of", *windows], rows, right=range(1, len(windows) + 1))
 
 
-def _links(links: Iterable[Document]) -> Any:
+def _links(links: Sequence[Document]) -> Any:
+    columns = [*_LINK_COLUMNS]
+    if any(link.get(_MARKS[0]) for link in links):  # of ECN
+        columns.insert(2, _MARKS)
     rows = [
         [
             f"{link['name']}:{link['direction']}",
-            *(quantity(name, link.get(name)) for name, _ in _LINK_COLUMNS),
+            rate(link),
+            *(quantity(name, link.get(name)) for name, _ in columns),
         ]
         for link in links
     ]
-    headings = ["bottleneck", *(heading for _, heading in _LINK_COLUMNS)]
+    headings = ["bottleneck", "rate Mbit/s", *(heading for _, heading in columns)]
     return _text.table(headings, rows, right=range(1, len(headings)))
 
 

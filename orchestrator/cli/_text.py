@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -54,6 +54,19 @@ def number(value: float | None, digits: int = 2, scale: float = 1.0) -> str:
 def integer(value: float | None) -> str:
     """Return a count, or a dash for None."""
     return NO_VALUE if value is None else f"{value:.0f}"
+
+
+def pairs(values: Mapping[str, Any]) -> str:
+    """Return keys and values on one line, as a scenario would have them."""
+    return ", ".join(f"{key}: {_plain(value)}" for key, value in values.items())
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{pairs(value)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_plain, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def plural(count: int, noun: str) -> str:

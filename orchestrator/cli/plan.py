@@ -115,7 +115,7 @@ def _print_network(out: Console, run: dict[str, Any]) -> None:
     bottlenecks = [
         [
             each["name"],
-            _report.quantity("rate_bps", each["rate_bps"]),
+            _report.rate(each),
             _report.quantity("delay_s", each["delay_s"]),
             _text.number(each["bdp_bytes"], 1, FRAME_BYTES),
             each["queue_kind"] or _text.NO_VALUE,
@@ -128,6 +128,20 @@ def _print_network(out: Console, run: dict[str, Any]) -> None:
     headings = ["bottleneck", "rate Mbit/s", "delay ms", "BDP packets", "queue", "queue packets",
                 "queue ms", "mean loss"]  # fmt: skip
     out.print(_text.table(headings, bottlenecks, right=(1, 2, 3, 5, 6, 7)))
+    if run["policers"]:
+        rows = [
+            [
+                each["name"],
+                _report.quantity("rate_bps", each["rate_bps"]),
+                _text.number(each["burst_bytes"], 3, 1e3),
+            ]
+            for each in run["policers"]
+        ]
+        out.print()
+        out.print(_text.table(["policer", "rate Mbit/s", "burst kB"], rows, right=(1, 2)))
+    if run["events"]:
+        out.print()
+        _report.events(run["events"], out)
     out.print()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.intervals import binomial
 from orchestrator.recording import Check
+from orchestrator.units import threshold_chance
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
@@ -24,15 +25,19 @@ def check(evidence: Evidence) -> Iterable[Check]:
     low = high = packets = 0
     expected = 0.0
     for number, queue in enumerate(evidence.queues):
-        asked = evidence.channel(f"{queue.link}:{queue.direction}").corruption
-        samples = evidence.samples(number)
-        if queue.role != "delay" or not asked or not len(samples):
+        if queue.role != "delay":
             continue
-        carried = int(samples["packets"][-1])
-        packets += carried
-        expected += asked * carried
-        low += binomial(carried, asked * LEAST_FOUND, CHANCE)[0]
-        high += corrupted(carried + int(samples["backlog_packets"][-1]), asked)
+        for span in evidence.spans(number):
+            asked = threshold_chance(span.settings.get("corrupt_q32", 0))
+            if not asked:
+                continue
+            most = span.packets - span.drops
+            # Whichever span those are of that are on their way at the end.
+            carried = max(most - int(evidence.samples(number)["backlog_packets"][-1]), 0)
+            packets += carried
+            expected += asked * carried
+            low += binomial(carried, asked * LEAST_FOUND, CHANCE)[0]
+            high += corrupted(most, asked)
     if not packets:
         return
     found = sum(evidence.one("checksums", at="end")["errors"].values())

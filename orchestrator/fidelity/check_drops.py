@@ -47,7 +47,7 @@ def _corrupted(evidence: Evidence) -> int:
     """Return how many packets were corrupted at most."""
     most = 0
     for number, queue in enumerate(evidence.queues):
-        asked = evidence.channel(f"{queue.link}:{queue.direction}").corruption
+        asked = evidence.channel(f"{queue.link}:{queue.direction}").most_corruption
         samples = evidence.samples(number)
         if queue.role == "delay" and asked and len(samples):
             most += corrupted(int(samples["packets"][-1] + samples["backlog_packets"][-1]), asked)

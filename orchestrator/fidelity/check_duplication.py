@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.fidelity.evidence import Evidence
+from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import binomial
 from orchestrator.recording import Check
+from orchestrator.units import threshold_chance
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
@@ -16,26 +17,39 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check for each duplicating channel in use.
 
     netem decides over each packet twice: whether to send it twice, and whether to lose it. What is
-    to be lost and sent twice is sent once, so only packets that are not lost become more.
+    to be lost and sent twice is sent once, so only packets that are not lost become more. Where
+    the duplication changes, each has so many packets to duplicate as it decided over, less those
+    that it is expected to have duplicated.
     """
     for number, queue in enumerate(evidence.queues):
         name = f"{queue.link}:{queue.direction}"
-        asked, samples = evidence.channel(name).duplication, evidence.samples(number)
-        if queue.role != "delay" or not asked or not len(samples):
+        if queue.role != "delay":
             continue
-        packets, last = _came(evidence, name), samples[-1]
+        spans = evidence.spans(number)
+        packets = _came(evidence, name) if any(map(_chance, spans)) else 0
         if not packets:
             continue
-        more = int(last["packets"] + last["backlog_packets"] + last["drops"]) - packets
-        # Generously: netem does not count a loss of what it had duplicated.
-        lost = int(2 * last["drops"] / (1 - asked))
-        low = binomial(packets - lost, asked, CHANCE)[0]
-        high = binomial(packets, asked, CHANCE)[1]
+        more = sum(span.packets for span in spans) - packets
+        low = high = 0
+        expected = 0.0
+        for span in spans:
+            chance = _chance(span)
+            came = packets if len(spans) == 1 else round(span.packets / (1 + chance))
+            # Generously: netem does not count a loss of what it had duplicated.
+            lost = int(2 * span.drops / (1 - chance))
+            low += binomial(came - lost, chance, CHANCE / len(spans))[0]
+            high += binomial(came, chance, CHANCE / len(spans))[1]
+            expected += came * chance
+        asked = expected / packets
         yield Check(
             f"duplication {name}", "", asked, more / packets,
             max(asked - low / packets, high / packets - asked), low <= more <= high,
             f"{more} of {packets} packets, expected {low} to {high}",
         )  # fmt: skip
+
+
+def _chance(span: Span) -> float:
+    return threshold_chance(span.settings.get("duplicate_q32", 0))
 
 
 def _came(evidence: Evidence, channel: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from orchestrator.fidelity.evidence import Evidence
+from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import binomial
 from orchestrator.recording import Check
 from orchestrator.units import chance_threshold, threshold_chance
@@ -13,17 +13,6 @@ from topologies.model import Channel
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
-
-Loss = dict[str, int]
-"""Settings of a loss as netem has them, by name."""
-
-
-class _Span(NamedTuple):
-    """Packets that netem decided over, and dropped, while it was set to one loss."""
-
-    loss: Loss
-    packets: int
-    drops: int
 
 
 class _Judged(NamedTuple):
@@ -44,11 +33,6 @@ def check(evidence: Evidence) -> Iterable[Check]:
     Where the loss changes in time the bed has counted packets and drops under each of its values,
     and each must have the drops that it is good for: which packets come when is not the model's.
     """
-    changing = {
-        channel: spans
-        for fact in evidence.all("timeline")
-        for channel, spans in fact["losses"].items()
-    }
     lossless_drops = lossless_packets = 0
     for number, queue in enumerate(evidence.queues):
         if queue.role != "delay":
@@ -58,10 +42,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
         samples = evidence.samples(number)
         dropped = int(samples["drops"][-1]) if len(samples) else 0
         offered = dropped + (int(samples["packets"][-1] + samples["backlog_packets"][-1]))
-        if name in changing:
-            yield from _lossy(name, channel, [_Span(*span) for span in changing[name]])
-        elif channel.loss is not None and channel.mean_loss > 0:
-            yield from _lossy(name, channel, [_Span(_settings(channel), offered, dropped)])
+        if channel.mean_loss > 0 or (name in evidence.changing and channel.loses):
+            yield from _lossy(name, channel, _by_loss(evidence.spans(number)))
         else:
             lossless_drops += dropped
             lossless_packets += offered
@@ -72,14 +54,18 @@ def check(evidence: Evidence) -> Iterable[Check]:
         yield Check("loss elsewhere", "", 0.0, measured, 0.0, good, detail)
 
 
-def _settings(channel: Channel) -> Loss:
-    """Return the channel's loss as the run begins."""
-    settings = channel.loss.netem() if channel.loss is not None else ()
-    return {setting.name: int(setting.value) for setting in settings}
+def _by_loss(spans: list[Span]) -> list[Span]:
+    """Return the spans with those put together that differ in nothing that losses depend on."""
+    found: dict[str, Span] = {}
+    for span in spans:
+        settings = span.of("loss_") | span.of("duplicate_")
+        one = found.setdefault(repr(sorted(settings.items())), Span(settings, 0, 0, 0))
+        more = Span(settings, one.packets + span.packets, one.drops + span.drops, 0)
+        found[repr(sorted(settings.items()))] = more
+    return list(found.values())
 
 
-def _lossy(name: str, channel: Channel, spans: list[_Span]) -> Iterable[Check]:
-    spans = [span for span in spans if span.packets]
+def _lossy(name: str, channel: Channel, spans: list[Span]) -> Iterable[Check]:
     if not spans:
         return
     found = [_judged(channel, span, CHANCE / len(spans)) for span in spans]
@@ -104,19 +90,19 @@ def _lossy(name: str, channel: Channel, spans: list[_Span]) -> Iterable[Check]:
     yield Check(f"loss {name}", "", asked, drops / packets, tolerance, not wrong, detail)
 
 
-def _judged(channel: Channel, span: _Span, chance: float) -> _Judged:
+def _judged(channel: Channel, span: Span, chance: float) -> _Judged:
     """Return what a span may have dropped. netem counts no loss of a packet it had duplicated."""
-    hidden = channel.duplication
+    hidden, loss = threshold_chance(span.settings.get("duplicate_q32", 0)), span.of("loss_")
     models = [model for model in (channel.loss, *channel.later_losses) if model is not None]
     begins = [{setting.name: setting.value for setting in model.netem()} for model in models]
     states = {chance_threshold(loss) for model in models for loss in model.state_losses}
-    number = span.loss.get("loss_q32", 0)
-    known = span.loss in begins or number in {*states, 0, _DOWN}
-    if set(span.loss) <= {"loss_q32"} and known:  # of that state alone, whatever the model's mean
+    number = loss.get("loss_q32", 0)
+    known = loss in begins or number in {*states, 0, _DOWN}
+    if set(loss) <= {"loss_q32"} and known:  # of that state alone, whatever the model's mean
         mean = threshold_chance(number)
         low, _high = binomial(span.packets, mean * (1 - hidden), chance)
         return _Judged(mean, low, binomial(span.packets, mean, chance)[1])
     for model, begin in zip(models, begins, strict=True):
-        if begin == span.loss:
+        if begin == loss:
             return _Judged(model.mean, *model.drops(span.packets, chance, hidden))
     return _Judged(channel.mean_loss, span.packets + 1, 0)

@@ -1,8 +1,9 @@
-"""Rate of each policer while it dropped, from its counters in the run itself."""
+"""Rate and bucket of each policer: from bursts before traffic, and while it dropped in the run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,25 +17,73 @@ TOLERANCE = 0.005
 SLOW_TOLERANCE = 0.05
 """Beyond that, what samples may explain that a slow machine takes late."""
 MOST_UNCERTAIN = 0.02
-"""Above this share of what the bucket may have held, nothing is said of the rate."""
+"""Above this share of what the bucket may have held, nothing is said of the rate in the run."""
+FRAME_BYTES = 1514
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield a check for each policer that dropped long enough to tell its rate."""
+    """Yield, for each policer, its bucket and rate before traffic, and its rate in the run.
+
+    The rate in the run is of the time in which it dropped again and again. A policer whose rate
+    neither tells is doubtful when it dropped anything: what it dropped it may have dropped too
+    early or too late. One that dropped nothing changed nothing.
+    """
+    probed = {fact["channel"]: fact for fact in evidence.all("policer")}
+    for fact in probed.values():
+        yield from _probed(fact)
     for number, queue in enumerate(evidence.queues):
         name = f"{queue.link}:{queue.direction}"
         policer = evidence.channel(name).policer
         if queue.role != "policer" or policer is None:
             continue
-        octets, time_s, unknown = dropping(evidence.samples(number), policer)
-        if not octets or unknown > MOST_UNCERTAIN * octets:
-            continue
-        asked, measured = policer.rate_bps, octets * 8 / time_s
-        rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
-        tolerance = asked * (rate_tolerance + unknown / octets)
-        good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
-        detail = f"over {time_s:.3f} s in which it dropped again and again"
-        yield Check(f"policed_rate {name}", "bit/s", asked, measured, tolerance, good, detail)
+        samples = evidence.samples(number)
+        octets, time_s, unknown = dropping(samples, policer)
+        told = octets > 0 and unknown <= MOST_UNCERTAIN * octets
+        drops = int(samples["drops"][-1] - samples["drops"][0]) if len(samples) else 0
+        if told:
+            yield _in_run(evidence, name, policer, octets, time_s, unknown)
+        elif drops and name not in probed:
+            detail = f"{drops} drops are too few, or too far apart, to tell its rate"
+            yield Check(f"policed_rate {name}", "bit/s", policer.rate_bps, None, None, None, detail)
+
+
+def _in_run(
+    evidence: Evidence, name: str, policer: Policer, octets: int, time_s: float, unknown: float
+) -> Check:
+    asked, measured = policer.rate_bps, octets * 8 / time_s
+    rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
+    tolerance = asked * (rate_tolerance + unknown / octets)
+    good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
+    detail = f"over {time_s:.3f} s in which it dropped again and again"
+    return Check(f"policed_rate {name}", "bit/s", asked, measured, tolerance, good, detail)
+
+
+def _probed(fact: dict[str, Any]) -> Iterable[Check]:
+    """Yield bucket and rate as bursts found them.
+
+    The first one finds the bucket full. Behind the last packet that passes of each the bucket holds
+    less than a frame, so from there to there in another passes what the rate brings.
+    """
+    channel, rate_bps, held = fact["channel"], fact["rate_bps"], fact["burst_bytes"]
+    rounds: dict[int, list[int]] = {}
+    for number, _sequence, came_ns, _left_ns in fact["passed"]:
+        rounds.setdefault(number, []).append(came_ns)
+    first, last = rounds.get(0, []), rounds.get(fact["rounds"] - 1, [])
+    later = sum(map(len, rounds.values())) - len(first)
+    dropped = fact["came"] - later - len(first)
+    name, rate_name = f"policer_burst {channel}", f"policer_rate {channel}"
+    if not first or not last or not dropped:
+        detail = f"{later + len(first)} of {fact['came']} packets of a probe passed"
+        yield Check(rate_name, "bit/s", rate_bps, None, None, False, detail)
+        return
+    burst = len(first) * FRAME_BYTES - rate_bps / 8 * (first[-1] - first[0]) / 1e9
+    good = abs(burst - held) <= FRAME_BYTES
+    yield Check(name, "bytes", held, burst, FRAME_BYTES, good, f"{len(first)} packets at once")
+    measured = later * FRAME_BYTES * 8e9 / (last[-1] - first[-1])
+    tolerance = rate_bps * (TOLERANCE + 1 / later)
+    good = abs(measured - rate_bps) <= tolerance
+    detail = f"{later} packets in {fact['rounds'] - 1} rounds"
+    yield Check(rate_name, "bit/s", rate_bps, measured, tolerance, good, detail)
 
 
 def dropping(samples: npt.NDArray[np.void], policer: Policer) -> tuple[int, float, float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.fidelity.evidence import Evidence
+from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import renewals
 from orchestrator.recording import Check
+from orchestrator.units import threshold_chance
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
@@ -16,25 +17,44 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check for each reordering channel in use.
 
     netem counts as requeued what it sends at once. It counts the packets of a gap anew after every
-    change of its settings, so each change may cost one.
+    change of its settings, so each change may cost one. Where the reordering changes, each must
+    have had the packets that it is good for.
     """
     changes: dict[str, int] = {}
     for fact in evidence.all("timeline"):
         changes |= fact["netem_changes"]
     for number, queue in enumerate(evidence.queues):
+        if queue.role != "delay":
+            continue
         name = f"{queue.link}:{queue.direction}"
-        model, samples = evidence.channel(name).reordering, evidence.samples(number)
-        if queue.role != "delay" or model is None or not len(samples):
-            continue
-        packets = int(samples["packets"][-1] + samples["backlog_packets"][-1])
-        skipped = int(samples["requeues"][-1])
-        if not packets:
-            continue
-        low, high = renewals(packets, model.gap, model.probability, CHANCE)
-        low -= changes.get(name, 0) if model.gap > 1 else 0
-        asked = 1 / (model.gap - 1 + 1 / model.probability) if model.probability else 0.0
-        yield Check(
-            f"reordering {name}", "", asked, skipped / packets,
-            max(asked - low / packets, high / packets - asked), low <= skipped <= high,
-            f"{skipped} of {packets} packets, expected {max(low, 0)} to {high}",
-        )  # fmt: skip
+        spans = evidence.spans(number)
+        if any(span.settings.get("reorder_q32") for span in spans):
+            yield _reordered(name, spans, changes.get(name, 0))
+
+
+def _reordered(name: str, spans: list[Span], changes: int) -> Check:
+    packets = skipped = low = high = 0
+    expected, good = 0.0, True
+    for span in spans:
+        gap = span.settings.get("reorder_gap_packets", 0)
+        chance = threshold_chance(span.settings.get("reorder_q32", 0))
+        carried = span.packets - span.drops
+        least, most = renewals(carried, gap, chance, CHANCE / len(spans)) if gap else (0, 0)
+        least = max(least - changes, 0) if gap > 1 else least
+        good = good and least <= span.ahead <= most
+        expected += carried / (gap - 1 + 1 / chance) if gap and chance else 0.0
+        packets, skipped, low, high = (
+            packets + carried,
+            skipped + span.ahead,
+            low + least,
+            high + most,
+        )
+    detail = f"{skipped} of {packets} packets, expected {low} to {high}"
+    if len(spans) > 1:
+        detail += f", each of {len(spans)} settings by itself"
+    share = packets or 1
+    asked = expected / share
+    return Check(
+        f"reordering {name}", "", asked, skipped / share,
+        max(asked - low / share, high / share - asked), good, detail,
+    )  # fmt: skip

@@ -12,7 +12,25 @@ import numpy.typing as npt
 
 from orchestrator.fidelity.host import Host
 from orchestrator.recording import FlowRecord, QueueRecord
+from orchestrator.units import chance_threshold
 from topologies.model import Channel, Network
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a channel's netem did while its impairments were set so: {name: value} of its settings.
+
+    Packets are those it decided over, duplicates among them; ``ahead`` skipped the delay.
+    """
+
+    settings: dict[str, int]
+    packets: int
+    drops: int
+    ahead: int
+
+    def of(self, prefix: str) -> dict[str, int]:
+        """Return the settings whose names begin so."""
+        return {name: each for name, each in self.settings.items() if name.startswith(prefix)}
 
 
 @dataclass(frozen=True)
@@ -83,8 +101,41 @@ class Evidence:
         return self._by_queue[queue]
 
     @cached_property
+    def changing(self) -> dict[str, list[Span]]:
+        """By channel, the spans of those whose impairments changed while traffic ran."""
+        return {
+            channel: [Span(*span) for span in spans]
+            for fact in self.all("timeline")
+            for channel, spans in fact["impairments"].items()
+        }
+
+    def spans(self, queue: int) -> list[Span]:
+        """Return the spans of a delay line, those without packets left out; but one mostly."""
+        record, samples = self.queues[queue], self.samples(queue)
+        name = f"{record.link}:{record.direction}"
+        if name in self.changing:
+            return [span for span in self.changing[name] if span.packets]
+        if not len(samples):
+            return []
+        last = samples[-1]
+        packets, drops = int(last["packets"] + last["backlog_packets"]), int(last["drops"])
+        told = _impairments(self.channel(name))
+        return [Span(told, packets + drops, drops, int(last["requeues"]))] if packets else []
+
+    @cached_property
     def _by_queue(self) -> list[npt.NDArray[np.void]]:
         return by_queue(self.queue_samples, len(self.queues))
+
+
+def _impairments(channel: Channel) -> dict[str, int]:
+    """Return the settings of a channel's impairments as the run begins."""
+    settings = [*(channel.loss.netem() if channel.loss is not None else ())]
+    settings += channel.reordering.netem() if channel.reordering is not None else ()
+    return {
+        **{setting.name: int(setting.value) for setting in settings},
+        "duplicate_q32": chance_threshold(channel.duplication),
+        "corrupt_q32": chance_threshold(channel.corruption),
+    }
 
 
 def by_queue(samples: npt.NDArray[np.void], queues: int) -> list[npt.NDArray[np.void]]:

@@ -22,11 +22,11 @@ from pydantic_core import CoreSchema
 
 from orchestrator.qdisc import Setting
 from orchestrator.scenario import jitter_tables
-from orchestrator.scenario.base import Chance, Directional, Duration, Probability, Strict
+from orchestrator.scenario.base import Chance, Directional, Duration, Probability, Strict, Time
 from orchestrator.units import NS_PER_S, chance_threshold
 
 # Attributes in TCA_OPTIONS, places in struct tc_netem_qopt: include/uapi/linux/pkt_sched.h
-_DELAY_DIST, _REORDER, _CORRUPT, _RATE64, _JITTER64 = (2,), (3,), (4,), (8,), (11,)
+_DELAY_DIST, _REORDER, _CORRUPT, _RATE, _RATE64, _JITTER64 = (2,), (3,), (4,), (6,), (8,), (11,)
 _GAP_OFFSET, _DUPLICATE_OFFSET = 12, 16
 
 _SPREAD_MOST_NS = 2**31 - 1
@@ -72,8 +72,9 @@ class Jitter(_Short):
 
     short = "spread"
 
-    spread: Duration = Field(
-        description="half the width of a uniform distribution, else the standard deviation"
+    spread: Time = Field(
+        description="half the width of a uniform distribution, else the standard deviation; "
+        "0s is no jitter"
     )
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
         default="uniform",
@@ -107,19 +108,28 @@ class Jitter(_Short):
         table = jitter_tables.table(self.distribution)
         return -(spread_ns * min(table) // _SCALE), -(-spread_ns * max(table) // _SCALE)
 
-    def netem(self) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem as the run begins."""
-        settings = self._at(0) if self.correlation is not None else self._by_packet()
-        if self.keep_order:
-            settings = (*settings, kept_order())
-        return settings
+    def netem(self, tabled: bool = False) -> tuple[Setting, ...]:
+        """Return the settings of sch_netem as the jitter begins, without that of the order.
 
-    def _by_packet(self) -> tuple[Setting, ...]:
+        ``tabled``: it has had a table, which it keeps for good. So a uniform distribution is a
+        table then, too: 4096 steps over the width.
+        """
+        if not self.spread:
+            return no_jitter()
+        if self.correlation is not None:
+            return self._at(0)
         spread = Setting("jitter_ns", _JITTER64, round(self.spread * NS_PER_S), "q")
-        if self.distribution == "uniform":
+        if self.distribution == "uniform" and not tabled:
             return (spread,)
         packed = jitter_tables.packed(jitter_tables.table(self.distribution))
         return spread, _table_setting(packed)
+
+    @property
+    def has_table(self) -> bool:
+        """Whether sch_netem is given a table."""
+        return bool(self.spread) and (
+            self.distribution != "uniform" or self.correlation is not None
+        )
 
     def _at(self, offset_ns: int) -> tuple[Setting, ...]:
         """Return the settings that add that much to every packet's delay: a table of one entry."""
@@ -132,8 +142,9 @@ class Jitter(_Short):
 
         Times increase from 0; equal seeds yield equal changes.
         """
-        if self.correlation is None:
+        if not self.states_per_s:
             return
+        assert self.correlation is not None
         draw = random.Random(seed)
         end_ns, time_ns = round(duration_s * NS_PER_S), 0
         while time_ns < end_ns:
@@ -149,7 +160,7 @@ class Jitter(_Short):
     @property
     def states_per_s(self) -> float:
         """Mean number of delays that the link has in a second."""
-        return 0.0 if self.correlation is None else 1 / self.correlation
+        return 0.0 if self.correlation is None or not self.spread else 1 / self.correlation
 
 
 class Reordering(_Short):
@@ -182,19 +193,42 @@ class Reordering(_Short):
 
     def netem(self) -> tuple[Setting, ...]:
         """Return the settings of sch_netem, none when no packet is ever reordered."""
-        if not self.probability:
-            return ()
-        threshold = chance_threshold(self.probability)
-        return (
-            Setting("reorder_gap_packets", (), self.gap, offset=_GAP_OFFSET),
-            Setting("reorder_q32", _REORDER, threshold),
-            Setting("reorder_correlation_q32", _REORDER, 0, offset=4),
-        )
+        return _reordered(self.gap, self.probability) if self.probability else ()
+
+
+def no_jitter() -> tuple[Setting, ...]:
+    """Return netem's settings for delays that do not vary."""
+    return (Setting("jitter_ns", _JITTER64, 0, "q"),)
+
+
+def no_reordering() -> tuple[Setting, ...]:
+    """Return netem's settings for delaying every packet."""
+    return _reordered(0, 0.0)
+
+
+def _reordered(gap: int, probability: float) -> tuple[Setting, ...]:
+    return (
+        Setting("reorder_gap_packets", (), gap, offset=_GAP_OFFSET),
+        Setting("reorder_q32", _REORDER, chance_threshold(probability)),
+        Setting("reorder_correlation_q32", _REORDER, 0, offset=4),
+    )
 
 
 def kept_order() -> Setting:
     """Return netem's setting for sending no packet before one that came earlier."""
     return Setting("rate_bytes_per_s", _RATE64, _NO_TIME_BYTES_PER_S, "Q")
+
+
+def order(kept: bool) -> tuple[Setting, ...]:
+    """Return netem's settings that change whether the order is kept.
+
+    Of two rates, one of 32 and one of 64 bits, it takes the larger; a rate above 32 bits it
+    reports in both, another in the small one alone.
+    """
+    small = Setting("rate32_bytes_per_s", _RATE, 0, reads=2**32 - 1 if kept else 0)
+    end = Setting("rate_cell_overhead_bytes", _RATE, 0, offset=12)
+    free = Setting("rate_bytes_per_s", _RATE64, 0, "Q", verified=False)
+    return kept_order() if kept else free, small, end
 
 
 def duplication(probability: float) -> Setting:

@@ -34,7 +34,12 @@ _SHARES = (0.25, 0.75)
 
 @cache
 def table(distribution: str) -> tuple[int, ...]:
-    """Return the entries of ``normal``, ``pareto`` or ``paretonormal``, in rising order."""
+    """Return the entries of a distribution, in rising order.
+
+    Those of ``uniform`` are spread over one unit on either side, and not scaled to a deviation.
+    """
+    if distribution == "uniform":
+        return tuple(int(each) for each in np.rint((2 * _middles(_ENTRIES) - 1) * SCALE))
     quantiles = {"normal": _normal, "pareto": _pareto, "paretonormal": _pareto_normal}
     return _cut(quantiles[distribution])
 

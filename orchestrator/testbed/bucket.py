@@ -1,9 +1,13 @@
 """A channel's token bucket while traffic runs: another rate, or a trace of opportunities to send.
 
-sch_tbf fills its bucket whenever it is changed, and does not look at its queue again before the
-time that the old rate had set (net/sched/sch_tbf.c). So each change says how many bytes may leave
-at once, and a frame that the bucket refuses makes the device look: the queue is served whenever
-something was to be added to it, whether it was or not (net/core/dev.c, __dev_xmit_skb).
+sch_tbf fills its bucket when it is changed, and does not look at its queue again before the time
+that the old rate had set (net/sched/sch_tbf.c). So each change at the same rate says how many bytes
+may leave at once, and a frame that the bucket refuses makes the device look: the queue is served
+whenever something was to be added to it, whether it was or not (net/core/dev.c, __dev_xmit_skb).
+
+To another rate our guest's kernel goes on with the bytes that are in the bucket (guest/patches). A
+stock kernel fills the bucket then, too: each change of rate lets a frame leave early there, and
+where that is too much the fidelity check of the rate says so.
 """
 
 import errno
@@ -48,10 +52,15 @@ class Bucket:
         self.granted_frames = 0
 
     def set_rate(self, rate_bps):
-        """Go on at that rate; ``look`` lets the frame that may leave at once do so."""
-        rate = rate_bps // 8
+        """Go on at that rate; ``look`` lets the frame that may leave at once do so.
+
+        To the kernel a rate is whole bytes per second. It is not told the one that it has, which
+        would fill the bucket.
+        """
+        rate, old = rate_bps // 8, self._spec["rate_bps"] // 8
         self._spec["rate_bps"] = rate_bps
-        self._change(rate, qdisc.bucket_bytes(rate, self._spec["late_timers_ns"]))
+        if rate != old:
+            self._change(rate, qdisc.bucket_bytes(rate, self._spec["late_timers_ns"]))
 
     def stop(self):
         """Let nothing pass from now on but what ``grant`` does."""
@@ -86,7 +95,7 @@ class Bucket:
         self.granted_frames += frames
 
     def _change(self, rate, burst, overhead=0):
-        """Set rate and bucket, which is full then."""
+        """Set rate and bucket; at the same rate it is full then."""
         queue = self._spec["queue"]
         # sch_tbf hands its limit on to a fifo below it.
         limit = queue["settings"][0][4] if queue["kind"] in qdisc.FIFOS else 0x7FFFFFFF

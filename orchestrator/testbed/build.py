@@ -213,7 +213,7 @@ ENDS = {"forward": ("a", "f", "b"), "reverse": ("b", "r", "a")}
 
 
 def corrupts(spec):
-    """Tell whether a channel corrupts packets."""
+    """Tell whether a channel corrupts packets, or may be told to."""
     netems = [link[direction]["netem"] for link in spec["links"] for direction in ENDS]
     return any(one and any(s[0] == "corrupt_q32" for s in one["settings"]) for one in netems)
 

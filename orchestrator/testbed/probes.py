@@ -1,8 +1,9 @@
-"""Measures the idle network before any flow starts: base RTTs, bottlenecks' rates and queues.
+"""Measures the idle network before any flow starts: base RTTs, bottlenecks, policers.
 
 The queue probe sends a burst that overfills the queue, and sees when each packet comes to it and
 leaves it: the spacing of what leaves is the rate, the longest stay is the queue's length, whatever
-the links on the way do to packets. All in simulated time, which costs next to nothing.
+the links on the way do to packets. A policer's bucket is emptied again and again: what passes in
+between is its rate. All in simulated time, which costs next to nothing.
 """
 
 import os
@@ -82,13 +83,7 @@ def queue_burst(bed, probe):
     entry, queue, _exit = bed.devices(probe["channel"])
     with system.inside(bed.wires_fd, bed.home_fd):
         taps = [Tap(name, 2 * probe["packets"]) for name in (entry, queue)]
-    with bed.enter(probe["sink"]):  # for the kernel not to answer that nobody listens
-        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        receiver.bind((bed.address(probe["sink"]), PROBE_PORT))
-    with bed.enter(probe["source"]):
-        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * 4096)
-        sender.connect((bed.address(probe["sink"]), PROBE_PORT))
+    sender, receiver = _ends(bed, probe)
     padding = bytes(PAYLOAD_BYTES - _STAMP.size)
     timer = system.Timer()
     came, passed = 0, []
@@ -104,6 +99,48 @@ def queue_burst(bed, probe):
     sender.close()
     receiver.close()
     return {"came": came, "passed": passed}
+
+
+def policer_bursts(bed, probe):
+    """Empty a policer's bucket again and again; it is full when this returns.
+
+    Args:
+        bed: the built network.
+        probe: {"channel", "source", "sink", "packets" of a round, "rounds", "pause_ns" from one to
+            the next, "settle_ns" from the last to the end, "queued": whether a queue follows}.
+
+    Returns:
+        as ``queue_burst``, of the policer.
+    """
+    entry, queue, leaving = bed.devices(probe["channel"])
+    with system.inside(bed.wires_fd, bed.home_fd):
+        room = 2 * probe["packets"] * probe["rounds"]
+        taps = [Tap(name, room) for name in (entry, queue if probe["queued"] else leaving)]
+    sender, receiver = _ends(bed, probe)
+    padding = bytes(PAYLOAD_BYTES - _STAMP.size)
+    timer = system.Timer()
+    begin_ns = system.monotonic_ns()
+    for number in range(probe["rounds"]):
+        timer.sleep_until(begin_ns + number * probe["pause_ns"])
+        for sequence in range(probe["packets"]):
+            sender.send(_STAMP.pack(number, sequence) + padding)
+    timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
+    arrivals, departures = (tap.take() for tap in taps)
+    for each in (*taps, sender, receiver):
+        each.close()
+    return {"came": len(arrivals), "passed": _matched(arrivals, departures)}
+
+
+def _ends(bed, probe):
+    """Return the sockets (that sends, that receives) of a probe."""
+    with bed.enter(probe["sink"]):  # for the kernel not to answer that nobody listens
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver.bind((bed.address(probe["sink"]), PROBE_PORT))
+    with bed.enter(probe["source"]):
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * 4096)
+        sender.connect((bed.address(probe["sink"]), PROBE_PORT))
+    return sender, receiver
 
 
 def _matched(arrivals, departures):

@@ -259,12 +259,12 @@ def rate_bps(options):
 
 
 def decided(route, index):
-    """Return (packets, drops) of an interface's root qdisc, 32 bits each, since it was made.
+    """Return (packets, drops, requeues) of an interface's root qdisc, 32 bits each, of all time.
 
     Packets are all over which it has decided: those that left it, wait in it, or were dropped.
     """
-    _low, _high, packets, drops, _over, _requeues, _bytes, waiting = _root_words(route, index)
-    return (packets + waiting + drops) & 0xFFFFFFFF, drops
+    _low, _high, packets, drops, _over, requeues, _bytes, waiting = _root_words(route, index)
+    return (packets + waiting + drops) & 0xFFFFFFFF, drops, requeues
 
 
 def passed(route, index):

@@ -81,6 +81,8 @@ def _probe(bed, records):
         records.fact("round_trip", **probe, measured_ns=measured)
     for probe in bed.spec["probes"]["bursts"]:
         records.fact("burst", **probe, **probes.queue_burst(bed, probe))
+    for probe in bed.spec["probes"]["policers"]:
+        records.fact("policer", **probe, **probes.policer_bursts(bed, probe))
 
 
 def _run_hook(spec, bed):

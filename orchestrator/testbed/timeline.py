@@ -13,7 +13,7 @@ import threading
 from . import netlink, openflow, ovs, qdisc, system
 from .bucket import Bucket
 from .build import ENDS, BuildError
-from .lossledger import LOSS, LossLedger
+from .ledger import LOSS, Ledger, judged
 
 _EARLY_NS = 1
 _NS_PER_MS = 1_000_000
@@ -38,7 +38,7 @@ class Timeline:
         self._late_ns = {}
         with system.inside(bed.wires_fd, bed.home_fd):
             self.wires = netlink.Netlink()
-        self.losses = LossLedger(bed, self.wires)
+        self.ledger = Ledger(bed, self.wires)
         self.netem_changes = {}
         self._buckets, self.changed_buckets = {}, []
         self._traces = {
@@ -56,8 +56,8 @@ class Timeline:
 
         How many steps, and how many were due; the worst lateness of each kind; of each event when
         its last step was done, after the start of traffic; the frames that traces had room for;
-        what each channel whose loss changed carried and lost under each of its losses; and how
-        often each channel's netem changed.
+        what each channel whose impairments changed did to packets under each setting of them; and
+        how often each channel's netem changed.
         """
         due = len(self.bed.spec["timeline"]) + len(self._traces)
         due += sum(map(len, self._traces.values()))
@@ -67,23 +67,26 @@ class Timeline:
             "late_ns": self._late_ns,
             "events": list(self._events.items()),
             "granted_frames": sum(bucket.granted_frames for bucket in self._traces),
-            "losses": self.losses.closed(),
+            "impairments": self.ledger.closed(),
             "netem_changes": self.netem_changes,
         }
 
     def _run(self, origin_ns):
         timer = system.Timer()
-        for time_ns, steps in itertools.groupby(self._schedule(), key=_time_ns):
-            timer.sleep_until(origin_ns + time_ns - _EARLY_NS)
-            try:
+        time_ns = 0
+        try:
+            for time_ns, steps in itertools.groupby(self._schedule(), key=_time_ns):
+                timer.sleep_until(origin_ns + time_ns - _EARLY_NS)
                 for step in steps:
                     OPERATIONS[step["do"]](self, step)
                     self._note(step, system.monotonic_ns() - origin_ns)
                 while self.changed_buckets:
                     self.changed_buckets.pop().look()
-            except _FAILURES as error:
-                self._report(f"at {time_ns / 1e9} s: {error}")
-                return
+        except _FAILURES as error:
+            self._report(f"at {time_ns / 1e9} s: {error}")
+        except Exception as error:
+            self._report(f"at {time_ns / 1e9} s: {type(error).__name__}: {error}")
+            raise  # the traceback goes to the log
 
     def _schedule(self):
         """Return all steps in the order of time; a trace's come after the others."""
@@ -174,8 +177,9 @@ def _netem(timeline, step):
     netem = spec["netem"]
     changes = timeline.netem_changes
     changes[step["channel"]] = changes.get(step["channel"], 0) + 1
+    if any(map(judged, step["settings"])):
+        timeline.ledger.note(step["channel"])
     if any(name.startswith(LOSS) for name, *_rest in step["settings"]):
-        timeline.losses.note(step["channel"])
         netem["settings"] = [one for one in netem["settings"] if not one[0].startswith(LOSS)]
     _replace(netem, step["settings"])
     name, index = link.device(sink)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.capacity import Capacity
+from orchestrator.recording import QueueRecord
 from results.metrics.base import RunData, Span, metric, within
 from results.metrics.rtt import percentile
 from results.metrics.utilisation import busiest
@@ -34,15 +36,30 @@ def queue_delay_p95(data: RunData, links: Sequence[int], span: Span) -> float | 
     return percentile(_delays(data, links, span), 0.95)
 
 
+def queue_delays_s(
+    queue: QueueRecord, time_ns: npt.NDArray[Any], backlog_bytes: npt.NDArray[Any]
+) -> npt.NDArray[np.float64] | None:
+    """Return how long each backlog takes to leave, at the rates of its time, in seconds.
+
+    NaN where that is beyond all that is known; None of what has no rate.
+    """
+    capacity = Capacity.of(queue)
+    if capacity is None:
+        return None
+    delays = capacity.drain_s(time_ns / 1e9, backlog_bytes * np.float64(8))
+    return np.where(np.isfinite(delays), delays, np.nan)
+
+
 def _delays(data: RunData, links: Sequence[int], span: Span) -> npt.NDArray[np.float64]:
     """Return the samples' delays; those that would last beyond all that is known are left out."""
     link = busiest(data, links, span)
-    capacity = None if link is None else Capacity.of(data.queues[link])
-    if link is None or capacity is None:
+    if link is None:
         return np.empty(0)
     columns = data.queue_columns(link)
     chosen = within(columns["time_ns"], span)
-    backlog_bits = columns["backlog_bytes"][chosen] * np.float64(8)
-    delays = capacity.drain_s(columns["time_ns"][chosen] / 1e9, backlog_bits)
+    shown = columns["time_ns"][chosen], columns["backlog_bytes"][chosen]
+    delays = queue_delays_s(data.queues[link], *shown)
+    if delays is None:
+        return np.empty(0)
     finite: npt.NDArray[np.float64] = delays[np.isfinite(delays)]
     return finite

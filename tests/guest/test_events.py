@@ -340,6 +340,19 @@ def test_what_cannot_be_done_fails_the_run(run: Run, tmp_path: Path) -> None:
     assert "at 0.1 s: a_src0: net.ipv4.none=1: No such file or directory" in document["error"]
 
 
+def test_an_unforeseen_error_fails_the_run_with_its_words(run: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(
+        "from testbed import timeline\n"
+        "timeline.OPERATIONS['rate'] = lambda timeline, step: step['broken on purpose']\n",
+        encoding="utf-8",
+    )
+    events = "events: [{at: 500ms, link: bottleneck, rate: 1mbit}]\n"
+    document = run("duration=1s", scenario=written(tmp_path, LINE + events), hook=hook)
+    assert document["status"] == "failed"
+    assert "at 0.5 s: KeyError: 'broken on purpose'" in document["error"]
+
+
 def test_an_event_that_never_happens_is_told(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(

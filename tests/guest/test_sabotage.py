@@ -95,6 +95,23 @@ bed.wires.flush()
 }
 
 
+POLICER_HOOK = """
+from testbed import netlink, qdisc, redirect
+link = bed.links["bottleneck"]
+name, index = link.device("a")
+settings = [
+    [*s[:4], round(s[4] * FACTOR) if s[0] == "NAME" else s[4], *s[5:]]
+    for s in link.spec["forward"]["policer"]["settings"]
+]
+filters = qdisc.TCMSG.pack(0, index, 0, qdisc.INGRESS, 0)
+bed.wires.queue(45, 0, filters, "no filter")  # RTM_DELTFILTER
+redirect.add_redirect(
+    bed.wires, index, qdisc.INGRESS, link.device("b")[1], name, {"settings": settings}
+)
+bed.wires.flush()
+"""
+
+
 @pytest.mark.parametrize("what", HOOKS)
 def test_a_broken_property_fails_its_check_and_the_verdict(
     run: Run, tmp_path: Path, what: str
@@ -105,6 +122,25 @@ def test_a_broken_property_fails_its_check_and_the_verdict(
     document = run("duration=15s", "warmup=2s", hook=hook)
     assert check in failed_checks(document), document["fidelity"]
     assert document["fidelity"]["verdict"] == "unfaithful"
+
+
+def test_a_policer_of_another_rate_or_bucket_is_seen(run: Run, tmp_path: Path) -> None:
+    """Its filter is made anew before it is measured, as if the set-up had mistaken it."""
+    asked = (
+        "duration=2s",
+        "warmup=1s",
+        "topology.bottleneck.policer={forward: {rate: 4mbit, burst: 30kB}}",
+    )
+    hook = tmp_path / "hook.py"
+    for name, factor, check in (
+        ("rate_bytes_per_s", 0.97, "policer_rate"),
+        ("burst_ticks", 0.9, "policer_burst"),
+    ):
+        hook.write_text(
+            POLICER_HOOK.replace("NAME", name).replace("FACTOR", str(factor)), encoding="utf-8"
+        )
+        document = run(*asked, hook=hook)
+        assert check in failed_checks(document), document["fidelity"]
 
 
 def test_a_hook_that_breaks_nothing_leaves_the_run_faithful(run: Run, tmp_path: Path) -> None:

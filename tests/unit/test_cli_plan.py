@@ -34,6 +34,22 @@ def test_the_text_names_flows_and_bottlenecks() -> None:
     assert result.stdout.endswith("1 run, about 2 s of wall time and 1.9 MB\n")
 
 
+def test_what_changes_and_what_is_policed_is_listed() -> None:
+    found = rows(orchestrator("plan", str(SCENARIOS / "tutorial" / "27-policer.yaml")).stdout)
+    assert ["bottleneck:forward", "10.000", "60.000"] in found
+    events = (
+        "[{at: 1500ms, link: bottleneck, rate: 2mbit}, {at: 4s, link: bottleneck, jitter: 1ms}]"
+    )
+    found = rows(orchestrator("plan", QUICKSTART, "--set", f"events={events}").stdout)
+    assert ["1.5", "link:", "bottleneck,", "rate:", "2mbit"] in found
+    assert ["4", "link:", "bottleneck,", "jitter:", "1ms"] in found
+    assert ["bottleneck:forward", "10.000", "->", "2.000"] in [row[:4] for row in found]
+    found = rows(
+        orchestrator("plan", str(SCENARIOS / "tutorial" / "53-capacity-trace.yaml")).stdout
+    )
+    assert any(cell.startswith("~") for row in found for cell in row)
+
+
 def test_flows_that_differ_in_their_hosts_alone_are_one_line() -> None:
     many = ("--set", "topology.groups.a.hosts=3", "--set", "flows.westwood.count=2")
     found = rows(orchestrator("plan", QUICKSTART, *many).stdout)

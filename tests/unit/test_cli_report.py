@@ -31,7 +31,8 @@ def flow(name: str, congestion: str | None) -> dict[str, Any]:
 def stored_run(**changes: Any) -> dict[str, Any]:
     link = {
         "name": "bottleneck", "direction": "forward", "bottleneck": True, "rate_bps": 10_000_000,
-        "utilisation": 0.953, "drops_packets": 12, "queue_delay_mean_s": 0.05,
+        "rate_min_bps": 5_000_000, "rate_max_bps": 10_000_000, "rate_end_bps": 5_000_000,
+        "rate_changes": 0, "utilisation": 0.953, "drops_packets": 12, "queue_delay_mean_s": 0.05,
         "queue_delay_p95_s": 0.1,
     }  # fmt: skip
     return {
@@ -45,6 +46,7 @@ def stored_run(**changes: Any) -> dict[str, Any]:
         "links": [link, {**link, "direction": "reverse", "utilisation": None}],
         "flows": [flow("westwood", "westwood"), flow("reno", None)],
         "windows": {},
+        "events": [],
         **changes,
     }  # fmt: skip
 
@@ -69,6 +71,37 @@ def test_a_run_as_text() -> None:
     assert "bottleneck:reverse" not in text
     assert "rtt_mean_s    150.000   ms" in text_of(stored_run(), everything=True)
     assert "\x1b" not in text
+
+
+def test_a_rate_that_changes_is_marked() -> None:
+    (link, reverse) = stored_run()["links"]
+    for changes, shown in ((0, "10.000"), (1, "10.000 -> 5.000"), (7, "5.000..10.000")):
+        text = text_of(stored_run(links=[{**link, "rate_changes": changes}, reverse]))
+        assert f"bottleneck:forward {shown:>12}".split() == [
+            word for line in text.splitlines() if line.startswith("bottleneck:forward")
+            for word in line.split()[: len(shown.split()) + 1]
+        ]  # fmt: skip
+
+
+def test_marks_are_a_column_where_a_queue_marks() -> None:
+    (link, reverse) = stored_run()["links"]
+    assert "marks" not in text_of(stored_run())
+    assert "marks" not in text_of(stored_run(links=[{**link, "marks_packets": 0}, reverse]))
+    text = text_of(stored_run(links=[{**link, "marks_packets": 34}, reverse]))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["bottleneck:forward", "10.000", "0.9530", "12", "34", "50.000", "100.000"] in lines
+
+
+def test_show_lists_the_events_and_when_they_were_applied() -> None:
+    first = {"time_s": 4.0, "applied_s": 4.000000042, "link": "up", "queue": {"limit": "5p"}}
+    many = [first] + [{**first, "time_s": 5.0 + n, "reroute": True} for n in range(24)]
+    assert "applied" not in text_of(stored_run(events=many))
+    text = text_of(stored_run(events=many), everything=True)
+    lines = [line.strip() for line in text.splitlines()]
+    (line,) = [line for line in lines if line.startswith("4 ")]
+    assert line.split(maxsplit=2) == ["4", "4.000000042", "link: up, queue: {limit: 5p}"]
+    assert "and 5 more, which --json lists" in lines
+    assert sum("reroute: true" in line for line in lines) == 19
 
 
 def test_windows_are_a_table_of_goodputs() -> None:

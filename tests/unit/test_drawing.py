@@ -69,6 +69,16 @@ def test_directions_that_differ_are_written_apart() -> None:
     assert {"→ 10mbit, 10ms", "← 1mbit, 10ms", "← droptail 100p (1211ms)"} <= set(texts(svg))
 
 
+def test_a_policer_and_a_rate_that_changes_are_written() -> None:
+    svg = drawing(
+        QUICKSTART,
+        "topology.bottleneck.policer={forward: {rate: 2mbit, burst: 30kB}}",
+        "events=[{at: 5s, link: bottleneck, rate: 5mbit}]",
+    )
+    assert "→ policer 2mbit, 30kB" in texts(svg)
+    assert "~10mbit, 10ms" in texts(svg)
+
+
 def test_many_hosts_are_one_box() -> None:
     groups = [{"name": "a", "hosts": 60, "rtt": {"above": "20ms", "to": "250ms"}, "access": {}}]
     found = texts(draw(network("dumbbell", bottleneck=LINK, groups=groups), ""))

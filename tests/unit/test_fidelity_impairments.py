@@ -27,8 +27,14 @@ def asked(*overrides: str) -> tuple[str, ...]:
 
 def spans(*counts: tuple[float, int, int]) -> list[dict[str, Any]]:
     """What the bed counted of the bottleneck under each independent loss."""
-    told = [[{"loss_q32": chance_threshold(loss)}, *count] for loss, *count in counts]
-    return [{"fact": "timeline", "steps": 9, "losses": {"bottleneck:forward": told}}]
+    told = [[{"loss_q32": chance_threshold(loss)}, *count, 0] for loss, *count in counts]
+    return counted(told)
+
+
+def counted(told: list[list[Any]]) -> list[dict[str, Any]]:
+    """The fact of what the bed counted: [settings, packets, drops, packets ahead] each."""
+    fact = {"fact": "timeline", "steps": 9, "netem_changes": {}}
+    return [{**fact, "impairments": {"bottleneck:forward": told}}]
 
 
 IDLE = [sample(0, number) for number in range(3)]
@@ -139,7 +145,8 @@ def test_reordered_packets_are_counted(override: str, requeues: int, ok: bool) -
 
 
 def test_a_change_of_settings_may_cost_a_reordered_packet_of_a_gap() -> None:
-    facts = [{"fact": "timeline", "netem_changes": {"bottleneck:forward": 2}}]
+    changes = {"netem_changes": {"bottleneck:forward": 2}, "impairments": {}}
+    facts = [{"fact": "timeline", **changes}]
     judged = evidence(facts, skipped(10_000, 1998), overrides=asked("reordering={gap: 5}"))
     assert only(check_reordering.check(judged)).ok is True
 
@@ -159,6 +166,45 @@ def test_packets_that_became_more(more: int, drops: int, override: str, ok: bool
     rows.append(sample(9, 1, packets=10_000 + more - drops, drops=drops))
     judged = evidence(quiet(), rows, overrides=asked(override))
     assert only(check_duplication.check(judged)).ok is ok
+
+
+def q32(chance: float) -> int:
+    return chance_threshold(chance)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "ok"),
+    [((0, 100, 2000), True), ((1, 100, 2000), False), ((0, 45, 2000), False),
+     ((0, 100, 1997), False), ((0, 100, 2001), False)],
+)  # fmt: skip
+def test_a_reordering_that_changes_is_judged_by_itself(ahead: tuple[int, ...], ok: bool) -> None:
+    settings: list[dict[str, int]] = [
+        {"reorder_gap_packets": 0, "reorder_q32": 0},
+        {"reorder_gap_packets": 1, "reorder_q32": q32(0.01)},
+        {"reorder_gap_packets": 5, "reorder_q32": q32(1.0)},
+    ]
+    facts = counted([[one, 10_000, 0, n] for one, n in zip(settings, ahead, strict=True)])
+    facts[0]["netem_changes"] = {"bottleneck:forward": 2}
+    found = only(check_reordering.check(evidence(facts, IDLE)))
+    assert (found.name, found.ok) == ("reordering bottleneck:forward", ok)
+    assert "each of 3 settings by itself" in found.detail
+
+
+@pytest.mark.parametrize(("more", "ok"), [(500, True), (370, False), (640, False), (0, False)])
+def test_a_duplication_that_changes(more: int, ok: bool) -> None:
+    """10 000 packets came under no duplication, 10 000 under one of 5%."""
+    told = [[{"duplicate_q32": 0}, 10_000, 0, 0], [{"duplicate_q32": q32(0.05)}, 10_000, 0, 0]]
+    told[1][1] = 10_000 + more
+    judged = evidence(counted(told), [*IDLE, sample(9, 0, packets=20_000)])
+    assert only(check_duplication.check(judged)).ok is ok
+
+
+@pytest.mark.parametrize(("errors", "ok"), [(100, True), (15, False), (200, False)])
+def test_a_corruption_that_changes(errors: int, ok: bool) -> None:
+    told = [[{"corrupt_q32": 0}, 90_000, 0, 0], [{"corrupt_q32": q32(0.01)}, 10_000, 0, 0]]
+    checksums = {"fact": "checksums", "at": "end", "errors": {"a_dst0": errors}}
+    judged = evidence([*counted(told), checksums], IDLE)
+    assert only(check_corruption.check(judged)).ok is ok
 
 
 def test_without_a_queue_packets_are_counted_as_they_come_in() -> None:

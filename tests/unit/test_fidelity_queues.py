@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from orchestrator.backends.probespec import probes
 from orchestrator.fidelity import check_burst, check_drops, check_policer, check_rate
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.plan import plan
@@ -17,7 +18,7 @@ from tests.unit.test_fidelity import QUICKSTART, burst, evidence, only, quiet, s
 POLICER = "topology.bottleneck.policer={forward: {rate: 4mbit, burst: 15140B}}"
 
 
-def policed(rows: list[tuple[int, ...]]) -> Evidence:
+def policed(rows: list[tuple[int, ...]], facts: list[dict[str, Any]] | None = None) -> Evidence:
     """Evidence about the quickstart's bottleneck with a policer, which is the third queue."""
     (run,) = plan(load(QUICKSTART, (POLICER,))).runs
     queues = [
@@ -26,7 +27,9 @@ def policed(rows: list[tuple[int, ...]]) -> Evidence:
         QueueRecord("p", "bottleneck", "forward", "policer", "police", False, rate_bps=4_000_000),
     ]
     rows = [sample(0, number) for number in range(2)] + rows
-    return Evidence(run.network, quiet(), [], queues, np.array(rows, dtype=QUEUE_DTYPE))
+    return Evidence(
+        run.network, [*quiet(), *(facts or [])], [], queues, np.array(rows, dtype=QUEUE_DTYPE)
+    )
 
 
 def policer_ticks(rate_bps: float, drops: int = 3, count: int = 60) -> list[tuple[int, ...]]:
@@ -46,9 +49,83 @@ def test_a_policers_rate_is_judged_while_it_drops(rate_bps: float, ok: bool) -> 
     assert found.measured == pytest.approx(rate_bps, rel=1e-4)
 
 
-def test_a_policer_that_never_or_hardly_dropped_tells_no_rate() -> None:
+def test_a_policer_that_dropped_nothing_is_no_doubt_and_one_that_hardly_did_is() -> None:
     assert list(check_policer.check(policed(policer_ticks(2e6, drops=0)))) == []
-    assert list(check_policer.check(policed(policer_ticks(4e6, count=5)))) == []
+    assert list(check_policer.check(policed([]))) == []
+    found = only(check_policer.check(policed(policer_ticks(4e6, count=5))))
+    assert (found.name, found.ok, found.measured) == (
+        "policed_rate bottleneck:forward", None, None,
+    )  # fmt: skip
+    assert found.detail.startswith("12 drops are too few")
+
+
+def bursts(rate_bps: float = 4e6, held: int = 15_140, rounds: int = 90) -> dict[str, Any]:
+    """What a policer lets pass of 19 frames each 15.14 ms, a third of them."""
+    pause_ns, tokens, passed = 15_140_000, float(held), []
+    for number in range(rounds):
+        for place in range(19):
+            if tokens >= 1514:
+                tokens -= 1514
+                passed.append([number, place, number * pause_ns, number * pause_ns + 5])
+        tokens = min(tokens + rate_bps / 8 * pause_ns / 1e9, held)
+    return {
+        "fact": "policer", "channel": "bottleneck:forward", "rate_bps": 4_000_000,
+        "burst_bytes": 15_140, "rounds": rounds, "came": 19 * rounds, "passed": passed,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fact", "burst_ok", "rate_ok"),
+    [
+        (bursts(), True, True),
+        (bursts(rate_bps=3.9e6), True, False),
+        (bursts(rate_bps=4.1e6), True, False),
+        (bursts(held=12_000), False, True),
+        (bursts(held=18_500), False, True),
+    ],
+)
+def test_bursts_tell_a_policers_bucket_and_rate(
+    fact: dict[str, Any], burst_ok: bool, rate_ok: bool
+) -> None:
+    burst_check, rate = check_policer.check(policed([], [fact]))
+    assert [burst_check.name, rate.name] == [
+        f"policer_{what} bottleneck:forward" for what in ("burst", "rate")
+    ]
+    assert (burst_check.ok, rate.ok) == (burst_ok, rate_ok)
+
+
+def test_a_policer_that_lets_all_or_nothing_pass_fails_its_probe() -> None:
+    open_ = bursts()
+    open_["came"] = len(open_["passed"])
+    for fact in (open_, {**bursts(), "passed": []}):
+        found = only(check_policer.check(policed([], [fact])))
+        assert (found.name, found.ok) == ("policer_rate bottleneck:forward", False)
+
+
+def test_a_policer_that_was_measured_before_traffic_is_no_doubt() -> None:
+    checks = list(check_policer.check(policed(policer_ticks(4e6, count=5), [bursts()])))
+    assert [check.ok for check in checks] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "probed"),
+    [
+        ((), ["bottleneck:forward"]),
+        (("topology.groups.a.access.rate=3mbit", "topology.groups.b.access.rate=3mbit"), []),
+        (("topology.bottleneck.queue.limit=9p",), []),
+        (("topology.bottleneck.policer={reverse: {rate: 1mbit, burst: 9kB}}",),
+         ["bottleneck:reverse"]),
+    ],
+)  # fmt: skip
+def test_a_policer_is_probed_where_packets_come_faster_and_the_queue_holds_them(
+    overrides: tuple[str, ...], probed: list[str]
+) -> None:
+    (run,) = plan(load(QUICKSTART, (POLICER, *overrides))).runs
+    found = probes(run)["policers"]
+    assert [each["channel"] for each in found] == probed
+    for each in found:
+        assert each["packets"] * 1514 > 1.05 * each["burst_bytes"]
+        assert 0 < each["pause_ns"] < each["burst_bytes"] * 8e9 / each["rate_bps"]
 
 
 def test_what_a_policer_drops_is_no_fault_of_the_emulation() -> None:

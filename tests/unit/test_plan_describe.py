@@ -35,6 +35,10 @@ def test_the_quickstart() -> None:
     assert forward == {
         "name": "bottleneck:forward",
         "rate_bps": 10_000_000,
+        "rate_min_bps": 10_000_000,
+        "rate_max_bps": 10_000_000,
+        "rate_end_bps": 10_000_000,
+        "rate_changes": 0,
         "delay_s": 0.01,
         "loss": 0.0,
         "bdp_bytes": 125_000,
@@ -44,6 +48,20 @@ def test_the_quickstart() -> None:
         "queue_ms": 121.12,
     }
     assert only["bottlenecks"][1] == {**forward, "name": "bottleneck:reverse"}
+
+
+def test_a_rate_that_changes_and_a_policer() -> None:
+    events = "events=[{at: 9s, link: bottleneck, direction: forward, rate: 2mbit}]"
+    (only,) = described(
+        events, "topology.groups.a.access.policer={forward: {rate: 1mbit, burst: 9kB}}"
+    )["runs"]
+    forward, reverse = only["bottlenecks"]
+    keys = ("rate_bps", "rate_min_bps", "rate_max_bps", "rate_end_bps", "rate_changes")
+    assert [forward[key] for key in keys] == [10_000_000, 2_000_000, 10_000_000, 2_000_000, 1]
+    assert reverse["rate_changes"] == 0
+    assert [(one["name"], one["rate_bps"]) for one in only["policers"]] == [
+        ("a_src0:forward", 1_000_000), ("a_dst0:forward", 1_000_000),
+    ]  # fmt: skip
 
 
 def test_a_queue_in_bytes_in_full_size_packets() -> None:

@@ -77,10 +77,24 @@ FAULTS = {
     "{at: 4s, link: r2-b, delay: ^100us}": (
         "the jitter of r2-b:forward reaches 1ms below the delay"
     ),
+    "{at: 4s, link: r1-r2, jitter: ^11ms}": (
+        "the jitter of r1-r2:forward reaches 11ms below the delay"
+    ),
+    "{at: 4s, link: up, loss: {kind: gilbert-elliott, mean_loss: 1%, mean_burst: 3}, "
+    "jitter: ^{spread: 1ms, correlation: 1s}}": (
+        "correlated jitter cannot be had with the gilbert-elliott loss of up:forward"
+    ),
+    "{at: 4s, link: r1-r2, delay: 0s, reordering: ^1%}": (
+        "r1-r2:forward has no delay: there is nothing to overtake"
+    ),
+    "{at: 4s, link: r1-r2, jitter: ^{spread: 1ms, correlation: 10us}}": (
+        "passes through about 1600000 states until the end; at most 200000"
+    ),
+    "{at: 4s, link: r1-r2, duplication: ^100%}": ("`100%`: a probability must be below 100%"),
     "{at: ^20s, link: r1-r2, rate: 5mbit}": ("must be before the end at 20s"),
     "^{link: r1-r2, rate: 5mbit}": ("`at` is missing"),
     "^{at: 4s, link: r1-r2}": (
-        "nothing changes: give one or more of rate, delay, loss, queue, state"
+        "nothing changes: give one or more of rate, delay, loss, jitter, reordering, duplication, "
     ),
     "^{at: 4s, rate: 5mbit}": (
         "the key that says what event it is is missing; valid: link, reroute"
@@ -205,6 +219,21 @@ def faults_of(path: Path) -> list[Fault]:
     with pytest.raises(ScenarioError) as caught:
         plan(load(path))
     return caught.value.faults
+
+
+def test_a_link_with_a_radio_takes_no_rate_and_any_impairment() -> None:
+    wlan = Path(__file__).parents[2] / "scenarios" / "tutorial" / "15-wlan.yaml"
+    event = "{at: 1s, link: wireless, jitter: 100us}"
+    with pytest.raises(ScenarioError) as caught:
+        plan(
+            load(
+                wlan,
+                ["topology.wireless.delay=1ms", "events=[{at: 1s, link: wireless, rate: 1mbit}]"],
+            )
+        )
+    assert caught.value.faults[0].message == "the rate of wireless:forward changes by itself"
+    (spec,) = plan(load(wlan, ["topology.wireless.delay=1ms", f"events=[{event}]"])).runs
+    assert spec.events[0].channels["wireless:reverse"].channel.jitter is not None
 
 
 def test_a_traced_link_takes_no_rate(tmp_path: Path) -> None:

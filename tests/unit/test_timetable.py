@@ -155,6 +155,65 @@ def test_a_loss_models_clock_begins_with_the_event_and_stops_with_the_next(tmp_p
     assert settings(timeline[-1])["loss_q32"] == pytest.approx(0.01 * 2**32, abs=2)
 
 
+def test_impairments_change_as_a_whole_and_end(tmp_path: Path) -> None:
+    events = (
+        "{at: 4s, link: r1-r2, direction: forward, jitter: {spread: 1ms, distribution: normal}}",
+        "{at: 5s, link: r1-r2, direction: forward, reordering: {probability: 10%, gap: 3}}",
+        "{at: 6s, link: r1-r2, direction: forward, jitter: 2ms, duplication: 1%}",
+        "{at: 7s, link: r1-r2, direction: forward, jitter: 0s, reordering: 0%, corruption: 2%}",
+        "{at: 8s, link: r1-r2, direction: forward, duplication: 0%, corruption: 0%}",
+    )
+    spec = run(tmp_path, *events)
+    timeline = [settings(step) for step in steps(spec)]
+    assert [set(each) for each in timeline] == [
+        {"jitter_ns", "jitter_table"},
+        {"reorder_gap_packets", "reorder_q32", "reorder_correlation_q32"},
+        {"jitter_ns", "jitter_table", "duplicate_q32"},
+        {"jitter_ns", "reorder_gap_packets", "reorder_q32", "reorder_correlation_q32",
+         "corrupt_q32", "corrupt_correlation_q32"},
+        {"duplicate_q32", "corrupt_q32", "corrupt_correlation_q32"},
+    ]  # fmt: skip
+    # The kernel keeps a table: the uniform distribution that comes after is one, too.
+    table = np.frombuffer(bytes.fromhex(timeline[2]["jitter_table"]), "<i2")
+    assert (len(table), table.min(), table.max()) == (4096, -8190, 8190)
+    assert set(np.diff(table).tolist()) == {4}
+    ended = {**timeline[3], **timeline[4]}
+    assert {ended[name] for name in ended if name != "corrupt_q32"} == {0}
+    link = bed_spec(spec, 2**30)["links"][2]
+    begin = {one[0]: one[4] for one in link["forward"]["netem"]["settings"]}
+    assert begin["corrupt_q32"] == 0  # so that hosts send what a checksum can find
+    assert "corrupt_q32" not in {one[0] for one in link["reverse"]["netem"]["settings"]}
+
+
+def test_order_is_kept_as_the_jitter_of_now_asks(tmp_path: Path) -> None:
+    spec = run(
+        tmp_path,
+        "{at: 4s, link: up, direction: forward, jitter: {spread: 1ms, keep_order: true}}",
+        "{at: 5s, link: up, direction: forward, jitter: 1ms}",
+        "{at: 6s, link: up, direction: forward, delay: 30ms}",
+        "{at: 7s, link: up, direction: forward, jitter: 0s}",
+    )
+    told = [settings(step).get("rate_bytes_per_s") for step in steps(spec)]
+    assert told == [None, 0, None, 2**62]  # at first as a delay that changes wants it
+
+
+def test_a_correlated_jitters_clock_begins_with_its_event(tmp_path: Path) -> None:
+    jitter = "{spread: 1ms, correlation: 100ms}"
+    spec = run(
+        tmp_path,
+        f"{{at: 4s, link: r1-r2, direction: forward, jitter: {jitter}}}",
+        "{at: 6s, link: r1-r2, direction: forward, jitter: 0s}",
+        f"{{at: 8s, link: r1-r2, direction: forward, jitter: {jitter}}}",
+    )
+    ticks = [(step["time_ns"] / 1e9, settings(step)["jitter_ns"]) for step in steps(spec)
+             if "event" not in step]  # fmt: skip
+    first = [jitter_ns for time_s, jitter_ns in ticks if 4 <= time_s < 6]
+    later = [jitter_ns for time_s, jitter_ns in ticks if time_s >= 8]
+    assert len(first) + len(later) == len(ticks)
+    assert min(len(first), len(later)) > 5
+    assert first[:5] != later[:5]
+
+
 def test_a_reroute_gives_rules_to_the_switches_on_the_way(tmp_path: Path) -> None:
     spec = run(
         tmp_path, "{at: 4s, reroute: {avoid: [r1-r2], groups: [g]}}", "{at: 5s, reroute: {}}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,25 @@ def test_queues_are_the_bottleneck_s_unless_named(client: FlaskClient, base: str
     assert queues[1]["summary"]["drops"]["max"] is None
     (one,) = get(client, f"{base}/queues?queue=access:forward:delay")["queues"]
     assert one["delay_s"] == 0.01
+
+
+def test_queue_delay_is_that_of_the_rate_of_its_time(tmp_path: Path) -> None:
+    recording = synthetic.recording()
+    steps = ((0.0, synthetic.RATE_BPS), (30.0, synthetic.RATE_BPS // 2))
+    recording.queues[0] = replace(recording.queues[0], rate_steps=steps)
+    with Store(tmp_path / "runs.db") as store:
+        run_id = store.begin(synthetic.HEAD)
+        store.finish(run_id, recording, 1.0)
+    client = create_app(tmp_path / "runs.db").test_client()
+    url = f"/api/runs/{run_id}/queues?points=20000"
+    queue = get(client, url)["queues"][0]
+    assert queue["rate_steps"] == [list(step) for step in steps]
+    rows = zip(queue["time_s"], *(queue["fields"][name] for name in ("backlog_bytes",
+               "queue_delay_s")), strict=True)  # fmt: skip
+    for time_s, backlog, delay_s in rows:
+        if not 29.8 < time_s < 30:  # there a part leaves at either rate
+            rate_bps = synthetic.RATE_BPS / (1 if time_s < 30 else 2)
+            assert delay_s == pytest.approx(backlog * 8 / rate_bps)
 
 
 def test_goodput_adds_up_to_the_metric(client: FlaskClient, base: str) -> None:

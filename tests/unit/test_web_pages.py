@@ -8,9 +8,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
+from orchestrator.recording import QueueRecord
 from results.store import Store
 from tests.web import synthetic
 from web import create_app, formats
@@ -62,6 +64,37 @@ def test_list_names_every_run_newest_first(client: FlaskClient, ids: dict[str, s
 )
 def test_filter(client: FlaskClient, ids: dict[str, str], query: str, kinds: list[str]) -> None:
     assert listed(client, query) == [ids[kind] for kind in kinds]
+
+
+def test_policers_marks_and_rates_that_change_are_shown(tmp_path: Path) -> None:
+    recording = synthetic.recording()
+    queues = recording.queues
+    queues[0] = replace(
+        queues[0], rate_steps=((0.0, 10_000_000), (5.0, 4_000_000)), statistics=(("marks", ""),)
+    )
+    queues.append(
+        QueueRecord(
+            "bottleneck:forward:policer", "bottleneck", "forward", "policer", "police", False,
+            rate_bps=3_000_000, limit_bytes=60_000,
+        )
+    )  # fmt: skip
+    passed = np.zeros(2, recording.queue_samples.dtype)
+    passed["queue"], passed["time_ns"] = len(queues) - 1, (0, 60 * 10**9)
+    passed["bytes"], passed["drops"] = (100, 5_000_100), (7, 49)
+    samples = np.concatenate([recording.queue_samples, passed])
+    samples["statistic_0"][samples["queue"] == 0] = np.arange(601)
+    recording.queue_samples = samples[np.argsort(samples["time_ns"], kind="stable")]
+    path = tmp_path / "runs.db"
+    with Store(path) as store:
+        run_id = store.begin(synthetic.HEAD)
+        store.finish(run_id, recording, 1.0)
+    text = create_app(path).test_client().get(f"/runs/{run_id}").text
+    assert "10 Mbit/s → 4 Mbit/s" in text
+    policers = text.partition('<table id="policers">')[2].partition("</table>")[0]
+    cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", policers.partition("<tbody>")[2])
+    assert cells == ["bottleneck:forward", "3 Mbit/s", "60 kB", "5 MB", "42"]
+    assert text.count(">Marks</th>") == 1  # of the bottleneck alone
+    assert '<td class="n">500</td>' in text  # in the 50 s after the warm-up
 
 
 @pytest.mark.parametrize("query", ["status=odd", "page=0", "page=x", "page=" + "9" * 5000, "a=1"])

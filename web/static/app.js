@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=2eb5fa67c7b413faa1b7cecf320613f0a5a012b0b6116f92205b574bdbce17c9 body=80092a97dca2b505c002a341303e4eebb3c24b73fc4b8206496b7305124e25a4
+// Built by web/ts/build.mjs, not edited. sources=cded9aa34b28081f21fc9add0faab50166d8ecabfdbb1d4522eafb004c34a00d body=663f344f129009c48c504a6c719230943417db015bff0e328936f53e93780ff7
 "use strict";
 (() => {
   // src/api.ts
@@ -451,13 +451,19 @@
       }]
     })), note);
   }
+  function limitOf(queue, unit) {
+    if (unit === "packets") return queue.limit_packets ?? 0;
+    const bytes = queue.limit_bytes ?? 0;
+    if (unit === "kB") return bytes * 1e-3;
+    return queue.rate_bps && !queue.rate_steps.length ? bytes * 8e3 / queue.rate_bps : 0;
+  }
   function backlogs(queues, unit) {
     const used = queues.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
     const limits = [];
     const series = used.map((queue, index) => {
-      const per_ms = queue.rate_bps ? 8e3 / queue.rate_bps : 0;
-      const [field, factor, limit2] = unit === "packets" ? ["backlog_packets", 1, queue.limit_packets] : ["backlog_bytes", unit === "kB" ? 1e-3 : per_ms, queue.limit_bytes];
-      if (limit2) limits.push(limit2 * factor);
+      const field = { packets: "backlog_packets", kB: "backlog_bytes", ms: "queue_delay_s" }[unit];
+      const factor = { packets: 1, kB: 1e-3, ms: 1e3 }[unit];
+      limits.push(limitOf(queue, unit));
       const look = { ...line(QUEUE_COLOUR + index), dash: index ? line(index).dash : [], width: 1.5 };
       const write = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
       const counts = (queue.fields.drops ?? []).map((value, at, counter) => at && value !== null ? value - (counter[at - 1] ?? value) : null);

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from orchestrator.scenario.base import Duration, Strict, Time
 from orchestrator.scenario.document import Path
+from orchestrator.scenario.impairments import Jitter, Reordering
 from orchestrator.scenario.kinds import Kinds
 from orchestrator.scenario.losses import LossSpec
 from orchestrator.units import NS_PER_S
@@ -49,6 +50,18 @@ class World(Protocol):
 
     def set_loss(self, channel: str, loss: LossSpec) -> None:
         """Put this loss in the place of the channel's."""
+
+    def set_jitter(self, channel: str, jitter: Jitter) -> None:
+        """Let delays vary so from now on."""
+
+    def set_reordering(self, channel: str, reordering: Reordering) -> None:
+        """Let such packets skip the delay from now on."""
+
+    def set_duplication(self, channel: str, probability: float) -> None:
+        """Send packets twice with that probability from now on."""
+
+    def set_corruption(self, channel: str, probability: float) -> None:
+        """Turn over a bit of packets with that probability from now on."""
 
     def set_queue(self, channel: str, values: dict[str, Any]) -> None:
         """Change some parameters of the channel's queue."""

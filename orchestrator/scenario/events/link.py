@@ -1,4 +1,4 @@
-"""A link changes: rate, delay, loss, queue, up or down."""
+"""A link changes: rate, delay, what happens to packets on the way, queue, up or down."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.scenario.base import Delay, Rate
+from orchestrator.scenario.base import Chance, Delay, Rate
 from orchestrator.scenario.events import Direction, EventSpec, RouteWish, World
+from orchestrator.scenario.impairments import Jitter, Reordering
 from orchestrator.scenario.losses import AnyLoss
 
-_CHANGES = ("rate", "delay", "loss", "queue", "state")
+_CHANGES = (
+    "rate", "delay", "loss", "jitter", "reordering", "duplication", "corruption", "queue", "state",
+)  # fmt: skip
 
 Names = Annotated[
     list[str],
@@ -30,9 +33,10 @@ Names = Annotated[
 class LinkEvent(EventSpec):
     """What is given of a link changes, all at the same time; the rest stays as it is.
 
-    A new rate holds at once, and the token bucket is full after it: one frame may leave early. A
-    new delay is of packets that leave the queue from then on, none of which overtakes another.
-    A link that is down loses what leaves its queue, and delivers what was in flight.
+    A new rate holds at once: the frame being sent goes on at it. A new delay is of packets that
+    leave the queue from then on, none of which overtakes another. Loss, jitter, reordering,
+    duplication and corruption are of packets from then on, too; `0%` or `0s` ends them. A link that
+    is down loses what leaves its queue, and delivers what was in flight.
     """
 
     kind: Literal["link"] = Field(default="link", description="a link changes")
@@ -41,6 +45,16 @@ class LinkEvent(EventSpec):
     rate: Rate | None = Field(default=None, description="bit/s of a link that has a rate")
     delay: Delay | None = Field(default=None, description="one way")
     loss: AnyLoss | None = Field(default=None, description="in place of the link's loss")
+    jitter: Jitter | None = Field(default=None, description="in place of the link's jitter")
+    reordering: Reordering | None = Field(
+        default=None, description="in place of the link's reordering"
+    )
+    duplication: Chance | None = Field(
+        default=None, description="that a packet arrives twice, in place of the link's"
+    )
+    corruption: Chance | None = Field(
+        default=None, description="that one bit of a packet is wrong, in place of the link's"
+    )
     queue: dict[str, Any] | None = Field(
         default=None,
         description="parameters of the link's queue that change, such as {limit: 50p}; its kind "
@@ -67,11 +81,22 @@ class LinkEvent(EventSpec):
                     world.set_rate(channel, self.rate)
                 if self.delay is not None:
                     world.set_delay(channel, self.delay)
-                if self.loss is not None:
-                    world.set_loss(channel, self.loss)
+                self._impair(world, channel)
                 if self.queue is not None:
                     world.set_queue(channel, self.queue)
                 if self.state is not None:
                     world.set_up(channel, self.state == "up")
         if self.reroute:
             world.reroute(RouteWish(), ("reroute",))
+
+    def _impair(self, world: World, channel: str) -> None:
+        if self.loss is not None:
+            world.set_loss(channel, self.loss)
+        if self.jitter is not None:
+            world.set_jitter(channel, self.jitter)
+        if self.reordering is not None:
+            world.set_reordering(channel, self.reordering)
+        if self.duplication is not None:
+            world.set_duplication(channel, self.duplication)
+        if self.corruption is not None:
+            world.set_corruption(channel, self.corruption)

@@ -20,6 +20,7 @@ export interface Samples {
 export interface QueueSamples extends Samples {
   direction: string;
   rate_bps: Value;
+  rate_steps: [number, number][];
   limit_packets: Value;
   limit_bytes: Value;
 }

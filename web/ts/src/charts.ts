@@ -206,15 +206,21 @@ function goodputs(answer: Answers["goodput"], look: Look): Picture {
   })), note);
 }
 
+/** Return where a queue is full, 0 where that is not known: in ms it moves with the rate. */
+function limitOf(queue: QueueSamples, unit: Unit): number {
+  if (unit === "packets") return queue.limit_packets ?? 0;
+  const bytes = queue.limit_bytes ?? 0;
+  if (unit === "kB") return bytes * 1e-3;
+  return queue.rate_bps && !queue.rate_steps.length ? (bytes * 8e3) / queue.rate_bps : 0;
+}
+
 function backlogs(queues: QueueSamples[], unit: Unit): Picture {
   const used = queues.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
   const limits: number[] = [];
   const series = used.map((queue, index) => {
-    const per_ms = queue.rate_bps ? 8e3 / queue.rate_bps : 0;
-    const [field, factor, limit] = unit === "packets"
-      ? (["backlog_packets", 1, queue.limit_packets] as const)
-      : (["backlog_bytes", unit === "kB" ? 1e-3 : per_ms, queue.limit_bytes] as const);
-    if (limit) limits.push(limit * factor);
+    const field = { packets: "backlog_packets", kB: "backlog_bytes", ms: "queue_delay_s" }[unit];
+    const factor = { packets: 1, kB: 1e-3, ms: 1e3 }[unit];
+    limits.push(limitOf(queue, unit));
     const look = { ...line(QUEUE_COLOUR + index), dash: index ? line(index).dash : [], width: 1.5 };
     const write = unit === "packets" ? whole : (value: number) => `${digits(value)} ${unit}`;
     const counts = (queue.fields.drops ?? []).map((value, at, counter) =>
