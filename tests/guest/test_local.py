@@ -6,7 +6,6 @@ One boot does all of it (realtime/inside.py); the tests look at what came of eac
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,13 +66,15 @@ def test_a_busy_machine_makes_a_run_doubtful_and_says_why(results: dict[str, Any
     assert document["fidelity"]["verdict"] in ("doubtful", "unfaithful")
     (check,) = [each for each in document["fidelity"]["checks"] if each["name"] == "host_load"]
     assert check["ok"] is None
-    assert check["measured"] > 0.2  # 0.45: User Mode Linux loses ticks while it is busy
+    assert check["measured"] > 0.5
     assert check["detail"].startswith("the machine was busy with other things than the run")
 
 
 def test_a_second_run_at_the_same_time_is_refused(results: dict[str, Any]) -> None:
-    assert "another run in real time is using this machine" in results["busy"]["second"]
-    assert "mend: wait until it has ended" in results["busy"]["second"]
+    assert (
+        "another run in real time is using this machine" in results["killed_controller"]["second"]
+    )
+    assert "mend: wait until it has ended" in results["killed_controller"]["second"]
 
 
 def test_a_modules_parameter_is_set_and_given_back(results: dict[str, Any]) -> None:
@@ -94,12 +95,3 @@ def test_a_killed_bed_s_run_is_marked(results: dict[str, Any]) -> None:
     document = results["killed_bed"]["document"]
     assert document["status"] == "failed"
     assert "the bed was ended by signal 9" in document["error"]
-
-
-def test_all_of_it_takes_less_than_a_minute(results: dict[str, Any]) -> None:
-    took_s = {step: results[step]["took_s"] for step in STEP_NAMES}
-    assert sum(took_s.values()) < 60, took_s
-
-
-def test_it_leaves_no_file_here(results: dict[str, Any]) -> None:
-    assert not Path("/run/orchestrator-local.lock").exists()

@@ -52,7 +52,7 @@ def test_a_quiet_machine_is_good_and_a_guest_is_not_judged() -> None:
         (host(p99_ms=49), "scheduling_delay", None, "wakes the run up too late"),
         (host(p99_ms=51), "scheduling_delay", False, "the latest, 1 ms, in second 1"),
         (host(others=0.5), "host_load", None, "busy with other things than the run"),
-        (host(steal=0.2), "host_load", None, "0.2 of it taken by the machine below"),
+        (host(steal=0.3), "host_load", None, "0.3 of it taken by the machine below"),
         (host(own=0.8, softirq=0.15), "run_load", None, "too slow for this scenario"),
     ],
 )

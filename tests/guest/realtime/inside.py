@@ -113,7 +113,7 @@ def doctor(folder: Path) -> dict[str, Any]:
 
 
 def busy(folder: Path) -> dict[str, Any]:
-    """A loop beside the run, a second run at the same time, and a parameter that is set."""
+    """A loop beside the run, and a parameter that is set."""
     db = folder / "runs.db"
     subprocess.run(["modprobe", "tcp_logwestwood"], check=True)
     before = PARAMETER.read_text()
@@ -121,10 +121,6 @@ def busy(folder: Path) -> dict[str, Any]:
 
     def meanwhile() -> None:
         seen["parameter"] = PARAMETER.read_text()
-        try:
-            local.Local().prepare(planned(*SHORT))
-        except MachineError as error:
-            seen["second"] = str(error)
 
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
         run_plan(planned(*SHORT, TUNED), RunOptions(db, local.Local()), Watch(meanwhile))
@@ -161,9 +157,14 @@ def long_run(db: Path) -> Iterator[int]:
 def killed_controller(folder: Path) -> dict[str, Any]:
     before = PARAMETER.read_text()
     with long_run(folder / "runs.db") as controller:
-        during = PARAMETER.read_text()
+        during, second = PARAMETER.read_text(), ""
+        try:
+            local.Local().prepare(planned(*SHORT))
+        except MachineError as error:
+            second = str(error)
         os.kill(controller, signal.SIGKILL)
-    return {"before": before, "during": during, "db": str(folder / "runs.db")}
+    db = str(folder / "runs.db")
+    return {"before": before, "during": during, "second": second, "db": db}
 
 
 def killed_bed(folder: Path) -> dict[str, Any]:
