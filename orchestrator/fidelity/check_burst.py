@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from collections.abc import Iterable
 from typing import Any
@@ -13,8 +14,6 @@ from orchestrator.recording import Check
 
 FRAME_BITS = 1514 * 8
 RATE_TOLERANCE = 0.005
-SLOW_RATE_TOLERANCE = 0.05
-"""Beyond that, what a slow machine's late timers may explain."""
 LEAST_QUEUE_PACKETS = 3
 """A shorter queue leaves no two frames behind the first, which goes out at once."""
 
@@ -54,7 +53,9 @@ def _rate(evidence: Evidence, burst: dict[str, Any], rounds: list[list[Passed]])
     # The median, as loss and reordering before the queue may let it run empty.
     gap_ns = statistics.median(gaps_ns)
     measured = FRAME_BITS * 1e9 / gap_ns if gap_ns else float("inf")
-    good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_RATE_TOLERANCE)
+    # Where timers come late, frames leave in bunches: their spacing then tells nothing, however far
+    # off it is. What the link carries under backlog still does, see check_rate.
+    good = evidence.judge(abs(measured - asked), tolerance, math.inf)
     return Check(name, "bit/s", asked, measured, tolerance, good, f"{len(gaps_ns)} gaps")
 
 

@@ -30,7 +30,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """
     probed = {fact["channel"]: fact for fact in evidence.all("policer")}
     for fact in probed.values():
-        yield from _probed(fact)
+        yield from _probed(evidence, fact)
     for number, queue in enumerate(evidence.queues):
         name = f"{queue.link}:{queue.direction}"
         policer = evidence.channel(name).policer
@@ -58,7 +58,7 @@ def _in_run(
     return Check(f"policed_rate {name}", "bit/s", asked, measured, tolerance, good, detail)
 
 
-def _probed(fact: dict[str, Any]) -> Iterable[Check]:
+def _probed(evidence: Evidence, fact: dict[str, Any]) -> Iterable[Check]:
     """Yield bucket and rate as bursts found them.
 
     The first one finds the bucket full. Behind the last packet that passes of each the bucket holds
@@ -80,8 +80,9 @@ def _probed(fact: dict[str, Any]) -> Iterable[Check]:
     good = abs(burst - held) <= FRAME_BYTES
     yield Check(name, "bytes", held, burst, FRAME_BYTES, good, f"{len(first)} packets at once")
     measured = later * FRAME_BYTES * 8e9 / (last[-1] - first[-1])
-    tolerance = rate_bps * (TOLERANCE + 1 / later)
-    good = abs(measured - rate_bps) <= tolerance
+    rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
+    tolerance = rate_bps * (rate_tolerance + 1 / later)
+    good = evidence.judge(abs(measured - rate_bps), tolerance, rate_bps * SLOW_TOLERANCE)
     detail = f"{later} packets in {fact['rounds'] - 1} rounds"
     yield Check(rate_name, "bit/s", rate_bps, measured, tolerance, good, detail)
 

@@ -11,6 +11,9 @@ ORIGIN_OFFSET_NS = 333_333
 """Keeps samples and starts, on round times, apart from the kernel's ticks, on round times too."""
 
 _SETTLE_NS = 100_000_000
+_LATE_DATAGRAMS_NS = 100_000_000
+"""A datagram that has not left by then after it was due makes a run fail. Less counts into its
+delay, and shows as the machine's scheduling delay."""
 _SEEDED_NETEM = (6, 6)
 """The first Linux whose netem takes a seed; before, it draws from the kernel's common generator."""
 _TRIAL_WAKEUPS, _TRIAL_PERIOD_NS = 250, 2_000_000
@@ -76,6 +79,7 @@ class Real:
         """
         late_ns = min(max(_MARGIN * _trial_late_ns(), _LEAST_LATE_NS), _MOST_LATE_NS)
         self._host["late_timers_ns"] = late_ns
+        spec["late_datagrams_ns"] = _LATE_DATAGRAMS_NS
         seeded = system.linux_version() >= _SEEDED_NETEM
         self._host["netem_seeded"] = seeded
         for link in spec["links"]:
