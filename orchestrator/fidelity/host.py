@@ -33,7 +33,10 @@ RATE_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Host:
-    """What was seen of one machine while traffic ran; see ``hostload.Watcher.result``."""
+    """What was seen of one machine while traffic ran; see ``hostload.Watcher.result``.
+
+    ``late_timers_s`` is how much time's worth of bytes the token buckets hold beside a frame.
+    """
 
     name: str
     cpu: int
@@ -45,6 +48,7 @@ class Host:
     steal: float
     own: float
     softirq: float
+    late_timers_s: float
 
     @classmethod
     def of(cls, fact: Mapping[str, Any]) -> Host:
@@ -58,10 +62,11 @@ class Host:
             fact["late_ns"]["p99"] / 1e9,
             fact["late_ns"]["max"] / 1e9,
             worst,
-            *(
-                sum(second[name] for second in seconds) / len(seconds)
+            late_timers_s=fact.get("late_timers_ns", 0) / 1e9,
+            **{
+                name: sum(second[name] for second in seconds) / len(seconds)
                 for name in ("others", "steal", "own", "softirq")
-            ),
+            },
         )
 
     @property

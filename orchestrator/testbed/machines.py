@@ -11,6 +11,8 @@ ORIGIN_OFFSET_NS = 333_333
 """Keeps samples and starts, on round times, apart from the kernel's ticks, on round times too."""
 
 _SETTLE_NS = 100_000_000
+_LEAST_ROUNDS = 3
+"""Of a probe, so that one in which the machine halts is one of several."""
 _LATE_DATAGRAMS_NS = 100_000_000
 """A datagram that has not left by then after it was due makes a run fail. Less counts into its
 delay, and shows as the machine's scheduling delay."""
@@ -79,6 +81,8 @@ class Real:
         """
         late_ns = min(max(_MARGIN * _trial_late_ns(), _LEAST_LATE_NS), _MOST_LATE_NS)
         self._host["late_timers_ns"] = late_ns
+        for probe in spec["probes"]["bursts"]:
+            probe["rounds"] = max(probe["rounds"], _LEAST_ROUNDS)
         spec["late_datagrams_ns"] = _LATE_DATAGRAMS_NS
         seeded = system.linux_version() >= _SEEDED_NETEM
         self._host["netem_seeded"] = seeded

@@ -98,6 +98,31 @@ def test_a_rate_before_traffic(fact: dict[str, Any], longer: float, rate_ok: boo
     assert rate.ok is rate_ok
 
 
+def test_frames_that_a_deep_bucket_lets_leave_at_once_tell_no_rate() -> None:
+    deep = {**QUIET, "late_timers_ns": 4 * MS}  # 3.3 frames
+    probe = burst()
+    for frame in probe["passed"][:5]:
+        frame[3] = FRAME_NS
+    rate, _delay = check_burst.check(evidence([deep, probe]))
+    assert rate.ok is True
+    short = {**probe, "queue_packets": None, "passed": [[0, n, 0, 1] for n in range(5)]}
+    assert list(check_burst.check(evidence([deep, short]))) == []
+    assert only(check_burst.check(evidence([QUIET, short]))).ok is False
+
+
+def test_of_several_bursts_one_may_be_held_up() -> None:
+    rounds = [burst()["passed"] for _round in range(3)]
+    for number, passed in enumerate(rounds):
+        for frame in passed:
+            frame[0] = number
+    rounds[1][-1][3] += 50 * MS
+    probe = {**burst(came=300), "passed": [*rounds[0], *rounds[1], *rounds[2]], "came": 400}
+    _rate, delay = check_burst.check(evidence([QUIET, probe]))
+    assert delay.ok is True
+    _rate, delay = check_burst.check(evidence([probe]))  # in virtual time nothing halts
+    assert delay.ok is False
+
+
 @pytest.mark.parametrize(
     ("fact", "share", "ok"),
     [(QUIET, 0.995, True), (QUIET, 0.93, False), (SLOW, 0.93, None), (SLOW, 0.85, False)],
