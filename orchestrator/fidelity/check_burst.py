@@ -31,7 +31,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
         packets = burst["queue_packets"]
         at_once = _at_once(evidence, burst)
         longest = max((len(passed) for passed in rounds), default=0)
-        # A burst that a deep bucket holds tells nothing: what is under backlog does, see check_rate.
+        # A burst that a deep bucket holds tells nothing; what is backlogged does, see check_rate.
         held = at_once > 1 and 2 < longest <= at_once + 1
         if (packets is None or packets >= LEAST_QUEUE_PACKETS) and not held:
             yield _rate(evidence, burst, [passed[at_once:] for passed in rounds])
