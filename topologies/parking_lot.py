@@ -24,12 +24,10 @@ from pydantic import (
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    model_validator,
 )
 
-from orchestrator.scenario.base import located
 from orchestrator.scenario.document import Path
-from topologies import Layout, Topology
+from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Problem, Stage
 from topologies.links import Access, Bottleneck
 
@@ -73,7 +71,7 @@ class RoutedGroup(HostGroup):
     )
 
 
-class ParkingLot(Topology):
+class ParkingLot(RowTopology):
     """Bottlenecks in a row; groups enter and leave at any router."""
 
     kind: Literal["parking-lot"] = Field(description="bottlenecks in a row")
@@ -85,17 +83,6 @@ class ParkingLot(Topology):
     )
     groups: list[RoutedGroup] = Field(min_length=1, description="hosts by where they send")
 
-    @model_validator(mode="after")
-    def _sound(self) -> ParkingLot:
-        problems = list(self._span_problems()) or list(self._chain().problems())
-        if problems:
-            raise located(problems)
-        return self
-
-    def layout(self) -> Layout:
-        """Return the graph: routers r1 to r<N+1>, links hop1 to hop<N>, a link for each host."""
-        return self._chain().layout()
-
     def _stages(self) -> list[Stage]:
         segments: list[tuple[Path, Segment]] = (
             [(("hops", i), each) for i, each in enumerate(self.hops)]
@@ -106,6 +93,7 @@ class ParkingLot(Topology):
         return [Stage(f"hop{n}", spec, where) for n, (where, spec) in enumerate(row, start=1)]
 
     def _chain(self) -> Chain:
+        """Return the row: routers r1 to r<N+1>, links hop1 to hop<N>, a link for each host."""
         stages = self._stages()
         routers = [f"r{n}" for n in range(1, len(stages) + 2)]
         members = [Member(group, _spans(group, len(stages))) for group in self.groups]
