@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from orchestrator.advice import Planned, advise
+from orchestrator.advice import Planned, advise, too_large
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.expansion import expand, name_faults, settings_faults, wanted_ends
-from orchestrator.runspec import Plan, PlannedEvent, PlannedFlow, RunSpec, Window
+from orchestrator.runspec import Plan, PlannedEvent, PlannedFlow, RunSpec, Window, at_most
 from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load, tcp
 from orchestrator.scenario.queues import QueueFault, QueueSpec
 from orchestrator.scenario.tcp import HostTcp
@@ -142,6 +142,9 @@ def _draft(variant: LoadedVariant) -> _Draft:
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
     )
     planned = Planned(variant.scenario, network, lines, layout.places)
+    largest = replace(planned, network=at_most(network, events))
+    if large := list(too_large(largest)):
+        raise ScenarioError([variant.mark(path).fault(message) for path, message in large])
     warnings = [variant.mark(path).fault(message) for path, message in advise(planned)]
     hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
     return _Draft(network, tuple(planned.flows), events, resolved, warnings, hosts)

@@ -31,6 +31,9 @@ DISK_PER_QUEUE_ROW_BYTES = 80
 BASE_MEMORY_BYTES = 768 * 2**20
 PACKET_MEMORY_BYTES = 4096
 FLOW_MEMORY_BYTES = 2**18
+MOST_GUEST_BYTES = 500 * 2**30
+"""A guest maps all its memory below 511 GiB (Linux's arch/x86/um/os-Linux/task_size.c): one of
+500 GiB boots, one of 520 GiB does not."""
 
 
 @dataclass(frozen=True)
@@ -258,14 +261,20 @@ def guest_memory_bytes(network: Network, flows: int) -> int:
     packets = 0.0
     for link in network.links:
         for channel in (link.forward, link.reverse):
-            if channel.rate_bps is None:
-                continue
-            packets += channel.rate_bps * channel.delay_s / 8 / FRAME_BYTES
-            if channel.queue is not None and channel.judged:
-                limit = channel.queue
-                packets += limit.limit_packets or (limit.limit_bytes or 0) / FRAME_BYTES
+            packets += sum(held_packets(channel))
     wanted = BASE_MEMORY_BYTES + int(packets) * PACKET_MEMORY_BYTES + flows * FLOW_MEMORY_BYTES
     return (wanted + 2**20 - 1) & ~(2**20 - 1)
+
+
+def held_packets(channel: Channel) -> tuple[float, float]:
+    """Return how many full-size packets can be in flight on a channel, and in its queue."""
+    if channel.rate_bps is None:
+        return 0.0, 0.0
+    in_flight = channel.rate_bps * channel.delay_s / 8 / FRAME_BYTES
+    if channel.queue is None or not channel.judged:
+        return in_flight, 0.0
+    limit = channel.queue
+    return in_flight, limit.limit_packets or (limit.limit_bytes or 0) / FRAME_BYTES
 
 
 def _bottlenecks(network: Network) -> list[Hop]:
