@@ -5,7 +5,7 @@ import os
 import resource
 import runpy
 
-from . import build, ovs, probes, readback, system
+from . import build, ovs, probes, readback, system, thresholds
 from .records import Records
 from .sampling import Sampler
 from .timeline import Timeline
@@ -40,6 +40,7 @@ def run(spec, records: Records):
     records.fact("versions", **readback.versions(iperf))
     _run_hook(spec, bed)
     _probe(bed, records)
+    thresholds.make_known(bed)
     build.reset_queues(bed)
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))

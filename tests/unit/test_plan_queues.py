@@ -144,7 +144,7 @@ def test_faults_of_variants_are_at_the_matrix_and_each_once(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("override", "column", "place", "packets"),
     [
-        (f"{LIMIT}=4294967295p", 33, "--set topology.bottleneck.queue.limit", 4_295_049_859),
+        (f"{LIMIT}=4294967295p", 33, "--set topology.bottleneck.queue.limit", 4_295_049_858),
         (
             "topology.bottleneck.delay={forward: 600s, reverse: 0s}",
             37,
