@@ -39,20 +39,25 @@ class Layout:
 
     A limit in time or BDP needs the flows that cross the channel, so the plan sizes the queues.
     Every channel with a rate has a queue here, a channel without a rate has none. ``places`` leads
-    from a link's name to its values in the scenario.
+    from a link's name to its values in the scenario. ``drawn`` tells whether another seed gives
+    another network.
     """
 
     network: Network
     queues: dict[str, QueuePlace]
     places: dict[str, Path] = field(default_factory=dict)
+    drawn: bool = False
 
 
 class Topology(TopologySpec, ABC):
     """A topology's parameters and the graph that they stand for."""
 
     @abstractmethod
-    def layout(self) -> Layout:
-        """Return the graph; names of hosts, switches and links are unique."""
+    def layout(self, seed: int) -> Layout:
+        """Return the graph; names of hosts, switches and links are unique.
+
+        ``seed`` is the run's, for what is drawn.
+        """
 
 
 class RowTopology(Topology):
@@ -67,9 +72,9 @@ class RowTopology(Topology):
             raise located(problems)
         return self
 
-    def layout(self) -> Layout:
+    def layout(self, seed: int) -> Layout:
         """Return the graph: routers, then the links between them, then one of each host."""
-        return self._chain().layout()
+        return self._chain().layout(seed)
 
     @abstractmethod
     def _chain(self) -> Chain:

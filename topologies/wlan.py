@@ -228,9 +228,9 @@ class Wlan(RowTopology):
         "unless given",
     )
 
-    def layout(self) -> Layout:
+    def layout(self, seed: int) -> Layout:
         """Return the graph: cell and ap, the link ``wireless``, and a link for each host."""
-        layout = super().layout()
+        layout = super().layout(seed)
         fading = Fading(link=self.wireless)
         rates = fading if self.wireless.coherence else None
         first, *others = layout.network.links

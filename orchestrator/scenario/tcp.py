@@ -210,9 +210,10 @@ def host_tcp(values: Mapping[str, Any]) -> HostTcp:
     told = HostTcp()
     for key, value in values.items():
         told.sysctls |= _EFFECTS[key].sysctls(value)
-        metrics = _EFFECTS[key].metrics(value)
-        locks = told.metrics.get(RTAX_LOCK, 0) | metrics.get(RTAX_LOCK, 0)
-        told.metrics |= metrics | ({RTAX_LOCK: locks} if locks else {})
+        locks = told.metrics.get(RTAX_LOCK, 0)
+        told.metrics |= _EFFECTS[key].metrics(value)
+        if locks:
+            told.metrics[RTAX_LOCK] |= locks
     return told
 
 

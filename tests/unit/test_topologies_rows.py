@@ -23,7 +23,7 @@ def topology(kind: str, **data: Any) -> Topology:
 
 
 def layout(kind: str, **data: Any) -> Layout:
-    return topology(kind, **data).layout()
+    return topology(kind, **data).layout(1)
 
 
 def faults(kind: str, **data: Any) -> list[tuple[tuple[Any, ...], str]]:
@@ -129,7 +129,7 @@ def test_one_mapping_of_hops_is_written_back_as_one() -> None:
     written = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert written["hops"]["count"] == 2
     assert TOPOLOGIES.found["parking-lot"].model_validate(written) == spec
-    assert spec.layout().places["hop2"] == ("topology", "hops")
+    assert spec.layout(1).places["hop2"] == ("topology", "hops")
 
 
 @pytest.mark.parametrize(
