@@ -91,6 +91,7 @@ class _Line:
             "bytes": demand.size_bytes,
             "transport": demand.transport,
             "connections": demand.connections,
+            "segment": self._segment,
             "server": demand.server,
             "traffic_parameters": self._parameters(demand, there),
             "base_rtt_s": _rtt_ns(hops) / NS_PER_S,

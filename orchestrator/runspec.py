@@ -9,7 +9,7 @@ from typing import Any, Literal
 from kmods.catalogue import Folder
 from orchestrator.errors import Fault
 from orchestrator.scenario.tcp import HostTcp
-from orchestrator.scenario.traffic import Connections, Transport
+from orchestrator.scenario.traffic import FULL_SEGMENT, Connections, Segment, Transport
 from topologies.model import Channel, Hop, Network, Queue
 
 FRAME_BYTES = 1514
@@ -54,7 +54,7 @@ class PlannedFlow:
     ``stop_s`` None means to the end; ``bytes`` None means without end. ``traffic_parameters`` are
     its engine's own (see testbed/traffic). ``base_rtt_s`` is the sum of
     the delays there and back, without serialisation; ``path`` names the channels that the data
-    cross, and ``ack_path`` those of the way back.
+    cross, and ``ack_path`` those of the way back. ``segment`` is a full one of TCP.
 
     ``parameters`` hold for the congestion control's module, so for the whole kernel, and
     ``settings`` for the namespace of ``source``; both in the units of their names. ``module`` is
@@ -84,6 +84,7 @@ class PlannedFlow:
     ack_path: tuple[str, ...]
     start_window_s: float = 0.0
     connections: Connections = "one"
+    segment: Segment = FULL_SEGMENT
     server: Literal["sink", "source"] = "sink"
 
 
