@@ -16,9 +16,10 @@ TCP", section 3.3 (Fig. 17): N hops, one connection over all of them and 2 N ove
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    BeforeValidator,
     Field,
     TypeAdapter,
     ValidationInfo,
@@ -27,6 +28,7 @@ from pydantic import (
 )
 
 from orchestrator.scenario.document import Path
+from orchestrator.units import shown, suggest
 from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Problem, Stage
 from topologies.links import Access, Bottleneck
@@ -52,7 +54,17 @@ def _one_or_list(one: Any, several: Any) -> WrapValidator:
 
 Hops = Annotated[Segment | list[Segment], _one_or_list(Segment, list[Segment])]
 Which = Literal["all", "odd", "even"]
-EachHop = Annotated[Which | list[int], _one_or_list(Which, list[int])]
+
+
+def _each_hop(data: object) -> object:
+    if isinstance(data, list) or data in get_args(Which):
+        return data
+    close = suggest(data, get_args(Which)) if isinstance(data, str) else ""
+    words = ", ".join(get_args(Which))
+    raise ValueError(f"{shown(data)} is not valid{close}; valid: {words}, or a list such as [1, 3]")
+
+
+EachHop = Annotated[Which | list[int], _one_or_list(Which, list[int]), BeforeValidator(_each_hop)]
 
 
 class RoutedGroup(HostGroup):

@@ -143,6 +143,12 @@ def test_one_mapping_of_hops_is_written_back_as_one() -> None:
         ({"enter": 2, "each_hop": "all"}, ("enter",), "not both"),
         ({"each_hop": [1, 5]}, ("each_hop", 1), "there is no hop 5; valid: 1 to 4"),
         ({"each_hop": [2, 2]}, ("each_hop", 1), "hop 2 is given twice"),
+        (
+            {"each_hop": 3},
+            ("each_hop",),
+            "`3` is not valid; valid: all, odd, even, or a list such as [1, 3]",
+        ),
+        ({"each_hop": "od"}, ("each_hop",), "(did you mean `odd`?)"),
         ({"each_hop": []}, ("each_hop",), "there is no such hop: there are 4"),
         ({"each_hop": ["2"]}, ("each_hop", 0), "valid integer"),
         ({"each_hop": [2.0]}, ("each_hop", 0), "valid integer"),
