@@ -22,9 +22,10 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from orchestrator.advice import Planned, advise, too_large
+from orchestrator.description import Plan
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.expansion import expand, name_faults, settings_faults, wanted_ends
-from orchestrator.runspec import Plan, PlannedEvent, PlannedFlow, RunSpec, Window, at_most
+from orchestrator.runspec import PlannedEvent, PlannedFlow, RunSpec, Window, at_most
 from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load, tcp
 from orchestrator.scenario.queues import QueueFault, QueueSpec
 from orchestrator.scenario.tcp import HostTcp

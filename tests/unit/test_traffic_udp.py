@@ -14,6 +14,7 @@ import pytest
 from orchestrator.backends import decode
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.errors import ScenarioError
+from orchestrator.estimate import wall_s
 from orchestrator.plan import plan
 from orchestrator.recording import DATAGRAM_FIELDS
 from orchestrator.runspec import RunSpec
@@ -23,7 +24,7 @@ from orchestrator.testbed.traffic import draws
 from orchestrator.testbed.traffic.udp import Arrived, on_periods, packet_times
 
 FRAME_BITS = 1514 * 8
-SECOND = 10**9
+SECOND, BOTTLENECK_BPS = 10**9, 10e6
 ALWAYS = {"on": None, "off": None}
 
 SCENARIO = """\
@@ -175,11 +176,15 @@ def test_what_the_bed_is_told(tmp_path: Path) -> None:
 
 
 def test_the_cost_counts_what_is_sent_wherever_it_is_lost(tmp_path: Path) -> None:
-    few = planned(tmp_path, "{kind: cbr, rate: 8bit}").estimated_wall_s
+    few_s = wall_s(planned(tmp_path, "{kind: cbr, rate: 8bit}"))
     run = planned(tmp_path, "{kind: cbr, rate: 1gbit, packet_size: 111B}")
-    assert run.estimated_wall_s - few == pytest.approx(5e-6 * run.duration_s * 1e6)
+    # Three links, the second of which takes what it can.
+    crossing = 2e-6 * 3 * BOTTLENECK_BPS / 8 / 125
+    sent = 7e-6 * 1e6
+    assert wall_s(run) - few_s == pytest.approx(run.duration_s * (sent + crossing), rel=1e-3)
     half = planned(tmp_path, "{kind: onoff-udp, rate: 1gbit, packet_size: 111B, on: 1ms, off: 3ms}")
-    assert half.estimated_wall_s - few == pytest.approx(5e-6 * run.duration_s * 1e6 / 4)
+    quarter_s = run.duration_s * (sent / 4 + crossing)
+    assert wall_s(half) - few_s == pytest.approx(quarter_s, rel=1e-3)
 
 
 @pytest.mark.parametrize(
