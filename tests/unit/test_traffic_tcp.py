@@ -7,6 +7,7 @@ import json
 import math
 import random
 import statistics
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +23,12 @@ from orchestrator.scenario.traffic import Segment
 from orchestrator.scenario.traffic.web import Web
 from orchestrator.testbed.traffic.draws import draw
 from orchestrator.testbed.traffic.onoff import periods
+from tests.unit import smallest
 
 S = 10**9
 SEGMENT = Segment(1448, 66)
 
-SCENARIO = """\
-version: 1
-name: kinds
-duration: 20s
-topology:
-  kind: dumbbell
-  bottleneck: {{rate: 10mbit, delay: 10ms}}
-  groups:
-    - {{name: a, hosts: 2, access: {{rate: 8mbit, delay: 20ms}}}}
-flows:
-  - {{name: one, group: a, {more}traffic: {traffic}}}
-"""
-
-
-def planned(tmp_path: Path, traffic: str, more: str = "", *overrides: str) -> RunSpec:
-    path = tmp_path / "kinds.yaml"
-    path.write_text(SCENARIO.format(more=more, traffic=traffic), encoding="utf-8")
-    return plan(load(path, overrides)).runs[0]
+planned = partial(smallest.planned, hosts=2)
 
 
 def parameters(run: RunSpec) -> dict[str, Any]:
