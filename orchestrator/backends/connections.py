@@ -56,7 +56,9 @@ PRESENT = (
 
 LARGEST = "snd_wnd_bytes"
 """Of a flow with many connections at a time: the largest of those that are open, or were since the
-row before."""
+row before, and have lost nothing. While a connection's first segment is missing, what comes behind
+it makes the kernel forget the limit of its window, and there is nothing to read that would let the
+receiver set it again."""
 
 _ESTABLISHED, _CLOSE = 1, 7  # include/net/tcp_states.h
 _SUMS = np.dtype(
@@ -126,10 +128,18 @@ class ConnectionsDecoder:
 def _sums(rows: Array, cookies: npt.NDArray[np.uint64]) -> Array:
     out = np.zeros(len(rows), _SUMS)
     out["time_ns"], out["cookie"] = rows["time_ns"], cookies
-    for name in (*COUNTERS, LARGEST):
+    for name in COUNTERS:
         out[name] = rows[name]
+    out[LARGEST] = _windows(rows)
     out["bytes_received"] -= rows["bytes_received"] > 0
     return out
+
+
+def _windows(rows: Array) -> npt.NDArray[np.uint32]:
+    """Return the windows told to connections that have lost nothing, 0 for others."""
+    whole = (rows["total_retrans_segments"] == 0) & (rows["sacked_segments"] == 0)
+    windows: npt.NDArray[np.uint32] = rows[LARGEST] * whole
+    return windows
 
 
 def _series(end: _End, times_ns: Times, many: bool) -> Array:
@@ -149,7 +159,7 @@ def _series(end: _End, times_ns: Times, many: bool) -> Array:
         out["state"] = _ESTABLISHED
         for name in PRESENT:
             np.add.at(out[name], place, rows[name])
-        np.maximum.at(out[LARGEST], place, rows[LARGEST])
+        np.maximum.at(out[LARGEST], place, _windows(rows))
         until = np.searchsorted(wanted, closed["time_ns"])
         seen_closed = closed[until < len(wanted)]
         last = until[until < len(wanted)]
