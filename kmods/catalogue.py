@@ -19,6 +19,7 @@ from typing import Literal
 FOLDER = Path(__file__).resolve().parent
 
 MOST_ENTRIES = 1000
+MOST_SHOWN = 300
 MOST_BYTES = 4_000_000
 """A folder with more is not looked into: it is somebody's home rather than a module."""
 
@@ -228,7 +229,9 @@ def _files(path: Path) -> dict[str, bytes]:
             if wanted:
                 files[file.relative_to(path).as_posix()] = file.read_bytes()
     except OSError as error:
-        raise FolderError(f"`{error.filename}` cannot be read: {error.strerror}") from None
+        name = str(error.filename)
+        short = name if len(name) <= MOST_SHOWN else f"{name[:MOST_SHOWN]}…"
+        raise FolderError(f"`{short}` cannot be read: {error.strerror}") from None
     return dict(sorted(files.items()))
 
 

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from orchestrator.runspec import FRAME_BYTES, PlannedFlow, guest_memory_bytes
+from orchestrator.runspec import (
+    FRAME_BYTES,
+    MOST_GUEST_BYTES,
+    PlannedFlow,
+    guest_memory_bytes,
+    held_packets,
+)
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.document import Path
 from orchestrator.units import format_rate, format_time
@@ -165,6 +171,27 @@ def _windows(planned: Planned) -> Iterator[Advice]:
             f"the guest may need {memory_bytes / 2**30:.1f} GiB of memory for what is in flight "
             "and queued",
         )
+
+
+def too_large(planned: Planned) -> Iterator[Advice]:
+    """Yield where most of the memory goes and what is wrong, when no machine could give it."""
+    flows = sum(len(line) for line in planned.lines)
+    memory_bytes = guest_memory_bytes(planned.network, flows)
+    if memory_bytes <= MOST_GUEST_BYTES:
+        return
+    held = {name: held_packets(hop.channel) for name, hop in planned.hops.items()}
+    name = max(held, key=lambda each: sum(held[each]))
+    in_flight, queued = held[name]
+    hop = planned.hops[name]
+    keys: Path = (
+        ("delay", hop.direction) if in_flight > queued else ("queue", hop.direction, "limit")
+    )
+    yield (
+        (*planned.place(hop.link.name), *keys),
+        f"{sum(held[name]):.0f} full-size packets can be in flight and queued at {name}: with "
+        f"them the guest needs {memory_bytes / 2**30:.0f} GiB of memory, and it can have "
+        f"{MOST_GUEST_BYTES / 2**30:.0f} GiB at most",
+    )
 
 
 def _periods(planned: Planned) -> Iterator[Advice]:

@@ -48,6 +48,7 @@ class _Line:
         self._index, self._before = index, before
         self._flow = variant.scenario.flows[index]
         self._options = tcp.options_of(variant.scenario.tcp, self._flow.tcp)
+        self._number = len(network.group(self._flow.group).sources) * self._flow.count
 
     def flows(self, trips: Trips) -> list[PlannedFlow]:
         """Return the flows, part by part and host by host, and note the channels they cross."""
@@ -56,7 +57,7 @@ class _Line:
         pairs = list(zip(group.sources, group.sinks, strict=True))
         if flow.direction == "reverse":
             pairs = [(sink, source) for source, sink in pairs]
-        number = len(pairs) * flow.count
+        number = self._number
         total = self._before + len(parts) * number
         if total > MAX_FLOWS:
             raise self._fault((), f"{total} flows; {MAX_FLOWS} are allowed")
@@ -91,6 +92,7 @@ class _Line:
             "bytes": demand.size_bytes,
             "transport": demand.transport,
             "connections": demand.connections,
+            "segment": self._segment,
             "server": demand.server,
             "traffic_parameters": self._parameters(demand, there),
             "base_rtt_s": _rtt_ns(hops) / NS_PER_S,
@@ -147,7 +149,11 @@ class _Line:
         if demand.rate is not None:
             found["rate_bps"] = self._rate_bps("rate", demand.rate, path)
         if demand.load is not None:
-            found["rate_bps"] = self._rate_bps("load", demand.load.rate, path)
+            load_bps = self._rate_bps("load", demand.load.rate, path)
+            found["rate_bps"] = load_bps // self._number
+            if found["rate_bps"] < RATE_MIN_BPS:
+                message = f"{load_bps} bit/s for {self._number} flows is below {RATE_MIN_BPS} bit/s"
+                raise self._fault(("traffic", "load"), f"{message} each")
             wire_bytes = demand.load.wire_bytes(self._segment)
             found["arrivals_per_s"] = found["rate_bps"] / (8 * wire_bytes)
         if demand.window is not None:

@@ -9,6 +9,7 @@
   (Mersenne Twister seeded with the text), index counting the expanded flows from 0. A draw
   depends on no other draw, and not on names: renaming a flow does not change the run. Its
   place in a ``start_window`` is drawn likewise from ``random.Random("<seed>:window:<index>")``.
+- Drawn RTTs and delays are the topology's: see ``Chain.layout``.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from orchestrator.advice import Planned, advise
+from orchestrator.advice import Planned, advise, too_large
+from orchestrator.description import Plan
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.expansion import expand, name_faults, settings_faults, wanted_ends
-from orchestrator.runspec import Plan, PlannedEvent, PlannedFlow, RunSpec, Window
+from orchestrator.runspec import PlannedEvent, PlannedFlow, RunSpec, Window, at_most
 from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load, tcp
 from orchestrator.scenario.queues import QueueFault, QueueSpec
 from orchestrator.scenario.tcp import HostTcp
@@ -52,7 +54,7 @@ def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
     planned = 0
     for variant in loaded.variants:
         try:
-            draft = _draft(variant)
+            draft = _draft(variant, variant.scenario.seed)
         except ScenarioError as error:
             faults += error.faults
             continue
@@ -62,9 +64,12 @@ def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
             message = f"more than {MAX_PLANNED_FLOWS} flows in all runs together"
             raise ScenarioError([loaded.mark(where).fault(message)])
         if not faults:
-            numbers = range(variant.scenario.repetitions)
-            runs += [_run(loaded, variant, draft, number) for number in numbers]
-            warnings += draft.warnings
+            for number in range(variant.scenario.repetitions):
+                seed = repetition_seed(variant.scenario.seed, number)
+                if draft.drawn and number:
+                    draft = _draft(variant, seed)
+                runs.append(_run(loaded, variant, draft, number, seed))
+                warnings += draft.warnings
     if faults:
         raise ScenarioError(list(dict.fromkeys(faults)))
     return Plan(experiment or loaded.scenario.name, runs, list(dict.fromkeys(warnings)))
@@ -103,7 +108,10 @@ def _drawn_ns(seed: str, most_s: float) -> int:
 
 @dataclass(frozen=True)
 class _Draft:
-    """What the repetitions of a variant share: queues sized, flows without jitter."""
+    """What the repetitions of a variant share: queues sized, flows without jitter.
+
+    Another seed gives another one when some of the network is ``drawn``.
+    """
 
     network: Network
     flows: tuple[PlannedFlow, ...]
@@ -111,13 +119,14 @@ class _Draft:
     resolved: dict[str, Any]
     warnings: list[Fault]
     hosts: dict[str, HostTcp]
+    drawn: bool
 
 
-def _draft(variant: LoadedVariant) -> _Draft:
+def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     topology = variant.scenario.topology
     if not isinstance(topology, Topology):
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
-    layout = topology.layout()
+    layout = topology.layout(seed)
     lines, trips = expand(variant, layout.network)
     faults = [*name_faults(variant, lines), *settings_faults(variant, lines)]
     options, differences = tcp.agree(wanted_ends(variant.scenario, lines))
@@ -142,9 +151,13 @@ def _draft(variant: LoadedVariant) -> _Draft:
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
     )
     planned = Planned(variant.scenario, network, lines, layout.places)
+    largest = replace(planned, network=at_most(network, events))
+    if large := list(too_large(largest)):
+        raise ScenarioError([variant.mark(path).fault(message) for path, message in large])
     warnings = [variant.mark(path).fault(message) for path, message in advise(planned)]
     hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
-    return _Draft(network, tuple(planned.flows), events, resolved, warnings, hosts)
+    flows = tuple(planned.flows)
+    return _Draft(network, flows, events, resolved, warnings, hosts, layout.drawn)
 
 
 def _with_queues(
@@ -176,9 +189,10 @@ def _with_queues(
     return replace(network, links=tuple(links))
 
 
-def _run(loaded: LoadedScenario, variant: LoadedVariant, draft: _Draft, number: int) -> RunSpec:
+def _run(
+    loaded: LoadedScenario, variant: LoadedVariant, draft: _Draft, number: int, seed: int
+) -> RunSpec:
     scenario = variant.scenario
-    seed = repetition_seed(scenario.seed, number)
     flows = tuple(
         replace(flow, start_s=_start_s(scenario, seed, index, flow))
         for index, flow in enumerate(draft.flows)

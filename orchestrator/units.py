@@ -145,8 +145,17 @@ def shown(value: object) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    text = printable(str(value)[:61])
-    return f"`{text[:60]}…`" if len(text) > 60 else f"`{text}`"
+    return f"`{shortened(str(value), 60)}`"
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the text for one line, its end replaced by an ellipsis where it is longer."""
+    return printable(text[:most]) + ("…" if len(text) > most else "")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names of the user's as an error message lists them: each of them short."""
+    return ", ".join(shortened(name, 60) for name in names)
 
 
 def printable(text: str) -> str:
@@ -157,7 +166,7 @@ def printable(text: str) -> str:
 def suggest(word: str, valid: Iterable[str]) -> str:
     """Return `` (did you mean `x`?)`` when one of the valid words is close, else nothing."""
     close = difflib.get_close_matches(word[:100], list(valid), n=1, cutoff=0.6)
-    return f" (did you mean `{close[0]}`?)" if close else ""
+    return f" (did you mean {shown(close[0])}?)" if close else ""
 
 
 def parse_rate(value: object) -> int:
@@ -188,7 +197,7 @@ def parse_link_rate(value: object) -> LinkRate:
     """Return a rate such as ``10mbit``, or a share of a link's rate such as ``95%``."""
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
     if match is not None and match[2] == "%":
-        percent = Decimal(match[1])
+        percent = _number(value, match[1])
         if not LINK_SHARE_MIN <= percent <= LINK_SHARE_MAX:
             valid = f"{LINK_SHARE_MIN}% to {LINK_SHARE_MAX}%"
             raise UnitError(f"{shown(value)}: a share of a link's rate is {valid}")
@@ -278,7 +287,7 @@ def _chance(value: object) -> Decimal:
             f"{shown(value)} is not a probability: write a percentage such as `0.1%`, "
             "or a number from 0 to 1"
         )
-    chance = Decimal(match[1]) / (100 if match[2] else 1)
+    chance = _number(value, match[1]) / (100 if match[2] else 1)
     if chance < 0:
         raise UnitError(f"{shown(value)}: a probability must not be negative")
     if chance and chance_steps(float(chance)) < CHANCE_MIN_STEPS:
@@ -354,7 +363,15 @@ def _split(value: object, what: str, valid: Iterable[str], example: str) -> tupl
             f"{shown(value)} is not a {what}: write a number and its unit without a space, "
             f"such as `{example}`"
         )
-    return Decimal(match[1]), match[2]
+    return _number(value, match[1]), match[2]
+
+
+def _number(value: object, digits: str) -> Decimal:
+    """Return a number from its text; a sign that changes nothing is none that is meant."""
+    number = Decimal(digits)
+    if isinstance(value, str) and digits[0] in "+-" and number >= 0:
+        raise UnitError(f"{shown(value)}: write the number without a sign")
+    return number
 
 
 def _factor(value: object, unit: str, what: str, valid: Mapping[str, int]) -> int:

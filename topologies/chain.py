@@ -11,6 +11,7 @@ Most topologies are such a row::
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -43,7 +44,7 @@ class HostGroup(Strict):
         default=None,
         description="base RTT instead of the access links' delays, which share evenly what the "
         "other links leave of it; or evenly spaced over the hosts: {from: 66ms, to: 250ms}, "
-        "{above: 20ms, to: 250ms}",
+        "{above: 20ms, to: 250ms}, or drawn: {from: 66ms, to: 250ms, drawn: true}",
     )
 
 
@@ -88,20 +89,35 @@ class Chain:
             for path, message in self._group_problems(member):
                 yield ("groups", number, *path), message
 
-    def layout(self) -> Layout:
-        """Return the graph: routers, stages in their order, then each group's access links."""
+    def layout(self, seed: int) -> Layout:
+        """Return the graph: routers, stages in their order, then each group's access links.
+
+        The draw for a pair's RTT is the first number of Python's
+        ``random.Random("<seed>:rtt:<group>:<pair>")``, both counted from 0; that for the delay of
+        a link of ``random.Random("<seed>:delay:<group>:<host>")``, where the sources come first.
+        A draw depends on no other, and not on names.
+        """
         links = Links()
         for left, stage in enumerate(self.stages):
             where = ("topology", *stage.where)
             links.add_bottleneck(
                 stage.name, self.routers[left], self.routers[left + 1], stage.spec, where
             )
-        groups = [self._attach(links, number) for number in range(len(self.members))]
+        groups = [self._attach(links, number, seed) for number in range(len(self.members))]
         hosts = tuple(host for group in groups for host in (*group.sources, *group.sinks))
         bottlenecks = tuple(stage.name for stage in self.stages)
         routers = tuple(self.routers)
         network = Network(hosts, routers, tuple(links.links), tuple(groups), bottlenecks)
-        return Layout(network, links.queues, links.places)
+        drawn = any(self._draws(member.group) for member in self.members)
+        return Layout(network, links.queues, links.places, drawn)
+
+    def _draws(self, group: HostGroup) -> bool:
+        spreads = [group.rtt]
+        for key in ("source_access", "sink_access"):
+            access = self._side(group, key)[1]
+            if access is not None and access.delay is not None:
+                spreads += [access.delay.forward, access.delay.reverse]
+        return any(spread is not None and spread.drawn for spread in spreads)
 
     def _side(self, group: HostGroup, key: str) -> tuple[Path, Access | None]:
         """Return one side's access link and where it is given: in the group, or () above it."""
@@ -126,7 +142,7 @@ class Chain:
                 return
         if group.rtt is not None:
             most_ns = max(self._core_ns(*span) for span in member.spans)
-            least_ns = group.rtt.at_ns(0, group.hosts)
+            least_ns = group.rtt.at_ns(0, group.hosts, 0.0)
             if least_ns < most_ns:
                 yield (
                     ("rtt",),
@@ -139,39 +155,50 @@ class Chain:
         crossed = self.stages[min(enter, leave) : max(enter, leave)]
         return sum(_ns(d) for s in crossed for d in (s.spec.delay.forward, s.spec.delay.reverse))
 
-    def _attach(self, links: Links, number: int) -> Group:
+    def _attach(self, links: Links, number: int, seed: int) -> Group:
         """Add the hosts' links of one group: all sources', then all sinks'."""
         member = self.members[number]
         group = member.group
         ends = [(span, i) for span in member.spans for i in range(group.hosts)]
         names: dict[str, tuple[str, ...]] = {}
-        for key, suffix in (("source_access", "src"), ("sink_access", "dst")):
+        for side, (key, suffix) in enumerate((("source_access", "src"), ("sink_access", "dst"))):
             path, access = self._side(group, key)
             assert access is not None, "checked by problems()"
             place: Path = ("topology", *(("groups", number, *path) if path else ("access",)))
             hosts = tuple(f"{group.name}_{suffix}{i}" for i in range(len(ends)))
-            for host, ((enter, leave), i) in zip(hosts, ends, strict=True):
-                delays = self._delays_s(group, access.delay, (enter, leave), i)
-                if suffix == "src":
-                    links.add(host, host, self.routers[enter], access, place, delays[:2])
+            for pair, (host, ((enter, leave), i)) in enumerate(zip(hosts, ends, strict=True)):
+                if group.rtt is not None:
+                    draw = _drawn(seed, "rtt", number, pair)
+                    rest_ns = group.rtt.at_ns(i, group.hosts, draw) - self._core_ns(enter, leave)
+                    delays = _share(rest_ns, side)
                 else:
-                    links.add(host, self.routers[leave], host, access, place, delays[2:])
+                    assert access.delay is not None, "checked by problems()"
+                    draw = _drawn(seed, "delay", number, side * len(ends) + pair)
+                    delays = _both_ways(access.delay, i, group.hosts, draw)
+                if side == 0:
+                    links.add(host, host, self.routers[enter], access, place, delays)
+                else:
+                    links.add(host, self.routers[leave], host, access, place, delays)
             names[suffix] = hosts
         return Group(group.name, names["src"], names["dst"])
 
-    def _delays_s(
-        self, group: HostGroup, delay: SpreadBothWays | None, span: tuple[int, int], i: int
-    ) -> tuple[float, float, float, float]:
-        """Return forward and reverse delay of source i's link, then of sink i's."""
-        if group.rtt is None:
-            assert delay is not None, "checked by problems()"
-            forward_s = delay.forward.at_ns(i, group.hosts) / NS_PER_S
-            reverse_s = delay.reverse.at_ns(i, group.hosts) / NS_PER_S
-            return (forward_s, reverse_s, forward_s, reverse_s)
-        rest_ns = group.rtt.at_ns(i, group.hosts) - self._core_ns(*span)
-        share, left = divmod(rest_ns, 4)
-        a, b, c, d = ((share + (place < left)) / NS_PER_S for place in range(4))
-        return (a, b, c, d)
+
+def _drawn(seed: int, what: str, group: int, number: int) -> float:
+    return random.Random(f"{seed}:{what}:{group}:{number}").random()
+
+
+def _share(rest_ns: int, side: int) -> tuple[float, float]:
+    """Return forward and reverse delay of a source's link (side 0) or a sink's, in seconds."""
+    share, left = divmod(rest_ns, 4)
+    a, b = ((share + (place < left)) / NS_PER_S for place in (2 * side, 2 * side + 1))
+    return a, b
+
+
+def _both_ways(delay: SpreadBothWays, i: int, hosts: int, draw: float) -> tuple[float, float]:
+    """Return forward and reverse delay of host i's link, in seconds."""
+    ways = (delay.forward, delay.reverse)
+    forward_s, reverse_s = (way.at_ns(i, hosts, draw) / NS_PER_S for way in ways)
+    return forward_s, reverse_s
 
 
 def _ns(time_s: float) -> int:

@@ -75,7 +75,7 @@ class Custom(Topology):
             raise located(problems)
         return self
 
-    def layout(self) -> Layout:
+    def layout(self, _seed: int) -> Layout:
         """Return the graph as it is written."""
         links = Links()
         for number, link in enumerate(self.links):

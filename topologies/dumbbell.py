@@ -14,15 +14,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from orchestrator.scenario.base import located
-from topologies import Layout, Topology
+from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Stage
 from topologies.links import Access, Bottleneck
 
 
-class Dumbbell(Topology):
+class Dumbbell(RowTopology):
     """Groups of sources and sinks on either side of one bottleneck."""
 
     kind: Literal["dumbbell"] = Field(description="one bottleneck")
@@ -32,17 +31,8 @@ class Dumbbell(Topology):
     )
     groups: list[HostGroup] = Field(min_length=1, description="hosts by their access links")
 
-    @model_validator(mode="after")
-    def _sound(self) -> Dumbbell:
-        if problems := list(self._chain().problems()):
-            raise located(problems)
-        return self
-
-    def layout(self) -> Layout:
-        """Return the graph: switches s1 and s2, the link ``bottleneck``, a link for each host."""
-        return self._chain().layout()
-
     def _chain(self) -> Chain:
+        """Return the row: switches s1 and s2, the link ``bottleneck``, a link for each host."""
         stage = Stage("bottleneck", self.bottleneck, ("bottleneck",))
         members = [Member(group, ((0, 1),)) for group in self.groups]
         return Chain(("s1", "s2"), (stage,), members, self.access)

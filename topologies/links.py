@@ -59,11 +59,14 @@ def one_bdp() -> QueueBothWays:
 
 
 class Spread(Strict):
-    """One time for all hosts of a group, or times spaced evenly over them.
+    """One time for all hosts of a group, or times spaced evenly over them, or drawn.
 
     Host i of n (from 0) has ``from`` + (``to`` - ``from``) i / (n - 1), both ends included and
     ``to`` for a single host; or ``above`` + (``to`` - ``above``) (i + 1) / n, the lower end left
     out: ``{above: 20ms, to: 250ms}`` are the RTTs over [20 + 230/n, 250] ms of Grieco & Mascolo.
+    What is drawn is uniform over ``from`` to ``to`` in steps of 1 us, from the run's seed: another
+    repetition draws anew, another variant of a matrix has the same. An `rtt` is drawn for each
+    pair of hosts, a `delay` for each link.
     """
 
     from_: Delay | None = Field(default=None, alias="from", description="of the first host")
@@ -71,6 +74,7 @@ class Spread(Strict):
         default=None, description="instead of `from`: the first host is a step above it"
     )
     to: Delay = Field(description="of the last host")
+    drawn: bool = Field(default=False, description="evenly from `from` to `to`, instead of spaced")
 
     @model_validator(mode="before")
     @classmethod
@@ -81,24 +85,31 @@ class Spread(Strict):
     def _ordered(self) -> Spread:
         if (self.from_ is None) == (self.above is None):
             raise ValueError("give `to` and one of `from` and `above`")
+        if self.drawn and self.from_ is None:
+            raise ValueError("what is drawn has `from` and `to`, not `above`")
         if self.above is not None and self.above >= self.to:
             raise ValueError("`above` must be less than `to`")
         if self.from_ is not None and self.from_ > self.to:
             raise ValueError("`from` must not be more than `to`")
         return self
 
-    def at_ns(self, index: int, hosts: int) -> int:
-        """Return the time of that host of so many, in whole nanoseconds."""
-        to_ns = round(self.to * NS_PER_S)
+    def at_ns(self, index: int, hosts: int, draw: float) -> int:
+        """Return the time of that host of so many, in whole nanoseconds.
+
+        ``draw``, from 0 to below 1, is for what is drawn.
+        """
+        to_ns, begin_ns = _ns(self.to), _ns(self.above if self.from_ is None else self.from_)
+        if self.drawn:
+            return begin_ns + int(draw * ((to_ns - begin_ns) // 1000 + 1)) * 1000
         if self.above is not None:
-            above_ns = round(self.above * NS_PER_S)
-            return above_ns + round((to_ns - above_ns) * (index + 1) / hosts)
-        from_ns = round((self.from_ or 0.0) * NS_PER_S)
-        return from_ns + round((to_ns - from_ns) * index / (hosts - 1)) if hosts > 1 else to_ns
+            return begin_ns + round((to_ns - begin_ns) * (index + 1) / hosts)
+        return begin_ns + round((to_ns - begin_ns) * index / (hosts - 1)) if hosts > 1 else to_ns
 
     @model_serializer(mode="wrap")
     def _gather(self, handler: SerializerFunctionWrapHandler) -> Any:
         each = handler(self)
+        if not self.drawn:
+            each.pop("drawn", None)
         return each["to"] if self.from_ == self.to else each
 
     @classmethod
@@ -243,7 +254,8 @@ class Access(Plain[SpreadBothWays | None]):
     delay: SpreadBothWays | None = Field(
         default=None,
         description="one way, such as 10ms; or evenly spaced over the hosts of the group: "
-        "{from: 5ms, to: 50ms}, {above: 0ms, to: 57.5ms}; left out when the group has an `rtt`",
+        "{from: 5ms, to: 50ms}, {above: 0ms, to: 57.5ms}, or drawn: {from: 5ms, to: 50ms, "
+        "drawn: true}; left out when the group has an `rtt`",
     )
 
 
@@ -306,6 +318,10 @@ def _carries(spec: Studied[Any] | Plain[Any], direction: str) -> tuple[int | Non
     capacity: Capacity = getattr(spec.capacity, direction)
     trace = capacity.read
     return (capacity.rate if trace is None else trace.rate_bps), trace
+
+
+def _ns(time_s: float | None) -> int:
+    return round((time_s or 0.0) * NS_PER_S)
 
 
 def _policer(spec: PolicerSpec | None) -> Policer | None:

@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from orchestrator.scenario.base import located
-from topologies import Layout, Topology
+from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Problem, Stage
 from topologies.links import Access, Bottleneck
 
@@ -33,7 +32,7 @@ class MixedGroup(HostGroup):
     leave: Router = Field(default="n5", description="router of the sinks; n5 is the wireless end")
 
 
-class Mixed(Topology):
+class Mixed(RowTopology):
     """Wired links in a row and a wireless link at their end."""
 
     kind: Literal["mixed"] = Field(description="several wired links and a wireless one")
@@ -45,18 +44,8 @@ class Mixed(Topology):
     )
     groups: list[MixedGroup] = Field(min_length=1, description="hosts by where they send")
 
-    @model_validator(mode="after")
-    def _sound(self) -> Mixed:
-        problems = list(self._span_problems()) or list(self._chain().problems())
-        if problems:
-            raise located(problems)
-        return self
-
-    def layout(self) -> Layout:
-        """Return the graph: n1 to n5, links wired1, wired2, bottleneck, wireless, one a host."""
-        return self._chain().layout()
-
     def _chain(self) -> Chain:
+        """Return the row: n1 to n5, links wired1, wired2, bottleneck, wireless, one a host."""
         stages = (
             Stage("wired1", self.wired, ("wired",)),
             Stage("wired2", self.wired, ("wired",)),

@@ -16,20 +16,20 @@ TCP", section 3.3 (Fig. 17): N hops, one connection over all of them and 2 N ove
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    BeforeValidator,
     Field,
     TypeAdapter,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    model_validator,
 )
 
-from orchestrator.scenario.base import located
 from orchestrator.scenario.document import Path
-from topologies import Layout, Topology
+from orchestrator.units import shown, suggest
+from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Problem, Stage
 from topologies.links import Access, Bottleneck
 
@@ -54,7 +54,17 @@ def _one_or_list(one: Any, several: Any) -> WrapValidator:
 
 Hops = Annotated[Segment | list[Segment], _one_or_list(Segment, list[Segment])]
 Which = Literal["all", "odd", "even"]
-EachHop = Annotated[Which | list[int], _one_or_list(Which, list[int])]
+
+
+def _each_hop(data: object) -> object:
+    if isinstance(data, list) or data in get_args(Which):
+        return data
+    close = suggest(data, get_args(Which)) if isinstance(data, str) else ""
+    words = ", ".join(get_args(Which))
+    raise ValueError(f"{shown(data)} is not valid{close}; valid: {words}, or a list such as [1, 3]")
+
+
+EachHop = Annotated[Which | list[int], _one_or_list(Which, list[int]), BeforeValidator(_each_hop)]
 
 
 class RoutedGroup(HostGroup):
@@ -73,7 +83,7 @@ class RoutedGroup(HostGroup):
     )
 
 
-class ParkingLot(Topology):
+class ParkingLot(RowTopology):
     """Bottlenecks in a row; groups enter and leave at any router."""
 
     kind: Literal["parking-lot"] = Field(description="bottlenecks in a row")
@@ -85,17 +95,6 @@ class ParkingLot(Topology):
     )
     groups: list[RoutedGroup] = Field(min_length=1, description="hosts by where they send")
 
-    @model_validator(mode="after")
-    def _sound(self) -> ParkingLot:
-        problems = list(self._span_problems()) or list(self._chain().problems())
-        if problems:
-            raise located(problems)
-        return self
-
-    def layout(self) -> Layout:
-        """Return the graph: routers r1 to r<N+1>, links hop1 to hop<N>, a link for each host."""
-        return self._chain().layout()
-
     def _stages(self) -> list[Stage]:
         segments: list[tuple[Path, Segment]] = (
             [(("hops", i), each) for i, each in enumerate(self.hops)]
@@ -106,6 +105,7 @@ class ParkingLot(Topology):
         return [Stage(f"hop{n}", spec, where) for n, (where, spec) in enumerate(row, start=1)]
 
     def _chain(self) -> Chain:
+        """Return the row: routers r1 to r<N+1>, links hop1 to hop<N>, a link for each host."""
         stages = self._stages()
         routers = [f"r{n}" for n in range(1, len(stages) + 2)]
         members = [Member(group, _spans(group, len(stages))) for group in self.groups]

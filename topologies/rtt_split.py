@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from orchestrator.scenario.base import located
-from topologies import Layout, Topology
+from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Stage
 from topologies.links import Access, Bottleneck
 
@@ -32,7 +31,7 @@ class SplitGroup(HostGroup):
     )
 
 
-class RttSplit(Topology):
+class RttSplit(RowTopology):
     """Sources at two distances from the same end."""
 
     kind: Literal["rtt-split"] = Field(description="sources at two distances")
@@ -43,17 +42,8 @@ class RttSplit(Topology):
     )
     groups: list[SplitGroup] = Field(min_length=1, description="hosts by where they enter")
 
-    @model_validator(mode="after")
-    def _sound(self) -> RttSplit:
-        if problems := list(self._chain().problems()):
-            raise located(problems)
-        return self
-
-    def layout(self) -> Layout:
-        """Return the graph: routers n1 to n3, links ``first`` and ``second``, one a host."""
-        return self._chain().layout()
-
     def _chain(self) -> Chain:
+        """Return the row: routers n1 to n3, links ``first`` and ``second``, one a host."""
         stages = (
             Stage("first", self.first, ("first",)),
             Stage("second", self.second, ("second",)),

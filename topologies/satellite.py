@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from orchestrator.scenario.base import DelayBothWays, located
-from topologies import Layout, Topology
+from orchestrator.scenario.base import DelayBothWays
+from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Stage
 from topologies.links import Access, Bottleneck, Studied
 
@@ -43,7 +43,7 @@ class SatelliteLink(Studied[DelayBothWays | None]):
         return Bottleneck.model_construct(**{**values, "delay": delay})
 
 
-class Satellite(Topology):
+class Satellite(RowTopology):
     """Groups of sources and sinks on either side of a satellite."""
 
     kind: Literal["satellite"] = Field(description="a bottleneck over a satellite")
@@ -53,17 +53,8 @@ class Satellite(Topology):
     )
     groups: list[HostGroup] = Field(min_length=1, description="hosts by their access links")
 
-    @model_validator(mode="after")
-    def _sound(self) -> Satellite:
-        if problems := list(self._chain().problems()):
-            raise located(problems)
-        return self
-
-    def layout(self) -> Layout:
-        """Return the graph: ground1 and ground2, the link ``satellite``, a link for each host."""
-        return self._chain().layout()
-
     def _chain(self) -> Chain:
+        """Return the row: ground1 and ground2, the link ``satellite``, a link for each host."""
         stage = Stage("satellite", self.satellite.bottleneck(), ("satellite",))
         members = [Member(group, ((0, 1),)) for group in self.groups]
         return Chain(("ground1", "ground2"), (stage,), members, self.access)

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from orchestrator.scenario.base import located
-from topologies import Layout, Topology
+from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Stage
 from topologies.links import Access, Bottleneck
 
@@ -35,7 +34,7 @@ class LastHopGroup(HostGroup):
     )
 
 
-class WiredWireless(Topology):
+class WiredWireless(RowTopology):
     """A wired bottleneck and a wireless last hop."""
 
     kind: Literal["wired-wireless"] = Field(description="wired, then a wireless last hop")
@@ -46,17 +45,8 @@ class WiredWireless(Topology):
     )
     groups: list[LastHopGroup] = Field(min_length=1, description="hosts by where they leave")
 
-    @model_validator(mode="after")
-    def _sound(self) -> WiredWireless:
-        if problems := list(self._chain().problems()):
-            raise located(problems)
-        return self
-
-    def layout(self) -> Layout:
-        """Return the graph: r1, r2 and ap, links ``wired`` and ``wireless``, a link a host."""
-        return self._chain().layout()
-
     def _chain(self) -> Chain:
+        """Return the row: r1, r2 and ap, links ``wired`` and ``wireless``, a link a host."""
         stages = (
             Stage("wired", self.wired, ("wired",)),
             Stage("wireless", self.wireless, ("wireless",)),

@@ -30,14 +30,14 @@ from dataclasses import replace
 from statistics import NormalDist, fmean
 from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from orchestrator.qdisc import Setting
-from orchestrator.scenario.base import DelayBothWays, Rate, RateBothWays, Strict, Time, located
+from orchestrator.scenario.base import DelayBothWays, Rate, RateBothWays, Strict, Time
 from orchestrator.scenario.losses import LossSpec, independent_loss
 from orchestrator.scenario.queues import FRAME_BYTES, QueueBothWays
 from orchestrator.units import format_rate
-from topologies import Layout, Topology
+from topologies import Layout, RowTopology
 from topologies.chain import Chain, HostGroup, Member, Stage
 from topologies.dcf import PHYS, Attempt, Standard, Station, received_dbm, snr
 from topologies.links import Access, Bottleneck
@@ -214,7 +214,7 @@ class Fading(LossSpec):
         return 1 / self.link.coherence if self.link.coherence else 0.0
 
 
-class Wlan(Topology):
+class Wlan(RowTopology):
     """Mobile hosts in one 802.11 cell."""
 
     kind: Literal["wlan"] = Field(description="mobile hosts in an 802.11 cell")
@@ -228,15 +228,9 @@ class Wlan(Topology):
         "unless given",
     )
 
-    @model_validator(mode="after")
-    def _sound(self) -> Wlan:
-        if problems := list(self._chain().problems()):
-            raise located(problems)
-        return self
-
-    def layout(self) -> Layout:
+    def layout(self, seed: int) -> Layout:
         """Return the graph: cell and ap, the link ``wireless``, and a link for each host."""
-        layout = self._chain().layout()
+        layout = super().layout(seed)
         fading = Fading(link=self.wireless)
         rates = fading if self.wireless.coherence else None
         first, *others = layout.network.links
@@ -248,6 +242,7 @@ class Wlan(Topology):
         return replace(layout, network=replace(layout.network, links=(wireless, *others)))
 
     def _chain(self) -> Chain:
+        """Return cell and ap with the link ``wireless``."""
         link = self.wireless
         rate_bps = link.state(0.0)[0] if link.coherence else link.blended[0]
         rate = RateBothWays.model_validate(format_rate(rate_bps))

@@ -33,6 +33,7 @@ class Wishes:
 
     build_progress: Progress
     unconfined: bool = False
+    jobs: int = 1
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,16 @@ PRESENT = (
 )
 """Of a flow with many connections at a time: sums over those that are open."""
 
+LARGEST = "snd_wnd_bytes"
+"""Of a flow with many connections at a time: the largest of those that are open, or were since the
+row before, and have lost nothing. While a connection's first segment is missing, what comes behind
+it makes the kernel forget the limit of its window, and there is nothing to read that would let the
+receiver set it again."""
+
 _ESTABLISHED, _CLOSE = 1, 7  # include/net/tcp_states.h
-_SUMS = np.dtype([("time_ns", "<i8"), ("cookie", "<u8"), *((name, "<i8") for name in COUNTERS)])
+_SUMS = np.dtype(
+    [("time_ns", "<i8"), ("cookie", "<u8"), *((name, "<i8") for name in (*COUNTERS, LARGEST))]
+)
 _Key = tuple[int, int]
 
 
@@ -72,7 +80,7 @@ class ConnectionsDecoder:
 
     A row of a flow with one connection at a time shows its newest open connection, or the state
     CLOSE and zeros while it has none, of which time the first and the last row are kept; of a
-    flow with many, the state ESTABLISHED and the sums of PRESENT. bytes_received of closed
+    flow with many, the state ESTABLISHED, the sums of PRESENT and LARGEST. bytes_received of closed
     connections, and of all where there are many at a time, are without the FIN, which the kernel
     counts as a byte.
 
@@ -122,8 +130,16 @@ def _sums(rows: Array, cookies: npt.NDArray[np.uint64]) -> Array:
     out["time_ns"], out["cookie"] = rows["time_ns"], cookies
     for name in COUNTERS:
         out[name] = rows[name]
+    out[LARGEST] = _windows(rows)
     out["bytes_received"] -= rows["bytes_received"] > 0
     return out
+
+
+def _windows(rows: Array) -> npt.NDArray[np.uint32]:
+    """Return the windows told to connections that have lost nothing, 0 for others."""
+    whole = (rows["total_retrans_segments"] == 0) & (rows["sacked_segments"] == 0)
+    windows: npt.NDArray[np.uint32] = rows[LARGEST] * whole
+    return windows
 
 
 def _series(end: _End, times_ns: Times, many: bool) -> Array:
@@ -143,6 +159,11 @@ def _series(end: _End, times_ns: Times, many: bool) -> Array:
         out["state"] = _ESTABLISHED
         for name in PRESENT:
             np.add.at(out[name], place, rows[name])
+        np.maximum.at(out[LARGEST], place, _windows(rows))
+        until = np.searchsorted(wanted, closed["time_ns"])
+        seen_closed = closed[until < len(wanted)]
+        last = until[until < len(wanted)]
+        np.maximum.at(out[LARGEST], last, seen_closed[LARGEST].astype(out[LARGEST].dtype))
         np.subtract.at(out["rqueue_bytes"], place, (fin & (rows["rqueue_bytes"] > 0)).astype("u4"))
     else:
         out["state"] = _CLOSE

@@ -13,12 +13,13 @@ from guest.build import GuestKernel
 from orchestrator.backends import modules, process, sandbox
 from orchestrator.backends.backend import WATCHDOG_S, Place, Report, Wishes
 from orchestrator.backends.bedspec import bed_spec
+from orchestrator.backends.memory import memory_bytes, require_memory
 from orchestrator.backends.modules import Built, Handed, hand_in
 from orchestrator.backends.record import Machine, assemble, decoder
 from orchestrator.errors import GuestError
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
-from orchestrator.runspec import RunSpec, at_most, guest_memory_bytes
+from orchestrator.runspec import RunSpec
 
 _EPOCH_NS = 1_700_000_000_000_000_000
 _TESTBED = Path(__file__).resolve().parent.parent / "testbed"
@@ -29,6 +30,7 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"}
 class Guest:
     """The back end ``guest``: a guest for each run, several at a time, each on a CPU of its own.
 
+    ``jobs`` is the most that run at a time, which have to fit into the memory.
     ``hook`` is a test's way to break the bed; ``modules`` are those that are not the kernel's own.
     """
 
@@ -36,6 +38,7 @@ class Guest:
     unconfined: bool = False
     watchdog_s: float = WATCHDOG_S
     hook: Path | None = None
+    jobs: int = 1
     modules: Built = field(default_factory=Built, init=False)
     name: str = field(default="guest", init=False)
     reproducible: bool = field(default=True, init=False)
@@ -43,9 +46,10 @@ class Guest:
     jobs_reason: str = field(default="", init=False)
 
     def prepare(self, plan: Plan) -> None:
-        """See that the guest can be confined, and build the modules that the plan needs."""
+        """See that guests can be confined and fit, and build the modules that the plan needs."""
         if not self.unconfined:
             sandbox.require_confinement()
+        require_memory(plan.runs, self.jobs)
         self.modules = modules.build(plan.runs, self.kernel, self.unconfined)
 
     def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
@@ -56,7 +60,7 @@ class Guest:
             MachineError: a congestion-control module is not part of the guest kernel.
         """
         folder = place.folder
-        memory = guest_memory_bytes(at_most(spec.network, spec.events), len(spec.flows))
+        memory = memory_bytes(spec)
         handed = hand_in(spec, self.modules, self.kernel, folder / "in" / "modules")
         paths = _prepare(spec, self, folder, memory, handed)
         command = _command(spec, self, paths, memory)
@@ -93,7 +97,8 @@ def make(wishes: Wishes) -> Guest:
     Raises:
         MachineError: it cannot be built here.
     """
-    return Guest(build.ensure(wishes.build_progress), wishes.unconfined)
+    kernel = build.ensure(wishes.build_progress)
+    return Guest(kernel, wishes.unconfined, jobs=wishes.jobs)
 
 
 def _prepare(
@@ -148,5 +153,5 @@ def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -
         "-m",
         "testbed.init",
     ]
-    boundary = [] if options.unconfined else sandbox.confined(paths)
+    boundary = [] if options.unconfined else sandbox.confined(paths, memory)
     return [*boundary, "setarch", "x86_64", "-R", *boot]

@@ -7,11 +7,15 @@ send, over the number of TCP connections. Here, at any time:
 - A channel has left its rate then (a trace's mean, nothing while it is down) less the rate of
   every UDP source that is sending and whose path crosses it; sources' random periods are drawn
   here as in the test bed.
-- The TCP flows that have started and not stopped share it max-min fairly over all the channels of
-  their paths (D. Bertsekas, R. Gallager, Data Networks, section 6.5.2); one that ends by bytes
-  counts until its stop. Acknowledgements count for nothing.
-- A flow is told its share of that in TCP payload, 1448 of every 1514 bytes, since it reckons its
-  window in segments; and the sum of the delays there and back of then.
+- The TCP flows that are on share it max-min fairly over all the channels of their paths
+  (D. Bertsekas, R. Gallager, Data Networks, section 6.5.2). On-off traffic and the turns of a
+  campaign are on as their schedule says, which is drawn here as in the test bed; a period that
+  ends by bytes counts to its end. Every other flow is on from its start to its stop, also one that
+  ends by bytes, waits between transfers, or has many connections, which are one flow here.
+  Acknowledgements count for nothing.
+- A flow is told its share of that in TCP payload, as its full segments carry it (1448 of every
+  1514 bytes unless its options say otherwise), since it reckons its window in segments; and the
+  sum of the delays there and back of then.
 
 A host with several such flows, whose setting is one, is told the least share and the longest RTT.
 """
@@ -25,16 +29,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.backends.seeds import traffic_seed
-from orchestrator.runspec import FRAME_BYTES, ChannelState, Pair, PlannedFlow, RunSpec
-from orchestrator.testbed.traffic import udp
+from orchestrator.runspec import ChannelState, Pair, PlannedFlow, RunSpec
+from orchestrator.testbed.traffic import onoff, udp
 
-PAYLOAD_BYTES = 1448
-"""Of a full-size segment with timestamps."""
 RATE, RTT = "idealtcp_rate_bps", "idealtcp_rtt_us"
 _LEAST_RATE_BPS = _LEAST_RTT_US = 1
 """0 would mean that nothing is told."""
 
 _periods: Callable[..., Iterator[tuple[int, int]]] = udp.on_periods
+_turns: Callable[..., Iterator[tuple[int, int]]] = onoff.periods
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ def _edges(run: RunSpec, number: int) -> Iterator[_Edge]:
     spans: Iterator[tuple[int, int]] = iter([(_ns(flow.start_s), end_ns)])
     if flow.transport == "udp":
         spans = _sending(flow, traffic_seed(run.seed, number), end_ns)
+    elif flow.engine == "onoff":
+        spans = _on(flow, traffic_seed(run.seed, number), end_ns)
     for begin_ns, stop_ns in spans:
         yield _Edge(begin_ns, number, True)
         yield _Edge(stop_ns, number, False)
@@ -106,6 +111,15 @@ def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, i
         time_ns += on_ns + off_ns
         if time_ns >= end_ns or left_ns == 0:
             return
+
+
+def _on(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield from when to when a TCP flow is on that is so in turn."""
+    start_ns = _ns(flow.start_s)
+    for begin_ns, stop_ns in _turns(random.Random(seed), flow.traffic_parameters):
+        if start_ns + begin_ns >= end_ns:
+            return
+        yield start_ns + begin_ns, min(start_ns + stop_ns, end_ns)
 
 
 class _World:
@@ -143,7 +157,7 @@ class _World:
             if number not in shares:
                 continue
             values = {
-                RATE: max(int(shares[number] * PAYLOAD_BYTES / FRAME_BYTES), _LEAST_RATE_BPS),
+                RATE: max(int(shares[number] * flow.segment.payload_share), _LEAST_RATE_BPS),
                 RTT: max(round(self._rtt_s(flow) * 1e6), _LEAST_RTT_US),
             }
             for name in names:

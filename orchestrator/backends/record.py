@@ -157,13 +157,10 @@ def digest(
 
 
 def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield (name, (largest window asked for, largest told)) of each flow that was told one.
-
-    Flows with many connections at a time are not sampled one by one.
-    """
+    """Yield (name, (largest window asked for, largest told)) of each flow that was told one."""
     for number, flow in enumerate(spec.flows):
         asked = flow.traffic_parameters.get("window_bytes")
-        if asked is not None and flow.connections != "many":
+        if asked is not None:
             told = tcp["snd_wnd_bytes"][(tcp["flow"] == number) & (tcp["endpoint"] == SENDER)]
             if told.any():
                 yield flow.name, (asked, int(told.max()))

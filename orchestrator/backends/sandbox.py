@@ -22,6 +22,8 @@ KERNEL, BED, MODULES, INPUT, OUTPUT = (
     "/bed/in",
     "/bed/out",
 )
+_SPARE_BYTES = 2**24
+"""Beside the guest's memory: what else may lie there is small."""
 _TRY_TIMEOUT_S = 20
 
 
@@ -36,8 +38,11 @@ class Paths:
     output: Path
 
 
-def confined(paths: Paths) -> list[str]:
-    """Return the bubblewrap command line in front of the guest's own."""
+def confined(paths: Paths, memory_bytes: int) -> list[str]:
+    """Return the bubblewrap command line in front of the guest's own.
+
+    The guest's memory of that size is a file in /dev/shm, which by default has half the machine's.
+    """
     words = _alone()
     for folder in ("/home", "/root", "/run", "/sys", "/var", "/mnt"):
         words += ["--dir", folder]
@@ -46,7 +51,8 @@ def confined(paths: Paths) -> list[str]:
     words += ["--ro-bind", str(paths.modules), MODULES]
     words += ["--ro-bind", str(paths.input), INPUT]
     words += ["--bind", str(paths.output), OUTPUT]
-    words += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/dev/shm", "--tmpfs", "/tmp"]
+    words += ["--dev", "/dev", "--proc", "/proc"]
+    words += ["--size", str(memory_bytes + _SPARE_BYTES), "--tmpfs", "/dev/shm", "--tmpfs", "/tmp"]
     return [*words, "--remount-ro", "/", "--chdir", "/tmp", "--"]
 
 

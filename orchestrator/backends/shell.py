@@ -15,6 +15,7 @@ from guest.build import GuestKernel
 from orchestrator.backends import sandbox
 from orchestrator.errors import GuestError
 
+_MEMORY_BYTES = 512 * 2**20
 _INIT = """
 import glob, os, subprocess, sys
 sys.path.insert(0, os.environ["BED_CODE"])
@@ -134,14 +135,14 @@ def _boot(
 def _command(kernel: GuestKernel, given: Path, output: Path, interactive: bool) -> list[str]:
     testbed = Path(__file__).resolve().parent.parent / "testbed"
     paths = sandbox.Paths(kernel.linux, testbed, kernel.modules_dir, given, output)
-    boundary = sandbox.confined(paths)
+    boundary = sandbox.confined(paths, _MEMORY_BYTES)
     if interactive:
         boundary.remove("--new-session")  # the shell needs this terminal
     console = "con0=fd:0,fd:1" if interactive else "con0=null,fd:1"
     return [
         *boundary,
         sandbox.KERNEL,
-        "mem=512M",
+        f"mem={_MEMORY_BYTES // 2**20}M",
         "rootfstype=hostfs",
         "rootflags=/",
         "ro",

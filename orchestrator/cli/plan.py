@@ -15,7 +15,7 @@ from orchestrator.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orchestrator.runspec import Plan
+    from orchestrator.description import Plan
 
 FRAME_BYTES = 1514
 

@@ -171,7 +171,9 @@ def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
     from orchestrator.runner import RunOptions, run_plan
 
     with StatusLine(request.quiet) as line:
-        backend = backends.make(request.backend, Wishes(shown_on(line), request.unconfined))
+        backend = backends.make(
+            request.backend, Wishes(shown_on(line), request.unconfined, request.jobs)
+        )
         if again and not backend.reproducible:
             raise UsageError(
                 f"--verify: with the back end {backend.name} no run is equal to another to the bit"

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from orchestrator.scenario.base import Context, Directional, Rate, Strict
-from orchestrator.units import shown
+from orchestrator.units import shortened, shown
 from topologies.model import Trace
 
 MAX_BYTES = 64_000_000
@@ -88,7 +88,9 @@ def read_trace(path: Path) -> Trace:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ValueError(f"`{path}` cannot be read: {error.strerror}") from None
+        raise ValueError(
+            f"`{shortened(str(path), 300)}` cannot be read: {error.strerror}"
+        ) from None
     if len(content) > MAX_BYTES:
         raise ValueError(f"`{path}` is larger than {MAX_BYTES} bytes")
     return _parsed(str(path), content)

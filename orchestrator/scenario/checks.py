@@ -23,7 +23,7 @@ from orchestrator.scenario.document import (
     plain,
 )
 from orchestrator.scenario.model import TOPOLOGIES
-from orchestrator.units import format_time, shown, suggest
+from orchestrator.units import format_time, listed, shown, suggest
 
 
 def check(tree: Node, modules: Modules) -> list[Fault]:
@@ -105,7 +105,7 @@ def _flows(tree: Node) -> Iterator[Finding]:
             yield (
                 (*item, "group"),
                 f"there is no group {shown(name)}{suggest(name, groups)}; "
-                f"defined: {', '.join(groups) or 'none'}",
+                f"defined: {listed(groups) or 'none'}",
             )
         yield from _schedule(tree, item)
 
@@ -181,7 +181,7 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
         if other != source:
             yield (
                 place,
-                f"a kernel has one {name}, and flow {first[-1]} takes that of {other}, not of "
+                f"a kernel has one {name}, and {_flow(tree, first)} takes that of {other}, not of "
                 f"{source}",
             )
         elif module is not None:
@@ -190,9 +190,21 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
             if other != mine:
                 yield (
                     place,
-                    f"parameters of {name} hold for the whole kernel, and flow {first[-1]} gives "
-                    "others",
+                    f"parameters of {name} hold for the whole kernel, and {_flow(tree, first)} "
+                    f"gives {_given(other)}, not {_given(mine)}",
                 )
+
+
+def _flow(tree: Node, path: Path) -> str:
+    """Return how a message calls the flow at that path."""
+    name = _text(tree, (*path, "name"))
+    return f"the flow in place {path[-1]}" if name is None else f"flow {shown(name)}"
+
+
+def _given(parameters: object) -> str:
+    """Return parameters that hold for the kernel as a message shows them."""
+    known = parameters.items() if isinstance(parameters, dict) else ()
+    return " ".join(f"{key}={value}" for key, value in known) or "none"
 
 
 def _controls(tree: Node) -> Iterator[Path]:

@@ -18,7 +18,7 @@ from orchestrator.errors import Fault, ScenarioError
 from orchestrator.scenario.document import Entry, Mapping, Node, Sequence, find, plain
 from orchestrator.scenario.model import MAX_RUNS
 from orchestrator.scenario.overrides import put, split_path
-from orchestrator.units import shown, suggest
+from orchestrator.units import listed, shown, suggest
 
 _FIXED = ("matrix", "repetitions", "version")
 
@@ -77,7 +77,7 @@ def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
             yield entry.node.mark.fault(f"{shown(path)} must have at least one value")
         elif path not in ("include", "exclude"):
             yield from _path_faults(path, entry)
-            yield from _doubled(entry.node.items)
+            yield from _doubled(path, entry.node.items)
         else:
             for item in entry.node.items:
                 if not isinstance(item, Mapping) or not item.entries:
@@ -89,11 +89,13 @@ def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
                     yield from _path_faults(inner, inner_entry)
 
 
-def _doubled(items: list[Node]) -> Iterator[Fault]:
+def _doubled(path: str, items: list[Node]) -> Iterator[Fault]:
     """Yield the values that would make the same variants again."""
     for number, item in enumerate(items):
-        if any(_same(item, earlier) for earlier in items[:number]):
-            yield item.mark.fault(f"{shown(plain(item))} is given twice")
+        first = next((each for each in items[:number] if _same(item, each)), None)
+        if first is not None:
+            where = f"first at line {first.mark.line}, column {first.mark.column}"
+            yield item.mark.fault(f"{shown(path)} has {shown(plain(item))} twice; {where}")
 
 
 def _path_faults(path: str, entry: Entry) -> Iterator[Fault]:
@@ -148,7 +150,7 @@ def _exclude(
         return found, [
             item.entries[path].key.fault(
                 f"{shown(path)} is no path of the matrix{suggest(path, axes)}; "
-                f"valid: {', '.join(axes) or 'none'}"
+                f"valid: {listed(axes) or 'none'}"
             )
             for path in unknown
         ]

@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.scenario.document import Entry, Mapping, Mark, Node, Scalar, Sequence, parse
-from orchestrator.units import printable, shown, suggest
+from orchestrator.units import listed, shortened, shown, suggest
 
 _SHORT = {"congestion": "name"}
 """What a single text at a key stands for, so that something can be put beside it."""
+
+_MOST_SHOWN = 300
+"""Characters of an override that stand in front of its faults."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ def apply(root: Node, override: str) -> tuple[Node, list[Fault]]:
     Raises:
         ScenarioError: there is no such path, or the text has no path or no value.
     """
-    file = printable(f"--set {override}")
+    file = shortened(f"--set {override}", _MOST_SHOWN)
     path, equals, text = override.partition("=")
     if not equals or not path:
         raise ScenarioError([Fault(file, 1, 1, "write PATH=VALUE, such as `duration=30s`")])
@@ -110,14 +113,14 @@ def _index(items: list[Node], parts: list[Part], depth: int) -> int:
     if part.text in map(str, range(len(items))):
         return int(part.text)
     valid = [name for name in names if name]
-    listed = f"; valid: {', '.join(valid)}" if valid else ""
+    names_there = f"; valid: {listed(valid)}" if valid else ""
     indices = f" or an index from 0 to {len(items) - 1}" if items else ""
     before = ".".join(each.text for each in parts[:depth])
     raise ScenarioError(
         [
             part.mark.fault(
                 f"{shown(before)} has no item {shown(part.text)}{suggest(part.text, valid)}"
-                f"{listed}{indices}"
+                f"{names_there}{indices}"
             )
         ]
     )

@@ -19,6 +19,7 @@ from orchestrator.units import shown, suggest
 
 End = Literal["sender", "receiver", "both"]
 RTAX_LOCK, RTAX_ADVMSS, RTAX_INITCWND, RTAX_RTO_MIN, RTAX_QUICKACK = 1, 8, 11, 13, 15
+RTAX_RTT, RTAX_RTTVAR, RTAX_SSTHRESH = 4, 5, 6
 _LEAST_BUFFER_BYTES = 4096
 _SEND_START_BYTES, _RECEIVE_START_BYTES = 16_384, 131_072
 
@@ -76,6 +77,13 @@ class TcpOptions(Strict):
     )
     initial_window: int | None = Field(
         default=None, ge=1, le=10_000, description="segments, at the sender; Linux: 10"
+    )
+    initial_ssthresh: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="slow start threshold of each new connection in segments, at the sender; a "
+        "congestion control may set another. Linux: no end",
     )
     mss: int | None = Field(
         default=None,
@@ -147,6 +155,16 @@ def _rto_min_metrics(value: float) -> Mapping[int, int]:
     return {RTAX_LOCK: 1 << RTAX_RTO_MIN, RTAX_RTO_MIN: round(value * 1000)}
 
 
+def _ssthresh_metrics(value: int) -> Mapping[int, int]:
+    """Return the metric, locked with the RTTs that would come to be remembered along with it.
+
+    The kernel takes it from what it remembers of a destination, and a connection that ends makes
+    that of the route (tcpm_suck_dst() in net/ipv4/tcp_metrics.c): see testbed/thresholds.py.
+    """
+    locks = (RTAX_RTT, RTAX_RTTVAR, RTAX_SSTHRESH)
+    return {RTAX_LOCK: sum(1 << lock for lock in locks), RTAX_SSTHRESH: value}
+
+
 _EFFECTS: dict[str, _Effect] = {
     "sack": _Effect("both", _flag("tcp_sack")),
     "dsack": _Effect("both", _flag("tcp_dsack")),
@@ -158,6 +176,11 @@ _EFFECTS: dict[str, _Effect] = {
     ),
     "defer_acks": _Effect("receiver", _flag("tcp_backlog_ack_defer")),
     "initial_window": _Effect("sender", metrics=lambda value: {RTAX_INITCWND: value}),
+    "initial_ssthresh": _Effect(
+        "sender",
+        lambda _value: {"net.ipv4.tcp_no_ssthresh_metrics_save": 0},
+        _ssthresh_metrics,
+    ),
     "mss": _Effect("both", metrics=lambda value: {RTAX_ADVMSS: value}),
     "recovery": _Effect("sender", lambda value: {"net.ipv4.tcp_recovery": int(value == "rack")}),
     "reordering": _Effect("sender", _flag("tcp_reordering", "tcp_max_reordering")),
@@ -187,7 +210,10 @@ def host_tcp(values: Mapping[str, Any]) -> HostTcp:
     told = HostTcp()
     for key, value in values.items():
         told.sysctls |= _EFFECTS[key].sysctls(value)
+        locks = told.metrics.get(RTAX_LOCK, 0)
         told.metrics |= _EFFECTS[key].metrics(value)
+        if locks:
+            told.metrics[RTAX_LOCK] |= locks
     return told
 
 

@@ -25,6 +25,7 @@ SYSCTLS_THAT_MATTER = (
     "net.ipv4.tcp_reordering",
     "net.ipv4.tcp_max_reordering",
     "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_moderate_rcvbuf",
     "net.ipv4.tcp_limit_output_bytes",

@@ -3,7 +3,7 @@
 import resource
 import runpy
 
-from . import build, probes, readback, system
+from . import build, probes, readback, system, thresholds
 from .records import Records
 from .sampling import Sampler
 from .timeline import Timeline
@@ -29,6 +29,7 @@ def run(spec, records: Records, machine):
     records.fact("versions", **readback.versions(iperf))
     _run_hook(spec, bed)
     _probe(bed, records)
+    thresholds.make_known(bed)
     build.reset_queues(bed)
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))

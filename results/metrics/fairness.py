@@ -17,9 +17,11 @@ def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Jain's fairness index of the bulk flows' goodputs: (sum x)^2 / (n sum x^2), 1/n to 1.
 
     R. Jain, D. Chiu, W. Hawe, DEC-TR-301 (1984); RFC 5166 section 2.3. Counted are the flows of
-    bulk traffic, which alone take all they can get, that should be on within the span: their
-    schedule meets it, and they had not sent all their bytes before. None when there are none, when
-    nothing arrived, or when one of them has no goodput.
+    bulk traffic that should be on within the span: their schedule meets it, and they had not sent
+    all their bytes before. That is all of them, whatever their group, direction and congestion
+    control, and also one that its `window` keeps from taking its share: its lower goodput makes
+    the index lower. Traffic of other kinds is not counted. None when there are none, when nothing
+    arrived, or when one of them has no goodput.
     """
     rates = [goodput(data, [index], span) for index in flows if is_on(data, index, span)]
     known = [rate for rate in rates if rate is not None]

@@ -91,3 +91,43 @@ def test_the_papers_newreno_has_no_sack_and_finds_losses_by_duplicates(run: Run,
         }
     assert told["a_src0", "net.ipv4.tcp_recovery"] == 0
     assert ("b_src0", "net.ipv4.tcp_recovery") not in told
+
+
+@pytest.mark.parametrize("segments", [1, 20])
+def test_the_initial_slow_start_threshold(run: Run, db: Path, segments: int) -> None:
+    told = f"flows.westwood.tcp={{initial_ssthresh: {segments}, rto_min: 250ms}}"
+    document = run(*SHORT, "start_jitter=0ms", "topology.bottleneck.queue.limit=1000p", told)
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    with Store.open_read_only(db) as store:
+        stored = store.load(document["id"])
+        ours, other = (stored.tcp(flow, SENDER) for flow in (0, 1))
+        assert stored.provenance["sysctls"]["every_host"]["net.ipv4.tcp_no_metrics_save"] == "1"
+    begun = ours["time_ns"] >= 100_000_000  # the handshake takes a round trip
+    assert set(ours["snd_ssthresh_segments"][begun]) == {segments}
+    assert np.isnan(other["snd_ssthresh_segments"][other["time_ns"] > 100_000_000][0])  # no end
+    assert ours["rto_us"].min() >= 250_000  # the other locked metric
+    # In congestion avoidance from there on: a segment, then, a round trip (RFC 5681 section 3.1).
+    grown = ours["snd_cwnd_segments"]
+    level = np.argmax(grown >= max(segments, 10))
+    later = np.searchsorted(ours["time_ns"], ours["time_ns"][level] + 1_000_000_000)
+    assert 5 <= grown[later] - grown[level] <= 11
+
+
+def test_each_connection_of_either_side_begins_with_the_threshold(run: Run, db: Path) -> None:
+    document = run(
+        *SHORT, "topology.bottleneck.loss=20%", "tcp={initial_ssthresh: 7, initial_window: 3}",
+        "flows=[{name: client, group: a, congestion: reno, traffic:"
+        " {kind: uploads, files: [20kB]}},"
+        " {name: server, group: b, congestion: reno, direction: reverse, traffic:"
+        " {kind: request-response, response: 100kB}}]",
+    )  # fmt: skip
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    with Store.open_read_only(db) as store:
+        stored = store.load(document["id"])
+        for flow in (0, 1):
+            columns = stored.tcp(flow, SENDER)
+            found = columns["snd_ssthresh_segments"]
+            # It is without end until the handshake is done. A loss halves the window, and slow
+            # start ends at 7 segments: no later threshold is larger.
+            assert np.isfinite(found).sum() > 100
+            assert np.nanmax(found) == 7

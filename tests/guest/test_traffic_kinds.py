@@ -333,11 +333,23 @@ def test_web_brings_the_load_that_is_asked_for(kernel: GuestKernel, tmp_path: Pa
     assert run.document["fidelity"]["verdict"] == "faithful", run.document["fidelity"]
 
 
-def test_a_window_that_is_not_held_is_seen(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("holder", "traffic"),
+    [
+        ("bulk", "{kind: bulk, window: 20p}"),
+        # Many connections at a time, most of them shorter than a sampling period.
+        ("reactor", "{kind: web, sessions: 5/s, response: 200kB, window: 20p}"),
+    ],
+)
+def test_a_window_that_is_not_held_is_seen(
+    run: Run, tmp_path: Path, holder: str, traffic: str
+) -> None:
     hook = tmp_path / "hook.py"
-    hook.write_text("from testbed.traffic import bulk\nbulk.hold_window = lambda *_given: None\n")
+    hook.write_text(
+        f"from testbed.traffic import {holder}\n{holder}.hold_window = lambda *_given: None\n"
+    )
     document = run(
-        "flows=[{name: one, group: a, traffic: {kind: bulk, window: 20p}}]",
+        f"flows=[{{name: one, group: a, traffic: {traffic}}}]",
         "duration=3s",
         "warmup=0s",
         hook=hook,

@@ -133,6 +133,21 @@ def test_many_are_summed_and_none_is_shown() -> None:
     ]
 
 
+def test_of_many_the_largest_window_told_is_shown_of_closed_ones_too() -> None:
+    rows = decode(
+        "many",
+        (100, 1, {"snd_wnd_bytes": 3000}),
+        (100, 2, {"snd_wnd_bytes": 5000}),
+        (130, 3, closed(snd_wnd_bytes=9000)),
+        (200, 1, {"snd_wnd_bytes": 4000}),
+        # Those that have lost something do not count.
+        (200, 2, {"snd_wnd_bytes": 20_000, "sacked_segments": 1}),
+        (210, 2, closed(snd_wnd_bytes=20_000, total_retrans_segments=1)),
+        (390, 1, closed(snd_wnd_bytes=7000)),
+    )
+    assert listed(rows, "time_ns", "snd_wnd_bytes") == [(100, 5000), (200, 9000), (300, 0)]
+
+
 def test_nothing_seen_gives_no_rows() -> None:
     assert not len(ConnectionsDecoder({0: "many"}).samples(TIMES, TIMES, EDGES))
 

@@ -33,7 +33,7 @@ def network(kind: str, **data: Any) -> Network:
         {"kind": kind, "access": {"delay": "1ms", "rate": "100mbit"}, **data}
     )
     assert isinstance(found, Topology)
-    return found.layout().network
+    return found.layout(1).network
 
 
 def texts(svg: str) -> list[str]:

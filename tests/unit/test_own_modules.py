@@ -214,12 +214,13 @@ PLACE = "own-module.yaml:19:"
         (
             "congestion: reno",
             "congestion: {name: mycc, module: ./mycc}",
-            "own-module.yaml:21:40: parameters of mycc hold for the whole kernel, and flow 0",
+            "own-module.yaml:21:40: parameters of mycc hold for the whole kernel, and flow "
+            "`mine` gives increase=2, not none",
         ),
         (
             "congestion: reno",
             "congestion: {name: mycc, module: ./again, parameters: {increase: 2}}",
-            "own-module.yaml:21:40: a kernel has one mycc, and flow 0 takes that of "
+            "own-module.yaml:21:40: a kernel has one mycc, and flow `mine` takes that of "
             "{folder}/mycc/tcp_mycc.c, not of {folder}/again/tcp_mycc.c",
         ),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.estimate import wall_s
 from orchestrator.plan import RunSpec, plan
 from orchestrator.scenario import load
 
@@ -83,16 +84,38 @@ def test_rows() -> None:
 
 def test_estimates() -> None:
     spec = run()
-    packets = 10e6 * 60 / 8 / 1514
-    assert spec.estimated_wall_s == pytest.approx(1.0 + 8e-6 * packets + 25e-6 * 2400)
     assert spec.estimated_disk_bytes == 400 * 2400 + 80 * 12_000
+    # Three links there, three back for every second packet; four hosts; both ends of two flows
+    # every 100 ms; the samples of the queues.
+    packets = 10e6 * 60 / 8 / 1514
+    rest_s = 1.2 + 0.03 * 4 + 40e-6 * 2400 + 13e-6 * 12_000
+    assert wall_s(spec) == pytest.approx(rest_s + 2e-6 * 4.5 * packets)
     # a direction counts when data cross it
-    both = run("flows.reno.direction=reverse")
-    assert both.estimated_wall_s == pytest.approx(1.0 + 8e-6 * 2 * packets + 25e-6 * 2400)
+    assert wall_s(run("flows.reno.direction=reverse")) == pytest.approx(
+        rest_s + 2e-6 * 4.5 * 2 * packets
+    )
+    # The senders are sampled for the digest at least, whatever is stored.
+    assert wall_s(run("sample.tcp=1s")) == pytest.approx(wall_s(spec))
+    more_s = 40e-6 * (13_200 - 2400)
+    assert wall_s(run("sample.tcp=10ms")) == pytest.approx(wall_s(spec) + more_s)
+
+
+def test_estimates_know_what_flows_can_send_at_most() -> None:
+    def packet_s(traffic: str, *more: str) -> float:
+        flows = f"flows=[{{name: one, group: a, traffic: {traffic}}}]"
+        return (wall_s(run(flows, *more)) - idle_s) / (2e-6 * 4.5)
+
+    idle_s = 1.2 + 0.03 * 4 + 40e-6 * 1200 + 13e-6 * 12_000
+    assert packet_s("{kind: bulk}") == pytest.approx(10e6 * 60 / 8 / 1514)
+    assert packet_s("{kind: bulk, bytes: 1MB}") == pytest.approx(1e6 / 1514)
+    windows = 10 * 1448 * 60 / 0.1
+    assert packet_s("{kind: bulk, window: 10p}") == pytest.approx(windows / 1514)
+    small = packet_s("{kind: bulk}", "tcp={mss: 1012}")
+    assert small == pytest.approx(10e6 * 60 / 8 / 1066)
 
 
 def test_totals() -> None:
     description = described("repetitions=3", "matrix={seed: [1, 2]}")
     assert len(description["runs"]) == 6
     assert description["estimated_disk_bytes"] == 6 * run().estimated_disk_bytes
-    assert description["estimated_wall_s"] == round(6 * run().estimated_wall_s, 1)
+    assert description["estimated_wall_s"] == round(6 * wall_s(run()), 1)

@@ -139,3 +139,36 @@ def test_faults_of_variants_are_at_the_matrix_and_each_once(tmp_path: Path) -> N
     with pytest.raises(ScenarioError) as refused:
         plan(load(file))
     assert [(fault.line, fault.column) for fault in refused.value.faults] == [(19, 37), (19, 47)]
+
+
+@pytest.mark.parametrize(
+    ("override", "column", "place", "packets"),
+    [
+        (f"{LIMIT}=4294967295p", 33, "--set topology.bottleneck.queue.limit", 4_295_049_858),
+        (
+            "topology.bottleneck.delay={forward: 600s, reverse: 0s}",
+            37,
+            "--set topology.bottleneck.delay",
+            4_953_764_961,
+        ),
+    ],
+)
+def test_more_memory_than_any_guest_can_have(
+    override: str, column: int, place: str, packets: int
+) -> None:
+    rate = "topology.bottleneck.rate=100gbit"
+    with pytest.raises(ScenarioError) as caught:
+        run(rate, override)
+    (fault,) = caught.value.faults
+    assert fault.file.startswith(place)
+    assert (fault.line, fault.column) == (1, column)
+    assert fault.message.startswith(
+        f"{packets} full-size packets can be in flight and queued at bottleneck:forward: with "
+    )
+    assert fault.message.endswith("GiB at most")
+
+
+def test_a_rate_that_an_event_sets_counts_for_the_memory() -> None:
+    event = "{link: bottleneck, at: 10s, rate: 100gbit, delay: 600s}"
+    with pytest.raises(ScenarioError, match="of memory, and it can have"):
+        run(f"events=[{event}]")

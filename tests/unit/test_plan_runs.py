@@ -179,3 +179,28 @@ def test_validate_returns_what_loading_and_planning_find(tmp_path: Path) -> None
     assert [fault.column for fault in validate(QUICKSTART, ["seed=x"])] == [6]
     assert [fault.column for fault in validate(QUICKSTART, ["topology.bottleneck.queue.limit=1ms"])]
     assert len(validate(tmp_path / "missing.yaml")) == 1
+
+
+def test_each_repetition_draws_round_trips_anew_and_each_variant_the_same() -> None:
+    groups = (
+        "topology.groups=[{name: a, hosts: 3, rtt: {from: 30ms, to: 90ms, drawn: true}, "
+        "access: {rate: 100mbit}}, {name: b, access: {delay: 20ms}}]"
+    )
+    asked = [groups, "repetitions=2", "matrix.flows.reno.congestion=[cubic, bic]"]
+    runs = planned(*asked).runs
+    trips = [[flow.base_rtt_s for flow in run.flows] for run in runs]
+    assert len({trip for each in trips for trip in each}) == 3 * 2 + 1
+    assert trips[0] == trips[2] != trips[1] == trips[3]
+    described = planned(*asked).describe()["runs"]
+    assert [[flow["base_rtt_s"] for flow in run["flows"]] for run in described] == trips
+
+
+def test_a_run_with_drawn_round_trips_is_made_again_from_what_it_resolved_to(
+    tmp_path: Path,
+) -> None:
+    rtt = "topology.groups.a={name: a, rtt: {from: 30ms, to: 90ms, drawn: true}, access: {}}"
+    run = planned(rtt, "repetitions=3").runs[2]
+    again = tmp_path / "again.yaml"
+    again.write_text(json.dumps(run.resolved))
+    (same,) = plan(load(again)).runs
+    assert (same.flows, same.network) == (run.flows, run.network)

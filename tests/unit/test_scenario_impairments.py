@@ -12,12 +12,12 @@ import pytest
 
 from orchestrator.backends.netem import netem_document, netem_provenance
 from orchestrator.backends.timeline import timeline
-from orchestrator.errors import ScenarioError
 from orchestrator.plan import plan
 from orchestrator.runspec import RunSpec
 from orchestrator.scenario import jitter_tables, load
 from orchestrator.scenario.impairments import Jitter, Reordering
 from orchestrator.testbed import qdisc
+from tests.unit.smallest import LINK_LINE, link_faults
 from topologies.model import Channel
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
@@ -213,11 +213,6 @@ def test_provenance_tells_models_parameters_and_seeds() -> None:
     assert netem_provenance(run_of()) == {}
 
 
-KIND = "topology:\n  kind: dumbbell\n  bottleneck:\n    rate: 10mbit\n    delay: 10ms\n    "
-REST = (
-    "\n  groups: [{name: a, access: {delay: 0ms}}]\nflows: [{name: f, group: a}]\n"
-    "version: 1\nname: least\nduration: 100s\n"
-)
 REFUSED = [
     ("jitter: 1.5", 13, "a time needs a unit"),
     ("jitter: banana", 13, "is not a time"),
@@ -245,13 +240,9 @@ REFUSED = [
 def test_what_cannot_be_is_refused_at_its_place(
     tmp_path: Path, text: str, column: int, message: str
 ) -> None:
-    file = tmp_path / "bad.yaml"
-    file.write_text(KIND + text + REST)
-    with pytest.raises(ScenarioError) as refused:
-        plan(load(file))
-    found = {(fault.line, fault.column): fault.message for fault in refused.value.faults}
-    assert (6, column) in found, found
-    assert message in found[6, column]
+    found = link_faults(tmp_path, text)
+    assert (LINK_LINE, column) in found, found
+    assert message in found[LINK_LINE, column]
 
 
 @pytest.mark.parametrize(
@@ -266,8 +257,6 @@ def test_what_cannot_be_is_refused_at_its_place(
     ],
 )
 def test_what_does_not_go_together_is_refused(tmp_path: Path, access: str, message: str) -> None:
-    file = tmp_path / "bad.yaml"
-    file.write_text(KIND + REST.replace("{delay: 0ms}", access))
-    with pytest.raises(ScenarioError, match=message) as refused:
-        plan(load(file))
-    assert {fault.line for fault in refused.value.faults} == {7}
+    found = link_faults(tmp_path, "", access)
+    assert any(message in each for each in found.values()), found
+    assert {line for line, _column in found} == {LINK_LINE + 1}

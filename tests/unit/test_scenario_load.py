@@ -367,3 +367,28 @@ def test_a_list_of_another_length_is_told_how_long_it_is(ends: str, why: str) ->
     with pytest.raises(ScenarioError) as refused:
         load(QUICKSTART, [custom, "flows=[{name: f, group: g}]"])
     assert [fault.message for fault in refused.value.faults] == [why]
+
+
+def test_a_long_text_of_the_users_is_shortened_wherever_it_is_told(tmp_path: Path) -> None:
+    long = "x" * 5000
+    text = QUICKSTART.read_text()
+    for old, new in (
+        ("name: a,", f"name: {long},"),
+        ("group: a,", f"group: {long},"),
+        ("congestion: westwood", f"congestion: {{name: mine, module: {long}}}"),
+        ("rate: 10mbit", f"capacity: {{trace: {long}}}"),
+        ("seed: 1", f"matrix: {{{long}: [1, 2], exclude: [{{a: 1}}]}}"),
+        ("seed: 1", f"{long}: 1"),
+    ):
+        path = tmp_path / "long.yaml"
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        with pytest.raises(ScenarioError) as refused:
+            load(path)
+        for fault in refused.value.faults:
+            assert len(fault.message) < 1000, fault.message
+    for override in (f"flows.{long}.start=1s", f"flows.reno.start={long}", long):
+        with pytest.raises(ScenarioError) as refused:
+            load(QUICKSTART, [override])
+        for fault in refused.value.faults:
+            assert len(str(fault)) < 1000

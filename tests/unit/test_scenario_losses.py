@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.errors import ScenarioError
 from orchestrator.plan import plan
 from orchestrator.scenario import load
 from orchestrator.scenario.losses import LossSpec
 from orchestrator.units import threshold_chance
+from tests.unit.smallest import LINK_LINE, link_faults
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 LOSS = "topology.bottleneck.loss"
@@ -190,11 +190,6 @@ def test_losses_that_netem_hides_lower_what_it_counts() -> None:
         assert hidden[1] == plain[1]
 
 
-KIND = "topology:\n  kind: dumbbell\n  bottleneck:\n    rate: 10mbit\n    delay: 10ms\n    loss: "
-REST = (
-    "\n  groups: [{name: a, access: {delay: 1ms}}]\nflows: [{name: f, group: a}]\n"
-    "version: 1\nname: least\nduration: 100s\n"
-)
 REFUSED = [
     # what is written behind `loss: `, the column of the fault, and its message
     ("1.5", 11, "must be below 100%"),
@@ -239,14 +234,9 @@ REFUSED = [
 def test_what_is_no_loss_is_refused_at_its_place(
     tmp_path: Path, text: str, column: int, message: str
 ) -> None:
-    file = tmp_path / "bad.yaml"
-    file.write_text(KIND + text + REST)
-    with pytest.raises(ScenarioError) as refused:
-        plan(load(file))
-    found = {(fault.line, fault.column): fault.message for fault in refused.value.faults}
-    assert (6, column) in found, found
-    assert message in found[6, column]
-    assert len(found) == 1
+    ((place, found),) = link_faults(tmp_path, f"loss: {text}").items()
+    assert place == (LINK_LINE, column)
+    assert message in found
 
 
 def test_every_kind_is_written_back_as_it_was_read() -> None:

@@ -155,3 +155,13 @@ def test_too_many(tmp_path: Path) -> None:
     (fault,) = faults(tmp_path, "repetitions: 5001\nmatrix: {seed: [1, 2]}\n")
     assert (fault.line, fault.column) == (FIRST, 14)
     assert "are 10002 runs; 10000 are allowed" in fault.message
+
+
+def test_a_value_given_twice_is_told_with_its_path_and_its_first_place(tmp_path: Path) -> None:
+    queue = "topology.bottleneck.queue"
+    text = (
+        f"matrix:\n  {queue}:\n    - {{limit: 20p}}\n    - {{limit: 30p}}\n    - {{limit: 20p}}\n"
+    )
+    (fault,) = faults(tmp_path, text)
+    assert fault.message == (f"`{queue}` has a mapping twice; first at line {FIRST + 2}, column 7")
+    assert (fault.line, fault.column) == (FIRST + 4, 7)

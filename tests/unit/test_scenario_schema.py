@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -121,3 +121,32 @@ def test_the_patterns_know_every_unit() -> None:
     text = json.dumps(SCHEMA)
     for unit in (*units.TIME_UNITS_NS, *units.SIZE_UNITS):
         assert unit in text
+
+
+@pytest.mark.parametrize(
+    ("definition", "key", "parse", "unit"),
+    [
+        ("RateBothWays", "forward", units.parse_rate, "mbit"),
+        ("DelayBothWays", "forward", units.parse_time, "ms"),
+        ("PolicerSpec", "burst", units.parse_size, "kB"),
+        ("DropTail", "limit", units.parse_limit, "kB"),
+        ("Web", "sessions", units.parse_frequency, "/s"),
+        ("Web", "load", units.parse_link_rate, "%"),
+        ("Independent", "probability", units.parse_chance, "%"),
+        ("TwoState", "bad_loss", units.parse_probability, "%"),
+    ],
+)
+def test_a_sign_is_taken_by_neither_the_schema_nor_the_loader(
+    definition: str, key: str, parse: Callable[[object], object], unit: str
+) -> None:
+    whole = SCHEMA["$defs"][definition]
+    whole = whole["anyOf"][-1] if "anyOf" in whole else whole
+    written = json.dumps(whole["properties"][key])
+    (pattern,) = (json.loads(each) for each in re.findall(r'"pattern": (".*?")[,}]', written))
+    for number in ("1", "1e1", ".5", "5.", "0.25"):
+        assert re.search(pattern, number + unit), number
+        parse(number + unit)
+    for number in ("+1", "-1", "+0", "-0", "-0.0", "+.5", "+1e1"):
+        assert not re.search(pattern, number + unit), number
+        with pytest.raises(units.UnitError):
+            parse(number + unit)

@@ -10,7 +10,19 @@ from orchestrator.errors import ScenarioError
 from orchestrator.plan import RunSpec, plan
 from orchestrator.scenario import load
 from orchestrator.scenario.profiles import profiles
-from orchestrator.scenario.tcp import _EFFECTS, RTAX_QUICKACK, TcpOptions, host_tcp, options_of
+from orchestrator.scenario.tcp import (
+    _EFFECTS,
+    RTAX_ADVMSS,
+    RTAX_LOCK,
+    RTAX_QUICKACK,
+    RTAX_RTO_MIN,
+    RTAX_RTT,
+    RTAX_RTTVAR,
+    RTAX_SSTHRESH,
+    TcpOptions,
+    host_tcp,
+    options_of,
+)
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 
@@ -101,3 +113,19 @@ def test_buffers_never_begin_above_their_limit() -> None:
         "net.ipv4.tcp_wmem": "4096 8192 8192",
         "net.ipv4.tcp_rmem": "4096 131072 400000",
     }
+
+
+def test_a_locked_metric_keeps_the_locks_of_others() -> None:
+    told = host_tcp({"initial_ssthresh": 20, "rto_min": 0.3, "mss": 1000})
+    lock = 1 << RTAX_RTT | 1 << RTAX_RTTVAR | 1 << RTAX_SSTHRESH | 1 << RTAX_RTO_MIN
+    assert told.metrics == {
+        RTAX_LOCK: lock, RTAX_SSTHRESH: 20, RTAX_RTO_MIN: 300, RTAX_ADVMSS: 1000,
+    }  # fmt: skip
+    assert told.sysctls == {"net.ipv4.tcp_no_ssthresh_metrics_save": 0}
+    assert host_tcp({"mss": 1000}).metrics == {RTAX_ADVMSS: 1000}
+
+
+def test_the_initial_threshold_is_of_the_sender() -> None:
+    hosts = run("flows.westwood.tcp={initial_ssthresh: 1}").hosts
+    assert set(hosts) == {"a_src0"}
+    assert faults("tcp.initial_ssthresh=0")[0][3] == "must be at least 1, not `0`"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from orchestrator.capacity import Capacity
 from orchestrator.plan import plan
 from orchestrator.runspec import RunSpec, at_most, guest_memory_bytes
 from orchestrator.scenario import load
+from orchestrator.testbed.traffic import onoff
 from tests.unit.test_scenario_events import run, written
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
@@ -286,8 +289,8 @@ def ideal(*overrides: str) -> list[tuple[float, str, str, int]]:
     ]  # fmt: skip
 
 
-def payload(rate_bps: float) -> int:
-    return int(rate_bps * 1448 / 1514)
+def payload(rate_bps: float, payload_bytes: int = 1448, frame_bytes: int = 1514) -> int:
+    return int(rate_bps * (payload_bytes / frame_bytes))
 
 
 def test_ideal_tcp_is_told_what_is_left_and_shared() -> None:
@@ -322,6 +325,44 @@ def test_ideal_tcp_follows_random_periods_as_the_bed_draws_them() -> None:
     rates = [value for time_s, _h, name, value in found if name == "rate_bps" and 2 < time_s < 4]
     assert len(rates) > 3
     assert set(rates) == {payload(10e6), payload(6e6)}
+
+
+@pytest.mark.parametrize(
+    ("options", "payload_bytes", "frame_bytes"),
+    [
+        ("{mss: 1012}", 1000, 1066),
+        ("{mss: 1012, timestamps: false}", 1012, 1066),
+        ("{timestamps: false}", 1460, 1514),
+    ],
+)
+def test_ideal_tcp_is_told_the_payload_of_its_own_segments(
+    options: str, payload_bytes: int, frame_bytes: int
+) -> None:
+    found = ideal(f"flows.one.tcp={options}")
+    assert found[0] == (0.0, "a_src0", "rate_bps", payload(10e6, payload_bytes, frame_bytes))
+    assert found[2][3] == payload(6e6, payload_bytes, frame_bytes)
+
+
+def test_ideal_tcp_shares_with_an_on_off_flow_only_while_that_is_on() -> None:
+    on_off = "flows.two.traffic={kind: onoff, intervals: [[0s, 1s], [1500ms, 9s]]}"
+    rates = [found for found in ideal(on_off) if found[2] == "rate_bps" and found[0] >= 5]
+    assert [(time_s, value) for time_s, _host, _name, value in rates] == [
+        (5.0, payload(5e6)), (6.0, payload(10e6)), (6.5, payload(5e6)), (8.0, payload(10e6)),
+    ]  # fmt: skip
+
+
+def test_ideal_tcp_knows_the_periods_that_the_bed_draws() -> None:
+    period = "{distribution: exponential, mean: 200ms}"
+    on_off = f"flows.two.traffic={{kind: onoff, on: {period}, off: {period}}}"
+    times = [found[0] for found in ideal(on_off) if found[2] == "rate_bps" and 5 <= found[0] < 8]
+    told = "flows=[{name: one, group: a}, {name: two, group: b}]"
+    (spec,) = plan(load(QUICKSTART, [told, on_off])).runs
+    flow = bed_spec(spec, 2**30)["flows"][1]
+    periods: Any = onoff.periods  # the bed has no types
+    drawn = periods(random.Random(flow["seed"]), flow["parameters"])
+    edges = [5 + time_ns / 1e9 for span in itertools.islice(drawn, 30) for time_ns in span]
+    assert times == pytest.approx([edge for edge in edges if edge < 8], abs=1e-9)
+    assert len(times) > 5
 
 
 STEPS = Capacity([(0.0, 10), (1.0, 0), (2.0, 40)])

@@ -34,7 +34,7 @@ def data(**changed: Any) -> dict[str, Any]:
 def test_the_graph_is_as_written() -> None:
     queued = link("r", "s", rate={"forward": "10mbit", "reverse": "1mbit"}, queue={"limit": "9p"})
     spec = Custom.model_validate(data(links=[link("h", "r"), queued, link("s", "k", name="last")]))
-    layout = spec.layout()
+    layout = spec.layout(1)
     assert (layout.network.hosts, layout.network.switches) == (("h", "k"), ("r", "s"))
     assert [(one.name, one.a, one.b) for one in layout.network.links] == [
         ("h-r", "h", "r"), ("r-s", "r", "s"), ("last", "s", "k"),
@@ -55,7 +55,7 @@ def test_one_host_may_stand_for_all() -> None:
     groups = [{"name": "up", "sources": ["a", "b"], "sinks": ["server"]}]
     network = (
         Custom.model_validate(data(hosts=hosts, routers=["r"], links=links, groups=groups))
-        .layout()
+        .layout(1)
         .network
     )
     assert network.group("up").sources == ("a", "b")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ BOTTLENECK = {"rate": "10mbit", "delay": "10ms"}
 
 def dumbbell(bottleneck: dict[str, Any], *groups: dict[str, Any]) -> Layout:
     data = {"kind": "dumbbell", "bottleneck": bottleneck, "groups": list(groups)}
-    return Dumbbell.model_validate(data).layout()
+    return Dumbbell.model_validate(data).layout(1)
 
 
 def loss(probability: float) -> Independent:
@@ -211,7 +213,7 @@ def test_left_and_right_may_differ() -> None:
 def test_one_access_for_all_groups() -> None:
     data = {"kind": "dumbbell", "bottleneck": BOTTLENECK, "access": {"delay": "20ms"}}
     groups = [{"name": "a"}, group("b", delay="1ms")]
-    layout = Dumbbell.model_validate({**data, "groups": groups}).layout()
+    layout = Dumbbell.model_validate({**data, "groups": groups}).layout(1)
     assert [link.forward.delay_s for link in layout.network.links] == [0.01, 0.02, 0.02] + [
         0.001
     ] * 2
@@ -253,3 +255,53 @@ def test_faults_of_a_group(changed: dict[str, Any], path: tuple[str, ...], why: 
     first = refused.value.errors()[0]
     assert first["loc"] == ("groups", 0, *path)
     assert why in first["msg"]
+
+
+DRAWN = {"from": "66ms", "to": "250ms", "drawn": True}
+
+
+def drawn(seed: int, **group: Any) -> Layout:
+    groups = [{"name": "a", "hosts": 40, "access": {}, **group}]
+    data = {"kind": "dumbbell", "bottleneck": BOTTLENECK, "groups": groups}
+    return Dumbbell.model_validate(data).layout(seed)
+
+
+def test_a_drawn_rtt_is_of_each_pair_and_of_the_seed() -> None:
+    def rtts_s(seed: int) -> list[float]:
+        found = drawn(seed, rtt=DRAWN)
+        assert found.drawn
+        return [found.network.base_rtt_s(f"a_src{i}", f"a_dst{i}") for i in range(40)]
+
+    mine = rtts_s(7)
+    assert mine == rtts_s(7) != rtts_s(8)
+    first = 66_000 + int(random.Random("7:rtt:0:0").random() * 184_001)
+    assert round(mine[0] * 1e6) == first
+    assert all(abs(each * 1e6 - round(each * 1e6)) < 1e-6 for each in mine)
+    assert 0.066 <= min(mine) < 0.080 < 0.236 < max(mine) <= 0.250
+    # Of 40 uniform draws over 184 ms, within four deviations of the mean.
+    assert abs(sum(mine) / 40 - 0.158) < 4 * 0.184 / math.sqrt(12 * 40)
+
+
+def test_a_drawn_delay_is_of_each_link_and_the_same_in_both_directions() -> None:
+    delay = {"from": "1ms", "to": "3ms", "drawn": True}
+    found = drawn(7, access={"delay": delay})
+    access = [link for link in found.network.links if link.name != "bottleneck"]
+    delays_s = [link.forward.delay_s for link in access]
+    assert delays_s == [link.reverse.delay_s for link in access]
+    assert len(set(delays_s)) > 70
+    assert delays_s[40] == 0.001 + int(random.Random("7:delay:0:40").random() * 2001) / 1e6
+    assert not drawn(7, access={"delay": "2ms"}).drawn
+
+
+def test_what_is_drawn_has_two_ends_and_keeps_above_the_links_between() -> None:
+    with pytest.raises(ValidationError, match="what is drawn has `from` and `to`, not `above`"):
+        drawn(1, rtt={"above": "66ms", "to": "250ms", "drawn": True})
+    with pytest.raises(ValidationError, match="less than the 20ms"):
+        drawn(1, rtt={"from": "19ms", "to": "250ms", "drawn": True})
+
+
+def test_drawn_spreads_are_written_as_they_are_read() -> None:
+    groups = [{"name": "a", "access": {}, "rtt": DRAWN}, group("b")]
+    data = {"kind": "dumbbell", "bottleneck": BOTTLENECK, "groups": groups}
+    written = Dumbbell.model_validate(data).model_dump(mode="json", by_alias=True)
+    assert written["groups"][0]["rtt"] == {**DRAWN, "above": None}

@@ -23,7 +23,7 @@ def topology(kind: str, **data: Any) -> Topology:
 
 
 def layout(kind: str, **data: Any) -> Layout:
-    return topology(kind, **data).layout()
+    return topology(kind, **data).layout(1)
 
 
 def faults(kind: str, **data: Any) -> list[tuple[tuple[Any, ...], str]]:
@@ -129,7 +129,7 @@ def test_one_mapping_of_hops_is_written_back_as_one() -> None:
     written = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert written["hops"]["count"] == 2
     assert TOPOLOGIES.found["parking-lot"].model_validate(written) == spec
-    assert spec.layout().places["hop2"] == ("topology", "hops")
+    assert spec.layout(1).places["hop2"] == ("topology", "hops")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,12 @@ def test_one_mapping_of_hops_is_written_back_as_one() -> None:
         ({"enter": 2, "each_hop": "all"}, ("enter",), "not both"),
         ({"each_hop": [1, 5]}, ("each_hop", 1), "there is no hop 5; valid: 1 to 4"),
         ({"each_hop": [2, 2]}, ("each_hop", 1), "hop 2 is given twice"),
+        (
+            {"each_hop": 3},
+            ("each_hop",),
+            "`3` is not valid; valid: all, odd, even, or a list such as [1, 3]",
+        ),
+        ({"each_hop": "od"}, ("each_hop",), "(did you mean `odd`?)"),
         ({"each_hop": []}, ("each_hop",), "there is no such hop: there are 4"),
         ({"each_hop": ["2"]}, ("each_hop", 0), "valid integer"),
         ({"each_hop": [2.0]}, ("each_hop", 0), "valid integer"),

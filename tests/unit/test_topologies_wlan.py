@@ -197,7 +197,7 @@ def test_the_topology() -> None:
             "groups": [{"name": "a", "hosts": 2}, {"name": "b", "rtt": "50ms", "access": {}}],
         }
     )
-    network = spec.layout().network
+    network = spec.layout(1).network
     assert network.bottlenecks == ("wireless",)
     wireless = network.links[0]
     assert wireless.forward == wireless.reverse

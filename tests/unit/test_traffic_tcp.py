@@ -7,6 +7,7 @@ import json
 import math
 import random
 import statistics
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +23,12 @@ from orchestrator.scenario.traffic import Segment
 from orchestrator.scenario.traffic.web import Web
 from orchestrator.testbed.traffic.draws import draw
 from orchestrator.testbed.traffic.onoff import periods
+from tests.unit import smallest
 
 S = 10**9
 SEGMENT = Segment(1448, 66)
 
-SCENARIO = """\
-version: 1
-name: kinds
-duration: 20s
-topology:
-  kind: dumbbell
-  bottleneck: {{rate: 10mbit, delay: 10ms}}
-  groups:
-    - {{name: a, hosts: 2, access: {{rate: 8mbit, delay: 20ms}}}}
-flows:
-  - {{name: one, group: a, {more}traffic: {traffic}}}
-"""
-
-
-def planned(tmp_path: Path, traffic: str, more: str = "", *overrides: str) -> RunSpec:
-    path = tmp_path / "kinds.yaml"
-    path.write_text(SCENARIO.format(more=more, traffic=traffic), encoding="utf-8")
-    return plan(load(path, overrides)).runs[0]
+planned = partial(smallest.planned, hosts=2)
 
 
 def parameters(run: RunSpec) -> dict[str, Any]:
@@ -135,15 +120,31 @@ def test_a_load_becomes_sessions_of_the_narrowest_links_rate(tmp_path: Path) -> 
     run = planned(tmp_path, "{kind: web, load: 30%, response: 5kB}")
     told = parameters(run)
     session_bytes = 5000 + 4 * 66 + 4 * 66 + 8
-    assert told["rate_bps"] == 2_400_000
-    assert told["arrivals_per_s"] == pytest.approx(2_400_000 / 8 / session_bytes)
+    assert told["rate_bps"] == 1_200_000  # 30% of 8 Mbit/s, and the line has two flows
+    assert told["arrivals_per_s"] == pytest.approx(1_200_000 / 8 / session_bytes)
     assert (run.flows[0].server, run.flows[0].connections) == ("source", "many")
     # Smaller segments have more headers.
     small = planned(tmp_path, "{kind: web, load: 30%, response: 5kB}", "tcp: {mss: 1000}, ")
     session_bytes = 5000 + 6 * 66 + 4 * 66 + 8
-    assert parameters(small)["arrivals_per_s"] == pytest.approx(2_400_000 / 8 / session_bytes)
+    assert parameters(small)["arrivals_per_s"] == pytest.approx(1_200_000 / 8 / session_bytes)
     asked = planned(tmp_path, "{kind: web, sessions: 30/min, response: 5kB}")
     assert parameters(asked)["arrivals_per_s"] == 0.5
+
+
+def test_the_flows_of_a_line_share_its_load(tmp_path: Path) -> None:
+    def told(load: str, more: str, *overrides: str) -> list[tuple[int, float]]:
+        run = planned(tmp_path, f"{{kind: web, load: {load}, response: 5kB}}", more, *overrides)
+        flows = bed_spec(run, 2**30)["flows"]
+        return [(f["parameters"]["rate_bps"], f["parameters"]["arrivals_per_s"]) for f in flows]
+
+    (alone,) = told("30%", "", "topology.groups.a.hosts=1")
+    assert alone[0] == 2_400_000
+    for shared in (told("30%", "count: 3, "), told("2400kbit", "count: 3, ")):
+        assert len(shared) == 6
+        assert {rate_bps for rate_bps, _often in shared} == {400_000}
+        assert sum(often for _rate, often in shared) == pytest.approx(alone[1])
+    with pytest.raises(ScenarioError, match="64 bit/s for 10 flows is below 8 bit/s each"):
+        told("64bit", "count: 5, ")
 
 
 @pytest.mark.parametrize(

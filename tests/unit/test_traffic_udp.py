@@ -14,31 +14,17 @@ import pytest
 from orchestrator.backends import decode
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import plan
+from orchestrator.estimate import wall_s
+from orchestrator.plan import Plan
 from orchestrator.recording import DATAGRAM_FIELDS
-from orchestrator.runspec import RunSpec
-from orchestrator.scenario import load
 from orchestrator.testbed import records
 from orchestrator.testbed.traffic import draws
 from orchestrator.testbed.traffic.udp import Arrived, on_periods, packet_times
+from tests.unit.smallest import FLOW_LINE, planned
 
 FRAME_BITS = 1514 * 8
-SECOND = 10**9
+SECOND, BOTTLENECK_BPS = 10**9, 10e6
 ALWAYS = {"on": None, "off": None}
-
-SCENARIO = """\
-version: 1
-name: udp
-duration: 20s
-topology:
-  kind: dumbbell
-  bottleneck: {{rate: 10mbit, delay: 10ms}}
-  groups:
-    - {{name: a, hosts: 1, access: {{rate: 8mbit, delay: 20ms}}}}
-    - {{name: b, hosts: 1, access: {{delay: 20ms}}}}
-flows:
-  - {{name: one, group: {group}, {more}traffic: {traffic}}}
-"""
 
 
 def times(start: int, end: int, rate_bps: int, **periods: Any) -> list[int]:
@@ -138,17 +124,11 @@ def test_the_bed_and_the_host_agree_on_the_counters(tmp_path: Path) -> None:
     assert decode.transfers(tmp_path).tolist() == [(0, 9, 30, 200), (1, 7, -1, 300)]
 
 
-def planned(tmp_path: Path, traffic: str, more: str = "", group: str = "a") -> RunSpec:
-    path = tmp_path / "udp.yaml"
-    path.write_text(SCENARIO.format(group=group, more=more, traffic=traffic), encoding="utf-8")
-    return plan(load(path)).runs[0]
-
-
 def test_a_share_is_of_the_narrowest_link_on_the_path(tmp_path: Path) -> None:
     for group, rate_bps in (("a", 7_600_000), ("b", 9_500_000)):
         run = planned(tmp_path, "{kind: cbr, rate: 95%}", group=group)
         assert run.flows[0].traffic_parameters["rate_bps"] == rate_bps
-    described = plan(load(tmp_path / "udp.yaml")).describe()["runs"][0]["flows"][0]
+    described = Plan("kinds", [run]).describe()["runs"][0]["flows"][0]
     assert (described["transport"], described["rate_bps"]) == ("udp", 9_500_000)
     assert described["congestion"] is None
 
@@ -175,11 +155,15 @@ def test_what_the_bed_is_told(tmp_path: Path) -> None:
 
 
 def test_the_cost_counts_what_is_sent_wherever_it_is_lost(tmp_path: Path) -> None:
-    few = planned(tmp_path, "{kind: cbr, rate: 8bit}").estimated_wall_s
+    few_s = wall_s(planned(tmp_path, "{kind: cbr, rate: 8bit}"))
     run = planned(tmp_path, "{kind: cbr, rate: 1gbit, packet_size: 111B}")
-    assert run.estimated_wall_s - few == pytest.approx(5e-6 * run.duration_s * 1e6)
+    # Three links, the second of which takes what it can.
+    crossing = 2e-6 * 3 * BOTTLENECK_BPS / 8 / 125
+    sent = 7e-6 * 1e6
+    assert wall_s(run) - few_s == pytest.approx(run.duration_s * (sent + crossing), rel=1e-3)
     half = planned(tmp_path, "{kind: onoff-udp, rate: 1gbit, packet_size: 111B, on: 1ms, off: 3ms}")
-    assert half.estimated_wall_s - few == pytest.approx(5e-6 * run.duration_s * 1e6 / 4)
+    quarter_s = run.duration_s * (sent / 4 + crossing)
+    assert wall_s(half) - few_s == pytest.approx(quarter_s, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -210,12 +194,9 @@ def test_bad_input_is_explained(tmp_path: Path, traffic: str, more: str, said: s
         planned(tmp_path, traffic, more)
     (fault,) = caught.value.faults
     assert said in fault.message
-    assert fault.line == 11
+    assert fault.line == FLOW_LINE
 
 
 def test_a_share_needs_a_rate_on_the_path(tmp_path: Path) -> None:
-    text = SCENARIO.format(group="b", more="", traffic="{kind: cbr, rate: 95%}")
-    path = tmp_path / "udp.yaml"
-    path.write_text(text.replace("rate: 10mbit", "rate: 8bit"), encoding="utf-8")
     with pytest.raises(ScenarioError, match="is below 8 bit/s"):
-        plan(load(path))
+        planned(tmp_path, "{kind: cbr, rate: 95%}", group="b", rate="8bit")

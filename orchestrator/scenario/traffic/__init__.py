@@ -26,6 +26,15 @@ class Segment:
     payload_bytes: int
     headers_bytes: int
 
+    @property
+    def payload_share(self) -> float:
+        """What it carries of its bytes on the link layer."""
+        return self.payload_bytes / (self.payload_bytes + self.headers_bytes)
+
+
+FULL_SEGMENT = Segment(1448, 66)
+"""With timestamps, Ethernet as qdiscs count it, and no options of the flow."""
+
 
 @dataclass(frozen=True)
 class Load:

@@ -38,10 +38,12 @@ class Web(Windowed, TrafficSpec):
     load: LinkRate | None = Field(
         default=None,
         description="what its sessions bring on average on the link layer with all headers: such "
-        "as 3mbit, or 30% of the narrowest link on its path as the run begins; of each flow",
+        "as 3mbit, or 30% of the narrowest link on its path as the run begins; of all flows of the "
+        "line together, which share it equally",
     )
     sessions: Frequency | None = Field(
-        default=None, description="instead of `load`: how many begin on average, such as 10/s"
+        default=None,
+        description="instead of `load`: how many begin on average, such as 10/s; of each flow",
     )
     request: Sizes = Field(
         default_factory=lambda: Sizes.model_validate("350B"),

@@ -18,11 +18,12 @@ from tests.guest.peer import plan
 _TESTS = Path(__file__).resolve().parents[1]
 _TESTBED = Path(__file__).resolve().parents[3] / "orchestrator" / "testbed"
 _LONGEST_S = 300
+_MEMORY_BYTES = 2**30
 _BOOT = [
     "time-travel=inf-cpu",
     "time-travel-start=1700000000000000000",
     "random_seed=1",
-    "mem=1024M",
+    f"mem={_MEMORY_BYTES // 2**20}M",
     "rootfstype=hostfs",
     "rootflags=/",
     "ro",
@@ -55,7 +56,8 @@ def answers(kernel: GuestKernel) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="orchestrator-peer-") as name:
         output = Path(name)
         (output / "plan.json").write_text(json.dumps(plan.document()), encoding="utf-8")
-        boundary = sandbox.confined(sandbox.Paths(kernel.linux, _TESTBED, modules, _TESTS, output))
+        paths = sandbox.Paths(kernel.linux, _TESTBED, modules, _TESTS, output)
+        boundary = sandbox.confined(paths, _MEMORY_BYTES)
         done = subprocess.run(
             [*boundary, "setarch", "x86_64", "-R", sandbox.KERNEL, *_BOOT],
             env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"},
