@@ -49,6 +49,8 @@ class Bucket:
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self._socket.bind((self._name, 0))
         self._left_bytes = self._sent_bytes = None
+        # In real time what comes before the bucket is closed again may use what was to be lost.
+        self._real_time, self._slipped_bytes = bed.spec.get("real_time", False), 0
         self.granted_frames = 0
 
     def set_rate(self, rate_bps):
@@ -84,14 +86,16 @@ class Bucket:
             self.look()
             self._sent_bytes, waiting = self._counters()
             self._left_bytes = granted - (self._sent_bytes - before)
-            if self._left_bytes < 0:
+            if self._left_bytes < -self._slipped_bytes:
                 raise OSError(f"{self._name}: {-self._left_bytes} bytes left without a grant")
             if not waiting or self._left_bytes < qdisc.FRAME_BYTES:
                 break
         else:
             raise OSError(f"{self._name}: {self._left_bytes} bytes of a grant could not leave")
         self._change(_STOPPED_BYTES_PER_S, _WRAPPED, overhead=1)
-        self._left_bytes = self._left_bytes if waiting else 0
+        left_bytes = max(self._left_bytes, 0)
+        self._left_bytes = left_bytes if waiting else 0
+        self._slipped_bytes = left_bytes if self._real_time and not waiting else 0
         self.granted_frames += frames
 
     def _change(self, rate, burst, overhead=0):

@@ -83,6 +83,7 @@ class Real:
         self._host["late_timers_ns"] = late_ns
         for probe in spec["probes"]["bursts"]:
             probe["rounds"] = max(probe["rounds"], _LEAST_ROUNDS)
+        spec["real_time"] = True
         spec["late_datagrams_ns"] = _LATE_DATAGRAMS_NS
         seeded = system.linux_version() >= _SEEDED_NETEM
         self._host["netem_seeded"] = seeded

@@ -16,6 +16,8 @@ from . import system
 
 SYSFS = "/sys/module"
 ALWAYS = ("ifb", "sch_ingress", "sch_tbf", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
+_OPTIONS = {"ifb": ("numifbs=0",)}
+"""By default ifb brings the machine two interfaces that nobody has asked for."""
 FIFOS = {"sch_pfifo", "sch_bfifo"}
 """Always part of the kernel."""
 _TRIES, _AGAIN_NS = 100, 50_000_000
@@ -78,8 +80,8 @@ def loaded(spec, given):
         for path in glob.glob(f"{given}/modules/*.ko")
     }
     wanted = [name for name in sorted(needed(spec)) if name not in own and not is_there(name)]
-    if wanted:
-        _modprobe(wanted)
+    for name in wanted:
+        _modprobe(name)
     with contextlib.ExitStack() as undone:
         for module in spec["modules"]:
             name = module["name"]
@@ -94,12 +96,11 @@ def loaded(spec, given):
             yield {name: _described(name) for name in parameters}
 
 
-def _modprobe(names):
-    done = subprocess.run(
-        ["modprobe", "--all", *names], capture_output=True, text=True, check=False
-    )
+def _modprobe(name):
+    words = ["modprobe", name, *_OPTIONS.get(name, ())]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"modprobe {' '.join(names)}: {done.stderr.strip()}")
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
 
 
 def _load_own(path, name):

@@ -131,6 +131,27 @@ def test_a_parameter_that_is_not_there_is_refused_before_any_is_set(sysfs: Path)
     assert (sysfs / "alpha").read_text() == "7\n"
 
 
+def test_modules_are_loaded_one_by_one_and_bring_no_interfaces(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    modprobe = tmp_path / "modprobe"
+    refuse = 'test "$1" != tcp_vegas || { echo no >&2; exit 1; }'
+    modprobe.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n{refuse}\n')
+    modprobe.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(modules, "is_there", lambda name: name == "sch_tbf")
+    spec = {**bed_spec(run(), 2**30), "modules": [{"name": "tcp_vegas", "parameters": ""}]}
+    with (
+        pytest.raises(RuntimeError, match=r"^modprobe tcp_vegas: no$"),
+        modules.loaded(spec, "/none"),
+    ):
+        raise AssertionError("the run began")
+    said = (tmp_path / "said").read_text().splitlines()
+    assert "ifb numifbs=0" in said
+    assert "sch_netem" in said
+    assert "sch_tbf" not in said
+
+
 # ---- preflight ---------------------------------------------------------------------------------
 
 
