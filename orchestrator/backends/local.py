@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kmods import catalogue
 from orchestrator.backends import process
 from orchestrator.backends.backend import (
     WATCHDOG_S,
@@ -98,6 +99,7 @@ def examine() -> Examined:
         return Examined([], "needs root: sudo orchestrator doctor --backend local")
     asked = {
         "modules": sorted({*bed_modules.ALWAYS, "openvswitch"}),
+        "ours": [],
         "programs": sorted({"modprobe", "iperf3", *SWITCH_PROGRAMS}),
         "io_uring": True,
     }
@@ -161,6 +163,9 @@ def needs(runs: Iterable[RunSpec]) -> dict[str, Any]:
                     modules.add("act_police")
     return {
         "modules": sorted(modules - set(bed_modules.FIFOS)),
+        "ours": [
+            name for name in sorted(modules) if name.removeprefix("tcp_") in catalogue.modules()
+        ],
         "programs": sorted(programs),
         "io_uring": datagrams,
     }

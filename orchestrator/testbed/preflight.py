@@ -1,9 +1,9 @@
 """Looks for what a real machine lacks for runs of the bed: ``python3 -B -m testbed.preflight``.
 
-Standard input is JSON: {"modules": names of kernel modules, "programs": names of programs,
-"io_uring": whether datagrams are sent}. It prints a list of {"name", "ok", "detail", "mend"},
-where ``mend`` is the command or action that cures what is not ok. To be run by the Python, and as
-the user, that would run the bed. It changes nothing.
+Standard input is JSON: {"modules": names of kernel modules, "ours": those of them that this project
+brings, "programs": names of programs, "io_uring": whether datagrams are sent}. It prints a list of
+{"name", "ok", "detail", "mend"}, where ``mend`` is the command or action that cures what is not ok.
+To be run by the Python, and as the user, that would run the bed. It changes nothing.
 """
 
 import fcntl
@@ -36,7 +36,7 @@ def findings(asked):
     if os.geteuid() == 0:
         found += [_namespaces(), _alone()]
     found += [_program(name) for name in asked["programs"]]
-    found += [_module(name) for name in asked["modules"]]
+    found += [_module(name, name in asked["ours"]) for name in asked["modules"]]
     if asked["io_uring"]:
         found.append(_io_uring())
     return [
@@ -124,14 +124,13 @@ def _program(name):
     return name, path or "not found", "" if path else f"apt-get install {PACKAGES[name]}"
 
 
-def _module(name):
+def _module(name, ours):
     if modules.can_be_there(name):
         return name, "kernel module, there", ""
     release = os.uname().release
-    if not name.startswith("tcp_"):
-        mend = f"apt-get install linux-modules-extra-{release}, or use a distribution's kernel"
-    else:
-        mend = f"install {name} for Linux {release}: playbooks/ do, by DKMS"
+    mend = f"apt-get install linux-modules-extra-{release}, or use a distribution's kernel"
+    if ours:
+        mend = f"install {name} for Linux {release} by DKMS, as playbooks/ do"
     return name, f"no such kernel module for {release}", mend
 
 

@@ -82,6 +82,9 @@ def test_a_run_needs_the_modules_of_its_queues_policers_and_flows() -> None:
 
 
 def test_what_flows_need_is_asked_for() -> None:
+    asked = local.needs([run("flows.reno.congestion=logwestwood")])
+    assert asked["ours"] == ["tcp_logwestwood"]
+    assert {"tcp_logwestwood", "tcp_westwood"} <= set(asked["modules"])
     asked = local.needs([run("flows.reno.traffic={kind: bulk, engine: iperf3}")])
     assert "iperf3" in asked["programs"]
     asked = local.needs(
@@ -156,7 +159,8 @@ def test_modules_are_loaded_one_by_one_and_bring_no_interfaces(
 
 
 def test_preflight_names_what_is_missing_and_its_mend() -> None:
-    asked = {"modules": ["sch_nosuch", "tcp_nosuch"], "programs": ["iperf3"], "io_uring": False}
+    asked: dict[str, Any] = {"modules": ["sch_nosuch", "tcp_nosuch"], "ours": ["tcp_nosuch"]}
+    asked |= {"programs": ["iperf3"], "io_uring": False}
     found = {each["name"]: each for each in local.ask(asked)}
     assert all(each["ok"] != bool(each["mend"]) for each in found.values())
     assert "DKMS" in found["tcp_nosuch"]["mend"]
