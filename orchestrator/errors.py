@@ -7,8 +7,9 @@
     │   └── ScenarioError (2)     one or more faults in a scenario, each with file:line:column
     ├── StoreError (1)            the results store cannot be read or written
     ├── RunError (1)              a run could not be completed; it is stored as failed
-    │   └── BedError (1)          a test bed failed, ended early or hung; carries its last lines
-    │       └── GuestError (1)    that of a guest
+    │   ├── BedError (1)          a test bed failed, ended early or hung; carries its last lines
+    │   │   └── GuestError (1)    that of a guest
+    │   └── RemoteError (1)       a machine cannot be reached over SSH, or a command failed there
     ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
     └── MachineError (4)          this machine lacks something; carries the mend
 
@@ -72,6 +73,10 @@ class BedError(RunError):
 
 class GuestError(BedError):
     """A guest ended early or made no progress."""
+
+
+class RemoteError(RunError):
+    """Another machine cannot be reached, was lost, or a command failed there; names it."""
 
 
 class Unfaithful(OrchestratorError):

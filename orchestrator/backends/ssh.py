@@ -1,0 +1,482 @@
+"""Other machines over SSH: commands, programs that are talked to, folders, clocks.
+
+Everything is asked for from ordinary threads; one thread of a ``Fleet`` talks to all machines.
+A command is a list of words, each quoted for the other side's shell: nothing of a user's text is
+ever read by a shell. All that is needed there: an SSH server, ``tar``, and ``python3`` for clocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import shlex
+import tarfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, TypeVar
+
+import asyncssh
+
+from orchestrator.errors import RemoteError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+CONNECT_S = 15.0
+SILENCE_S = 6.0
+"""A machine that has not answered for so long is lost."""
+_ASKED_EVERY_S = 2.0
+COMMAND_S = 60.0
+_KEPT_LINES = 40
+_CHUNK_BYTES = 1 << 16
+_CLOCK_ROUNDS = 30
+_CLOCK_READER = (
+    "import sys, time\n"
+    "for line in sys.stdin:\n"
+    "    print(time.monotonic_ns(), time.time_ns(), flush=True)\n"
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """How a machine is reached.
+
+    ``name`` is what it is called in messages. Without ``user`` or ``key`` those of the user's own
+    SSH settings are taken. ``known_hosts`` is a file of host keys, the user's own when None; where
+    ``any_host_key`` is set, none is compared: only right for a machine that was made by this very
+    program on this host. ``root_by_sudo`` lets what is run as root go through ``sudo -n``.
+    """
+
+    name: str
+    host: str
+    port: int = 22
+    user: str | None = None
+    key: Path | None = None
+    known_hosts: Path | None = None
+    any_host_key: bool = False
+    root_by_sudo: bool = False
+
+    def __str__(self) -> str:
+        user = f"{self.user}@" if self.user else ""
+        port = "" if self.port == 22 else f" port {self.port}"
+        return f"{self.name} ({user}{self.host}{port})"
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended: its status (negative: by that signal) and all that it said."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def complaint(self) -> str:
+        """The last line of its standard error, or of its output when that is empty."""
+        for said in (self.stderr, self.stdout):
+            lines = said.decode(errors="replace").strip().splitlines()
+            if lines:
+                return lines[-1].strip()
+        return f"status {self.status}"
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """How far another machine's clocks are ahead of ours, in nanoseconds.
+
+    ``at_ns`` is when, on our monotonic clock. The true offsets are within ``uncertainty_ns``, half
+    of the shortest round trip, of those given, as no reading took place outside its round trip.
+    """
+
+    monotonic_ns: int
+    realtime_ns: int
+    uncertainty_ns: int
+    at_ns: int
+
+
+class Fleet:
+    """Connections to machines, and the thread that serves them; a context manager."""
+
+    def __init__(self, silence_s: float = SILENCE_S) -> None:
+        self._silence_s = silence_s
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
+        self._remotes: list[Remote] = []
+
+    def __enter__(self) -> Fleet:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        for remote in self._remotes:
+            remote.close()
+        self.await_(_end_tasks(), None)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def await_(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None) -> T:
+        """Return what the coroutine returns, or raise what it raises; TimeoutError when late."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result(timeout_s)
+        except FutureTimeoutError:
+            if future.done():
+                raise
+            future.cancel()
+            raise TimeoutError from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def connect(self, address: Address) -> Remote:
+        """Connect to a machine.
+
+        Raises:
+            RemoteError: naming it, and why.
+        """
+        connection = self.await_(_connected(address, self._silence_s), None)
+        remote = Remote(self, address, connection)
+        self._remotes.append(remote)
+        return remote
+
+
+def at_once(work: Callable[[T], R], items: Iterable[T]) -> list[R | RemoteError]:
+    """Return what ``work`` returns of each item, or the RemoteError it raised; all at a time."""
+
+    def one(item: T) -> R | RemoteError:
+        try:
+            return work(item)
+        except RemoteError as error:
+            return error
+
+    wanted = list(items)
+    with ThreadPoolExecutor(max(1, len(wanted))) as pool:
+        return list(pool.map(one, wanted))
+
+
+class Remote:
+    """One connected machine. Made by ``Fleet.connect``; any thread may call it."""
+
+    def __init__(
+        self, fleet: Fleet, address: Address, connection: asyncssh.SSHClientConnection
+    ) -> None:
+        self.address = address
+        self._fleet, self._connection = fleet, connection
+
+    def close(self) -> None:
+        """Cut the connection: whatever was started through it reads the end of its input."""
+        self._fleet.await_(_closed(self._connection), None)
+
+    def run(
+        self,
+        words: Sequence[str],
+        *,
+        given: bytes = b"",
+        root: bool = False,
+        timeout_s: float = COMMAND_S,
+    ) -> Done:
+        """Run a command to its end, with ``given`` as its standard input.
+
+        Raises:
+            RemoteError: the connection was lost, or the command takes longer than ``timeout_s``.
+        """
+        words = self._words(words, root)
+
+        async def ran() -> Done:
+            process = await self._connection.create_process(shlex.join(words), encoding=None)
+            async with process:
+                done = await process.communicate(given or None)
+            return Done(_status(process), _bytes(done[0]), _bytes(done[1]))
+
+        return self._do(ran(), f"`{shlex.join(words)}`", timeout_s)
+
+    def require(
+        self,
+        words: Sequence[str],
+        *,
+        given: bytes = b"",
+        root: bool = False,
+        timeout_s: float = COMMAND_S,
+    ) -> bytes:
+        """Run a command as ``run`` does; return its output, RemoteError when it fails."""
+        done = self.run(words, given=given, root=root, timeout_s=timeout_s)
+        if done.status:
+            raise RemoteError(f"{self.address}: `{shlex.join(words)}` failed: {done.complaint}")
+        return done.stdout
+
+    def start(
+        self,
+        words: Sequence[str],
+        took: Callable[[bytes], None],
+        ended: Callable[[int | None], None],
+        *,
+        root: bool = False,
+    ) -> Program:
+        """Start a program that is talked to.
+
+        Args:
+            words: its command line.
+            took: called with each line of its output, without the end of the line.
+            ended: called once, when it has ended, with its status, or with None when the
+                connection was lost. Both are called by the fleet's thread, and have to be quick.
+            root: whether it runs as root.
+        """
+        words = self._words(words, root)
+
+        async def started() -> asyncssh.SSHClientProcess[bytes]:
+            return await self._connection.create_process(shlex.join(words), encoding=None)
+
+        process = self._do(started(), f"`{shlex.join(words)}`", COMMAND_S)
+        return Program(self._fleet, process, took, ended)
+
+    def put(self, files: Iterable[tuple[Path, str]], place: str, *, root: bool = False) -> None:
+        """Lay files (where it is here, relative name there) into an existing folder there."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for path, name in files:
+                archive.add(path, name, recursive=False)
+        words = ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={place}"]
+        self.require(words, given=packed.getvalue(), root=root)
+
+    def fetch(
+        self, place: str, folder: Path, *, root: bool = False, timeout_s: float = 600
+    ) -> None:
+        """Copy the files of a folder there into a new folder here.
+
+        Raises:
+            RemoteError: also when the machine answers with what is no plain file in that folder.
+        """
+        words = self._words(["tar", "--create", "--file=-", f"--directory={place}", "."], root)
+        folder.mkdir(parents=True)
+        archive = folder.with_name(folder.name + ".tar")
+
+        async def fetched() -> None:
+            process = await self._connection.create_process(shlex.join(words), encoding=None)
+            async with process:
+                process.stdin.write_eof()
+                with archive.open("wb") as file:
+                    while chunk := await process.stdout.read(_CHUNK_BYTES):
+                        file.write(chunk)
+                complaint = await process.stderr.read()
+                await process.wait_closed()
+            if _status(process):
+                said = Done(_status(process), b"", complaint).complaint
+                raise RemoteError(f"{self.address}: cannot hand out {place}: {said}")
+
+        try:
+            self._do(fetched(), f"the files of {place}", timeout_s)
+            _unpack(archive, folder, self.address)
+        finally:
+            archive.unlink(missing_ok=True)
+
+    def clock_offset(
+        self, python: str = "/usr/bin/python3", rounds: int = _CLOCK_ROUNDS
+    ) -> ClockOffset:
+        """Measure how far its clocks are ahead of ours, by round trips of which the best counts."""
+        words = self._words([python, "-c", _CLOCK_READER], False)
+
+        async def measured() -> ClockOffset:
+            process = await self._connection.create_process(shlex.join(words), encoding=None)
+            async with process:
+                best = [await _round_trip(process, self.address) for _round in range(rounds)]
+                process.stdin.write_eof()
+            return min(best, key=lambda offset: offset.uncertainty_ns)
+
+        return self._do(measured(), "reading its clock", COMMAND_S)
+
+    def _words(self, words: Sequence[str], root: bool) -> list[str]:
+        return ["sudo", "-n", "--", *words] if root and self.address.root_by_sudo else [*words]
+
+    def _do(self, coroutine: Coroutine[Any, Any, T], what: str, timeout_s: float) -> T:
+        try:
+            return self._fleet.await_(coroutine, timeout_s)
+        except TimeoutError:
+            text = f"{self.address}: {what} did not end within {timeout_s:g} s"
+            raise RemoteError(text) from None
+        except (asyncssh.Error, OSError) as error:
+            raise RemoteError(f"{self.address}: lost during {what}: {_reason(error)}") from None
+
+
+class Program:
+    """A program that runs on another machine; see ``Remote.start``."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        process: asyncssh.SSHClientProcess[bytes],
+        took: Callable[[bytes], None],
+        ended: Callable[[int | None], None],
+    ) -> None:
+        self._fleet, self._process = fleet, process
+        self._took, self._ended = took, ended
+        self._said: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._over = threading.Event()
+        self._following = asyncio.run_coroutine_threadsafe(self._follow(), fleet._loop)
+
+    @property
+    def last_words(self) -> list[str]:
+        """The last lines of its standard error."""
+        return list(self._said)
+
+    def tell(self, line: bytes) -> None:
+        """Write a line to its standard input; nothing happens when it has ended."""
+
+        async def told() -> None:
+            with contextlib.suppress(asyncssh.Error, OSError):
+                self._process.stdin.write(line + b"\n")
+
+        self._fleet.await_(told(), None)
+
+    def end_input(self) -> None:
+        """Let it read the end of its input."""
+
+        async def told() -> None:
+            with contextlib.suppress(asyncssh.Error, OSError):
+                self._process.stdin.write_eof()
+
+        self._fleet.await_(told(), None)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether it has ended, after ``timeout_s`` at the latest."""
+        return self._over.wait(timeout_s)
+
+    async def _follow(self) -> None:
+        status: int | None = None
+        try:
+            await asyncio.gather(
+                self._lines(self._process.stdout, self._took),
+                self._lines(self._process.stderr, self._complain),
+            )
+            await self._process.wait_closed()
+            if self._process.returncode is not None:
+                status = self._process.returncode
+        except (asyncssh.Error, OSError) as error:
+            self._said.append(_reason(error))
+        finally:
+            self._over.set()
+            self._ended(status)
+
+    def _complain(self, line: bytes) -> None:
+        self._said.append(line.decode(errors="replace"))
+
+    async def _lines(
+        self, stream: asyncssh.SSHReader[bytes], take: Callable[[bytes], None]
+    ) -> None:
+        while line := await stream.readline():
+            take(line.rstrip(b"\n"))
+
+
+async def _connected(address: Address, silence_s: float) -> asyncssh.SSHClientConnection:
+    options: dict[str, Any] = {}
+    if address.user is not None:
+        options["username"] = address.user
+    if address.key is not None:
+        options["client_keys"] = [str(address.key)]
+        options["agent_path"] = None
+    if address.any_host_key:
+        options["known_hosts"] = None
+    elif address.known_hosts is not None:
+        options["known_hosts"] = str(address.known_hosts)
+    try:
+        return await asyncio.wait_for(
+            asyncssh.connect(
+                address.host,
+                address.port,
+                keepalive_interval=_ASKED_EVERY_S,
+                keepalive_count_max=max(1, round(silence_s / _ASKED_EVERY_S)),
+                **options,
+            ),
+            CONNECT_S,
+        )
+    except TimeoutError:
+        raise RemoteError(f"{address}: no answer within {CONNECT_S:g} s") from None
+    except asyncssh.KeyImportError as error:
+        raise RemoteError(f"{address}: {address.key}: {_reason(error)}") from None
+    except (asyncssh.Error, OSError) as error:
+        raise RemoteError(f"{address}: {_reason(error)}") from None
+
+
+async def _closed(connection: asyncssh.SSHClientConnection) -> None:
+    connection.abort()
+    with contextlib.suppress(asyncssh.Error, OSError):
+        await connection.wait_closed()
+
+
+async def _end_tasks() -> None:
+    """Let what follows programs see the end of their connections."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others, timeout=1)
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+async def _round_trip(process: asyncssh.SSHClientProcess[bytes], address: Address) -> ClockOffset:
+    sent_ns, sent_wall_ns = time.monotonic_ns(), time.time_ns()
+    process.stdin.write(b"\n")
+    words = (await process.stdout.readline()).split()
+    came_ns = time.monotonic_ns()
+    if len(words) != 2:
+        complaint = Done(1, b"", await process.stderr.read()).complaint
+        raise RemoteError(f"{address}: its clock cannot be read: {complaint}")
+    half_ns = (came_ns - sent_ns) // 2
+    monotonic_ns, realtime_ns = map(int, words)
+    return ClockOffset(
+        monotonic_ns - sent_ns - half_ns, realtime_ns - sent_wall_ns - half_ns, half_ns + 1, sent_ns
+    )
+
+
+def _unpack(archive: Path, folder: Path, address: Address) -> None:
+    """Unpack plain files and folders; the other machine does not choose any other place."""
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            name = PurePosixPath(member.name)
+            if name.is_absolute() or ".." in name.parts or not (member.isfile() or member.isdir()):
+                raise RemoteError(f"{address}: handed out {member.name!r}, which is no plain file")
+            target = folder / name
+            if member.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                source = packed.extractfile(member)
+                assert source is not None, "of a file there is one"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with source, target.open("wb") as file:
+                    while chunk := source.read(_CHUNK_BYTES):
+                        file.write(chunk)
+
+
+def files_of(folder: Path, below: str = "") -> Iterator[tuple[Path, str]]:
+    """Yield (path, name below ``below``) of a package's or folder's files, for ``Remote.put``."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path, os.path.join(below, path.relative_to(folder).as_posix())  # noqa: PTH118
+
+
+def _status(process: asyncssh.SSHClientProcess[bytes]) -> int:
+    """Return a process's status; one that told none has lost its connection."""
+    if process.returncode is None:
+        raise OSError("the connection ended")
+    return process.returncode
+
+
+def _bytes(said: bytes | str | None) -> bytes:
+    return said.encode() if isinstance(said, str) else said or b""
+
+
+def _reason(error: BaseException) -> str:
+    text = error.reason if isinstance(error, asyncssh.Error) else str(error)
+    return text or type(error).__name__

@@ -1,0 +1,170 @@
+"""The transport to other machines, against an OpenSSH server of the test's own on loopback."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.backends.ssh import Fleet, Remote, at_once, files_of
+from orchestrator.errors import RemoteError
+from tests.sshd import Server, start
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = start(tmp_path_factory.mktemp("sshd"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    with Fleet(silence_s=4) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def remote(server: Server, fleet: Fleet) -> Remote:
+    return fleet.connect(server.address())
+
+
+def test_a_command_gets_its_words_as_they_are(remote: Remote) -> None:
+    words = ["printf", "%s\n", "$HOME; exit 3", "a  b", "'\"`", ""]
+    assert remote.require(words) == b"$HOME; exit 3\na  b\n'\"`\n\n"
+
+
+def test_a_command_gets_input_and_gives_status_and_complaint(remote: Remote) -> None:
+    done = remote.run(["sh", "-c", "cat; echo it is so >&2; exit 7"], given=b"\0\xff" * 100_000)
+    assert (done.status, done.stdout, done.complaint) == (7, b"\0\xff" * 100_000, "it is so")
+    with pytest.raises(RemoteError, match=r"there \(.*\): `false` failed: status 1"):
+        remote.require(["false"])
+
+
+def test_a_command_that_takes_too_long_is_an_error(remote: Remote) -> None:
+    with pytest.raises(RemoteError, match=r"`sleep 60` did not end within 0\.2 s"):
+        remote.run(["sleep", "60"], timeout_s=0.2)
+    assert remote.run(["true"]).status == 0, "the connection goes on"
+
+
+def test_a_program_is_talked_to_until_its_input_ends(remote: Remote) -> None:
+    lines: queue.Queue[bytes] = queue.Queue()
+    ends: queue.Queue[int | None] = queue.Queue()
+    words = ["sh", "-c", "while read x; do echo got $x; done; echo last words >&2; exit 5"]
+    program = remote.start(words, lines.put, ends.put)
+    program.tell(b"one")
+    assert lines.get(timeout=10) == b"got one"
+    program.tell(b"two")
+    assert lines.get(timeout=10) == b"got two"
+    program.end_input()
+    assert ends.get(timeout=10) == 5
+    assert program.last_words == ["last words"]
+
+
+def test_closing_the_connection_ends_the_input_of_programs(server: Server, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    ends: queue.Queue[int | None] = queue.Queue()
+    with Fleet() as fleet:
+        remote = fleet.connect(server.address())
+        remote.start(["sh", "-c", f"cat; echo over > {seen}"], lambda line: None, ends.put)
+    assert ends.get(timeout=10) is None
+    _wait_for(seen.exists)
+
+
+def test_a_server_process_that_is_killed_is_a_lost_machine(remote: Remote) -> None:
+    ends: queue.Queue[int | None] = queue.Queue()
+    remote.start(["cat"], lambda line: None, ends.put)
+    session = int(remote.require(["sh", "-c", "echo $PPID"]))
+    os.kill(session, signal.SIGKILL)
+    assert ends.get(timeout=10) is None
+    with pytest.raises(RemoteError, match="lost during `true`"):
+        remote.run(["true"])
+
+
+def test_a_machine_that_says_nothing_is_lost(server: Server) -> None:
+    ends: queue.Queue[int | None] = queue.Queue()
+    with Fleet(silence_s=2) as fleet:
+        remote = fleet.connect(server.address())
+        remote.start(["cat"], lambda line: None, ends.put)
+        session = int(remote.require(["sh", "-c", "echo $PPID"]))
+        os.kill(session, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            assert ends.get(timeout=20) is None
+            assert time.monotonic() - began < 8
+        finally:
+            os.kill(session, signal.SIGKILL)
+
+
+def test_files_go_there_and_come_back(remote: Remote, tmp_path: Path) -> None:
+    here, there, back = tmp_path / "here", tmp_path / "there", tmp_path / "back"
+    (here / "deep").mkdir(parents=True)
+    there.mkdir()
+    (here / "a").write_bytes(os.urandom(300_000))
+    (here / "deep" / "b c").write_text("b")
+    remote.put(files_of(here, "code"), str(there))
+    assert (there / "code" / "deep" / "b c").read_text() == "b"
+    remote.fetch(f"{there}/code", back)
+    assert (back / "a").read_bytes() == (here / "a").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["back", "here", "there"]
+    with pytest.raises(RemoteError, match="cannot hand out"):
+        remote.fetch(f"{there}/nothing", tmp_path / "none")
+
+
+def test_only_plain_files_are_taken(remote: Remote, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "link").symlink_to("/etc/passwd")
+    with pytest.raises(RemoteError, match="link', which is no plain file"):
+        remote.fetch(str(there), tmp_path / "back")
+
+
+def test_clocks_of_the_same_machine_are_equal(remote: Remote) -> None:
+    offset = remote.clock_offset()
+    assert 0 < offset.uncertainty_ns < 50_000_000
+    assert abs(offset.monotonic_ns) <= offset.uncertainty_ns
+    assert abs(offset.realtime_ns) <= offset.uncertainty_ns + 1_000_000
+
+
+def test_a_clock_that_cannot_be_read_is_an_error(remote: Remote) -> None:
+    with pytest.raises(RemoteError, match=r"its clock cannot be read: .*No such file"):
+        remote.clock_offset("/nothing/python3")
+
+
+def test_all_that_cannot_be_reached_say_why_at_once(
+    server: Server, fleet: Fleet, tmp_path: Path
+) -> None:
+    good = server.address("good")
+    stranger = tmp_path / "known_hosts"
+    stranger.write_text("")
+    key = tmp_path / "key"
+    key.write_text("no key\n")
+    addresses = [
+        good,
+        replace(good, name="closed", port=1),
+        replace(good, name="stranger", known_hosts=stranger),
+        replace(good, name="no-key", key=key),
+        replace(good, name="nobody", user="nobody"),
+        replace(good, name="nameless", host="no-such-host.invalid"),
+    ]
+    first, *others = at_once(fleet.connect, addresses)
+    assert isinstance(first, Remote)
+    said = [str(error) for error in others]
+    patterns = ["Connect call failed", "not trusted", "nvalid", "ermission denied", "nown"]
+    for address, text, pattern in zip(addresses[1:], said, patterns, strict=True):
+        assert text.startswith(f"{address.name} ("), text
+        assert pattern in text, text
+
+
+def _wait_for(true: object) -> None:
+    deadline = time.monotonic() + 10
+    assert callable(true)
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
