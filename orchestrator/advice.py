@@ -195,6 +195,8 @@ def too_large(planned: Planned) -> Iterator[Advice]:
 
 
 def _periods(planned: Planned) -> Iterator[Advice]:
+    if planned.network.live:
+        return
     shortest_s = min((flow.base_rtt_s for flow in planned.flows), default=0.0)
     periods_s = {key: getattr(planned.scenario.sample, key) for key in ("tcp", "queue")}
     long = [key for key, period_s in periods_s.items() if period_s > shortest_s]

@@ -47,7 +47,7 @@ def _describe_run(run: RunSpec) -> dict[str, Any]:
         "warmup_s": run.warmup_s,
         "estimated_wall_s": round(wall_s(run), 1),
         "estimated_disk_bytes": run.estimated_disk_bytes,
-        "flows": [_describe_flow(flow) for flow in run.flows],
+        "flows": [_describe_flow(flow, run.network.live) for flow in run.flows],
         "events": [{"time_s": event.time_ns / 1e9, **event.asked} for event in run.events],
         "bottlenecks": [_describe_bottleneck(hop, run.flows) for hop in studied(run.network)],
         "policers": [
@@ -59,7 +59,7 @@ def _describe_run(run: RunSpec) -> dict[str, Any]:
     }
 
 
-def _describe_flow(flow: PlannedFlow) -> dict[str, Any]:
+def _describe_flow(flow: PlannedFlow, live: bool) -> dict[str, Any]:
     return {
         "name": flow.name,
         "group": flow.group,
@@ -75,7 +75,7 @@ def _describe_flow(flow: PlannedFlow) -> dict[str, Any]:
         "start_s": flow.start_s,
         "stop_s": flow.stop_s,
         "bytes": flow.bytes,
-        "base_rtt_s": flow.base_rtt_s,
+        "base_rtt_s": None if live else flow.base_rtt_s,
         "path": list(flow.path),
     }
 

@@ -25,7 +25,8 @@ from orchestrator.advice import Planned, advise, too_large
 from orchestrator.description import Plan
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.expansion import expand, name_faults, settings_faults, wanted_ends
-from orchestrator.runspec import PlannedEvent, PlannedFlow, RunSpec, Window, at_most
+from orchestrator.labplan import lab_faults, lab_plan
+from orchestrator.runspec import LabPlan, PlannedEvent, PlannedFlow, RunSpec, Window, at_most
 from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load, tcp
 from orchestrator.scenario.queues import QueueFault, QueueSpec
 from orchestrator.scenario.tcp import HostTcp
@@ -120,6 +121,7 @@ class _Draft:
     warnings: list[Fault]
     hosts: dict[str, HostTcp]
     drawn: bool
+    lab: LabPlan | None
 
 
 def _draft(variant: LoadedVariant, seed: int) -> _Draft:
@@ -133,7 +135,11 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     faults += [
         variant.mark(("flows", line, "tcp", key)).fault(text) for line, key, text in differences
     ]
-    wrong = checks.check(layout.network, layout.places, variant.scenario.duration)
+    hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
+    wrong = [
+        *checks.check(layout.network, layout.places, variant.scenario.duration),
+        *lab_faults(variant.scenario, layout.network, layout.places, lines, hosts),
+    ]
     faults += [variant.mark(path).fault(message) for path, message in wrong]
     if faults:
         raise ScenarioError(faults)
@@ -155,9 +161,9 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     if large := list(too_large(largest)):
         raise ScenarioError([variant.mark(path).fault(message) for path, message in large])
     warnings = [variant.mark(path).fault(message) for path, message in advise(planned)]
-    hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
     flows = tuple(planned.flows)
-    return _Draft(network, flows, events, resolved, warnings, hosts, layout.drawn)
+    lab = lab_plan(variant.scenario, network)
+    return _Draft(network, flows, events, resolved, warnings, hosts, layout.drawn, lab)
 
 
 def _with_queues(
@@ -207,6 +213,7 @@ def _run(
         warmup_s=scenario.warmup,
         network=draft.network,
         hosts=draft.hosts,
+        lab=draft.lab,
         flows=flows,
         sample_tcp_s=scenario.sample.tcp,
         sample_queue_s=scenario.sample.queue,

@@ -109,6 +109,39 @@ class PlannedEvent:
 
 
 @dataclass(frozen=True)
+class LabHost:
+    """A machine of a lab: its role, its interfaces that take part, the network's hosts it plays."""
+
+    name: str
+    role: str
+    interfaces: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LabRouter:
+    """The machine that emulates ``link``: forward is from its interface ``left`` to ``right``."""
+
+    host: str
+    left: str
+    right: str
+    link: str
+
+
+@dataclass(frozen=True)
+class LabPlan:
+    """On which machines a run goes; ``inventory`` is the file that says how they are reached.
+
+    Without a ``router`` nothing is emulated.
+    """
+
+    inventory: str
+    hosts: tuple[LabHost, ...]
+    router: LabRouter | None
+    offloads_off: bool
+
+
+@dataclass(frozen=True)
 class RunSpec:
     """One run. ``resolved`` is a scenario by itself that makes just this run again."""
 
@@ -130,6 +163,7 @@ class RunSpec:
     events: tuple[PlannedEvent, ...] = ()
     hosts: dict[str, HostTcp] = field(default_factory=dict)
     """What the stack of each host is told; one that is not named is told nothing."""
+    lab: LabPlan | None = None
 
     @property
     def tcp_rows(self) -> int:

@@ -264,6 +264,8 @@ _Edge = tuple[int, str, Hop]
 class Network:
     """A graph of hosts and switches. ``bottlenecks`` names the links whose queues are studied.
 
+    A ``live`` one stands for a real network: its links say nothing of rate, delay or loss.
+
     Packets follow paths of least delay: of several the one of fewest hops, and then at each node
     the link that comes first, so that every switch by itself knows where a packet goes next.
     """
@@ -273,6 +275,7 @@ class Network:
     links: tuple[Link, ...]
     groups: tuple[Group, ...]
     bottlenecks: tuple[str, ...]
+    live: bool = False
     _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
     _edges: dict[str, list[_Edge]] = field(
         init=False, repr=False, compare=False, default_factory=dict

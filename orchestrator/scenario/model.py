@@ -25,6 +25,7 @@ from orchestrator.scenario import congestion
 from orchestrator.scenario.base import Context, Duration, Period, Slug, Strict, Time
 from orchestrator.scenario.events import AnyEvent
 from orchestrator.scenario.kinds import Kinds
+from orchestrator.scenario.lab import Lab
 from orchestrator.scenario.tcp import TcpOptions
 from orchestrator.scenario.traffic import AnyTraffic
 from orchestrator.scenario.traffic.bulk import Bulk
@@ -253,6 +254,7 @@ class Scenario(Strict):
     measure: list[Window] = Field(
         default_factory=list, description="windows with metrics of their own"
     )
+    lab: Lab | None = Field(default=None, description="the hosts of `--backend lab`")
     repetitions: int = Field(
         default=1, ge=1, le=MAX_RUNS, description="runs of each variant, each with its own seed"
     )

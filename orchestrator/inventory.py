@@ -1,0 +1,262 @@
+"""Reads an Ansible inventory file, YAML or INI, for how its hosts are reached.
+
+Of ``group_vars`` and ``host_vars`` folders, plug-ins and templates nothing is read: what a host is
+reached by has to be in the file itself, or in the user's own SSH settings.
+Source: docs.ansible.com, "How to build your inventory".
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.units import shown
+
+MAX_BYTES = 1_000_000
+DEFAULT_PYTHON = "/usr/bin/python3"
+_RANGE = re.compile(r"\[(\d+):(\d+)\]")
+_MOST_HOSTS = 10_000
+_TRUE = ("yes", "true", "1", "on", "y", "t")
+_HOST_KEYS = re.compile(r"-o\s*UserKnownHostsFile=(\S+)")
+
+Values = dict[str, Any]
+
+
+class InventoryError(ValueError):
+    """An inventory cannot be read, or says what is not understood; names the file and the place."""
+
+
+@dataclass(frozen=True)
+class InventoryHost:
+    """How a host is reached, as far as the inventory says it; None leaves it to SSH's settings."""
+
+    name: str
+    address: str
+    port: int = 22
+    user: str | None = None
+    key: Path | None = None
+    known_hosts: Path | None = None
+    become: bool = False
+    python: str = DEFAULT_PYTHON
+
+
+@dataclass
+class _Group:
+    values: Values = field(default_factory=dict)
+    hosts: dict[str, Values] = field(default_factory=dict)
+    children: list[str] = field(default_factory=list)
+
+
+_Groups = dict[str, _Group]
+
+
+def read_inventory(path: Path) -> dict[str, InventoryHost]:
+    """Return the hosts of an inventory file by their names.
+
+    Raises:
+        InventoryError: the file cannot be read, or is no inventory.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InventoryError(f"`{path}` cannot be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise InventoryError(f"`{path}` is larger than {MAX_BYTES} bytes: this is no inventory")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InventoryError(f"`{path}` is not UTF-8 text") from None
+    groups = _yaml(text, path) if path.suffix in (".yml", ".yaml") else _ini(text, path)
+    return {name: _host(name, values, path) for name, values in _merged(groups, path).items()}
+
+
+def _yaml(text: str, path: Path) -> _Groups:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        document = YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+        raise InventoryError(f"{path}{where}: {getattr(error, 'problem', None) or error}") from None
+    groups: _Groups = {}
+    for name, body in _mapping(document, path, "the inventory").items():
+        _add_group(groups, str(name), body, path)
+    return groups
+
+
+def _add_group(groups: _Groups, name: str, body: object, path: Path) -> None:
+    known = {"hosts", "children", "vars"}
+    given = _mapping(body, path, f"group {name}")
+    for key in given:
+        if key not in known:
+            raise InventoryError(
+                f"{path}: group {name}: unknown key {shown(key)}; valid: hosts, children, vars"
+            )
+    group = groups.setdefault(name, _Group())
+    group.values |= _mapping(given.get("vars"), path, f"vars of group {name}")
+    for pattern, values in _mapping(given.get("hosts"), path, f"hosts of group {name}").items():
+        what = f"host {pattern}"
+        for host in _expanded(str(pattern), path):
+            group.hosts.setdefault(host, {}).update(_mapping(values, path, what))
+    for child, inner in _mapping(given.get("children"), path, f"children of {name}").items():
+        group.children.append(str(child))
+        _add_group(groups, str(child), inner, path)
+
+
+def _mapping(value: object, path: Path, what: str) -> Values:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InventoryError(f"{path}: {what} must be a mapping, not {shown(value)}")
+    return dict(value)
+
+
+def _ini(text: str, path: Path) -> _Groups:
+    groups: _Groups = {}
+    section, kind = "ungrouped", "hosts"
+    for number, line in enumerate(text.splitlines(), start=1):
+        where = f"{path}:{number}"
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#;":
+            continue
+        if stripped.startswith("["):
+            head = re.fullmatch(r"\[([^\]:]+)(?::(\w+))?\]\s*(?:[#;].*)?", stripped)
+            if head is None or head[2] not in (None, "vars", "children"):
+                text_ = "a section is [group], [group:vars] or [group:children]"
+                raise InventoryError(f"{where}: {text_}, not {shown(stripped)}")
+            section, kind = head[1].strip(), head[2] or "hosts"
+            groups.setdefault(section, _Group())
+            continue
+        _ini_line(groups.setdefault(section, _Group()), kind, stripped, where)
+    return groups
+
+
+def _ini_line(group: _Group, kind: str, line: str, where: str) -> None:
+    if kind == "vars":
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise InventoryError(f"{where}: a variable is written key=value, not {shown(line)}")
+        group.values[key.strip()] = _unquoted(value.strip())
+        return
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError as error:
+        raise InventoryError(f"{where}: {error}") from None
+    if kind == "children":
+        group.children.append(words[0])
+        return
+    values: Values = {}
+    for word in words[1:]:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise InventoryError(f"{where}: behind a host comes key=value, not {shown(word)}")
+        values[key] = value
+    for host in _expanded(words[0], Path(where)):
+        group.hosts.setdefault(host, {}).update(values)
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+
+
+def _expanded(pattern: str, where: Path) -> Iterator[str]:
+    """Yield the hosts of a name with numeric ranges such as ``node[01:20]``."""
+    found = _RANGE.search(pattern)
+    if found is None:
+        if "[" in pattern:
+            raise InventoryError(f"{where}: {shown(pattern)}: ranges of numbers only, [1:20]")
+        yield pattern
+        return
+    first, last = int(found[1]), int(found[2])
+    if last - first >= _MOST_HOSTS:
+        raise InventoryError(f"{where}: {shown(pattern)} is more than {_MOST_HOSTS} hosts")
+    for number in range(first, last + 1):
+        text = str(number).zfill(len(found[1]))
+        yield from _expanded(pattern[: found.start()] + text + pattern[found.end() :], where)
+
+
+def _merged(groups: _Groups, path: Path) -> dict[str, Values]:
+    """Return the variables of each host: of ``all``, of groups by their depth, then its own."""
+    parents = {child: name for name, group in groups.items() for child in group.children}
+    lines = {name: _line(name, parents, path) for name in groups}
+    # As Ansible has it: a deeper group goes before, and of equals the name that comes last.
+    order = sorted(groups, key=lambda name: (name != "all", len(lines[name]), name))
+    found: dict[str, Values] = {}
+    for host in dict.fromkeys(host for group in groups.values() for host in group.hosts):
+        own = [name for name in order if host in groups[name].hosts]
+        above = {"all", *(name for each in own for name in lines[each])}
+        values: Values = {}
+        for name in order:
+            values |= groups[name].values if name in above else {}
+        for name in own:
+            values |= groups[name].hosts[host]
+        found[host] = values
+    return found
+
+
+def _line(name: str, parents: Mapping[str, str], path: Path) -> list[str]:
+    """Return a group and all above it."""
+    line = [name]
+    while line[-1] in parents:
+        line.append(parents[line[-1]])
+        if line[-1] in line[:-1]:
+            raise InventoryError(f"{path}: group {line[-1]} is below itself")
+    return line
+
+
+def _host(name: str, values: Values, path: Path) -> InventoryHost:
+    def text(*keys: str) -> str | None:
+        for key in keys:
+            value = values.get(key)
+            if value is not None:
+                if "{{" in str(value):
+                    raise InventoryError(f"{path}: {name}: {key} is a template: give its value")
+                return str(value)
+        return None
+
+    connection = text("ansible_connection")
+    if connection not in (None, "ssh", "smart", "paramiko", "paramiko_ssh"):
+        raise InventoryError(f"{path}: {name}: ansible_connection is {connection}, not ssh")
+    port = text("ansible_port", "ansible_ssh_port") or "22"
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise InventoryError(f"{path}: {name}: {shown(port)} is no port")
+    key = text("ansible_ssh_private_key_file", "ansible_private_key_file")
+    python = text("ansible_python_interpreter") or "auto"
+    return InventoryHost(
+        name,
+        text("ansible_host", "ansible_ssh_host") or name,
+        int(port),
+        text("ansible_user", "ansible_ssh_user"),
+        None if key is None else _file(key, path),
+        _known_hosts(name, values, path),
+        (text("ansible_become") or "no").lower() in _TRUE,
+        DEFAULT_PYTHON if python.startswith("auto") else python,
+    )
+
+
+def _known_hosts(name: str, values: Values, path: Path) -> Path | None:
+    """Return the file of host keys that SSH's arguments name; no other argument is understood."""
+    found: Path | None = None
+    for key in ("ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_args"):
+        given = str(values.get(key) or "").strip()
+        named = _HOST_KEYS.fullmatch(given)
+        if given and named is None:
+            raise InventoryError(
+                f"{path}: {name}: {key}: only `-o UserKnownHostsFile=FILE` is understood here; "
+                "put the rest into ~/.ssh/config"
+            )
+        if named is not None:
+            found = _file(named[1], path)
+    return found
+
+
+def _file(given: str, path: Path) -> Path:
+    """Return the path of a file that the inventory names, from the inventory's own folder."""
+    return (path.parent / Path(given).expanduser()).absolute()

@@ -1,0 +1,131 @@
+"""Lab hosts: which real machines send, receive, and emulate the bottleneck between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import model_validator as validated
+
+from orchestrator.inventory import InventoryHost, read_inventory
+from orchestrator.scenario.base import Context, Strict, located
+from orchestrator.units import shown, suggest
+
+_LONGEST_INTERFACE = 15
+
+
+def _interface(name: str) -> str:
+    valid = 0 < len(name) <= _LONGEST_INTERFACE and name not in (".", "..", "lo")
+    if not valid or any(c in "/: " or not c.isprintable() for c in name):
+        raise ValueError(
+            f"{shown(name)} is no name of a network interface: 1 to {_LONGEST_INTERFACE} "
+            "characters, without blanks, `/` and `:`, and not lo"
+        )
+    return name
+
+
+Interface = Annotated[
+    str,
+    AfterValidator(_interface),
+    WithJsonSchema({"type": "string", "pattern": "^[^/: ]{1,15}$"}),
+]
+
+
+class LabEnd(Strict):
+    """A host that sends or receives."""
+
+    host: str = Field(description="its name in the inventory")
+    interface: Interface = Field(
+        description="the interface that the traffic uses; its first IPv4 address is the host's"
+    )
+
+
+class LabRouter(Strict):
+    """A host between senders and receivers, which forwards and emulates the bottleneck."""
+
+    host: str = Field(description="its name in the inventory")
+    left: Interface = Field(description="its interface to the senders")
+    right: Interface = Field(description="its interface to the receivers")
+
+    @validated(mode="after")
+    def _two(self) -> LabRouter:
+        if self.left == self.right:
+            text = "must be another interface than `left`: each direction is emulated at its own"
+            raise located([(("right",), text)])
+        return self
+
+
+class Lab(Strict):
+    """Where `--backend lab` runs the scenario; other back ends pass over it.
+
+    The topology's sources are played by the senders in their order, and begin anew with the first
+    when there are fewer; sinks and receivers likewise. Interfaces that are not named here are never
+    touched, and what is set on those that are is undone at the end of each run.
+    """
+
+    inventory: str = Field(
+        description="Ansible inventory, YAML or INI, from the scenario's folder: how hosts are "
+        "reached (`ansible_host`, `_port`, `_user`, `_ssh_private_key_file`, `_become`)"
+    )
+    senders: list[LabEnd] = Field(min_length=1, description="hosts of the topology's sources")
+    receivers: list[LabEnd] = Field(min_length=1, description="hosts of the topology's sinks")
+    router: LabRouter | None = Field(
+        default=None,
+        description="emulates the topology's one bottleneck; none over a live path",
+    )
+    offloads: Literal["off", "leave"] = Field(
+        default="off",
+        description="off: TSO, GSO and GRO of the named interfaces are switched off for the time "
+        "of a run; leave: they stay as they are, over a live path only",
+    )
+
+    @field_validator("inventory")
+    @classmethod
+    def _absolute(cls, inventory: str, info: ValidationInfo) -> str:
+        folder = info.context.modules.base if isinstance(info.context, Context) else Path()
+        try:
+            path = (folder / inventory).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
+            raise ValueError(f"{shown(inventory)} is no path: {error}") from None
+        read_inventory(path)
+        return str(path)
+
+    @validated(mode="after")
+    def _sound(self) -> Lab:
+        if problems := [*self._unknown(), *self._doubled()]:
+            raise located(problems)
+        return self
+
+    def hosts(self) -> dict[str, InventoryHost]:
+        """Return all hosts that take part, in the order of the section, by their names."""
+        known = read_inventory(Path(self.inventory))
+        return {host: known[host] for _place, host in self._named()}
+
+    def _named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield (where, name) of every host that is named."""
+        for key in ("senders", "receivers"):
+            for number, end in enumerate(getattr(self, key)):
+                yield (key, number, "host"), end.host
+        if self.router is not None:
+            yield ("router", "host"), self.router.host
+
+    def _unknown(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        known = read_inventory(Path(self.inventory))
+        for place, host in self._named():
+            if host not in known:
+                yield (
+                    place,
+                    f"no host {shown(host)} in `{self.inventory}`{suggest(host, known)}; "
+                    f"it has: {', '.join(known) or 'none'}",
+                )
+
+    def _doubled(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """A host has one role: what it sends to itself would not cross any network."""
+        seen: dict[str, tuple[str | int, ...]] = {}
+        for place, host in self._named():
+            if host in seen:
+                first = seen[host]
+                yield place, f"host {shown(host)} is named already, as {first[0]}"
+            seen.setdefault(host, place)
