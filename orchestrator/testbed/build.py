@@ -5,13 +5,10 @@ from mininet.net import Mininet
 from . import netlink, ovs, qdisc, redirect, rtnl, system
 from .ethtool import Ethtool
 from .nodes import HOST_INDEX, BedSwitch, NamespaceHost, WireLink
+from .settings import ENDS, BuildError
 from .sysctl import read_sysctl, write_sysctl
 
 PREFIX_LENGTH = 8
-
-
-class BuildError(Exception):
-    """The kernel did not take a setting, or has another value than the one that was set."""
 
 
 class Bed:
@@ -29,10 +26,27 @@ class Bed:
         self.links = {}
         self.nodes = {}  # by the scenario's names, one of which may be that of another's device
         self.namespaces = {}
+        self.ports = None  # what else is in its namespaces is the bed's
 
     def host(self, name):
         """Return the host of that name."""
         return self.nodes[name]
+
+    def holds(self, _name):
+        """Tell whether a host is in this bed: all are, other than on the machines of a lab."""
+        return True
+
+    def place(self, name):
+        """Return one name for all hosts that share a namespace with that one."""
+        return name
+
+    def clock_ahead_ns(self, _name):
+        """Return how far the clock here is ahead of that of a host: there is one clock."""
+        return 0
+
+    def queue_counters(self, words):
+        """Return what samples all qdiscs; see qdisc.Counters."""
+        return qdisc.Counters(self.wires, words)
 
     def address(self, name):
         """Return the IPv4 address of that host."""
@@ -206,10 +220,6 @@ class Bed:
         switch, link = self.nodes[switch_name], self.links[link_name]
         interface = link.intf1 if link.intf1.node is switch else link.intf2
         return switch.ports[interface]
-
-
-ENDS = {"forward": ("a", "f", "b"), "reverse": ("b", "r", "a")}
-"""Of each direction: the wire end it enters by, its queue's device, the wire end it leaves by."""
 
 
 def corrupts(spec):

@@ -14,6 +14,9 @@ SIOCETHTOOL = 0x8946
 # name: (read command, write command)
 OFFLOADS = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}
 _SCATTER_GATHER = 0x19
+_GET_SETTINGS, _SETTINGS_BYTES = 0x01, 44  # struct ethtool_cmd
+_SPEED, _SPEED_HIGH = 12, 28
+_UNKNOWN_MBITPS = 0xFFFFFFFF
 
 
 class Ethtool:
@@ -31,6 +34,23 @@ class Ethtool:
         request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(data))
         fcntl.ioctl(self._socket, SIOCETHTOOL, request)
         return struct.unpack("=II", data.raw)[1]
+
+    def speed_mbitps(self, interface):
+        """Return what the interface says of its speed, None when it does not know."""
+        data = ctypes.create_string_buffer(struct.pack("=I", _GET_SETTINGS), _SETTINGS_BYTES)
+        request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(data))
+        try:
+            fcntl.ioctl(self._socket, SIOCETHTOOL, request)
+        except OSError:
+            return None
+        (low,) = struct.unpack_from("=H", data.raw, _SPEED)
+        (high,) = struct.unpack_from("=H", data.raw, _SPEED_HIGH)
+        speed = high << 16 | low
+        return None if speed in (0, _UNKNOWN_MBITPS) else speed
+
+    def set_offload(self, interface, name, on):
+        """Switch one of OFFLOADS on or off."""
+        self._call(interface, OFFLOADS[name][1], int(on))
 
     def set_offloads(self, interface, on=False):
         """Switch TSO, GSO and GRO of the interface off (or on)."""

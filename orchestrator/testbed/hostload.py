@@ -13,14 +13,21 @@ from . import system
 PERIOD_NS = 5_000_000
 SECOND_NS = 1_000_000_000
 _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_GROUP = 2  # of the words behind the program's name
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Watcher:
-    """The watching process. To be made before any thread is started."""
+    """The watching process. To be made before any thread is started.
 
-    def __init__(self):
+    Args:
+        shared: whether /proc has processes of others, too; the bed's are then those of the group
+            of this process.
+    """
+
+    def __init__(self, shared=False):
         self._cpu = min(os.sched_getaffinity(0))
+        group = os.getpgid(0) if shared else None
         asked, self._ask = os.pipe()
         self._answer, answers = os.pipe()
         self._process = os.fork()
@@ -28,7 +35,7 @@ class Watcher:
             try:
                 os.close(self._ask)
                 system.die_with_parent()
-                _watch(asked, answers, self._cpu)
+                _watch(asked, answers, self._cpu, group)
             finally:
                 os._exit(0)
         os.close(asked)
@@ -55,7 +62,7 @@ class Watcher:
         return json.loads(told)
 
 
-def _watch(asked, answers, cpu):
+def _watch(asked, answers, cpu, group):
     request = os.read(asked, 4096)
     if not request:  # the bed failed before traffic
         return
@@ -65,7 +72,7 @@ def _watch(asked, answers, cpu):
     end_ns = origin_ns + duration_ns
     due_ns, edge_ns = origin_ns, origin_ns + SECOND_NS
     timer.sleep_until(origin_ns)
-    before, worst = _Reading(cpu), 0
+    before, worst = _Reading(cpu, group), 0
     while due_ns < end_ns:
         due_ns += PERIOD_NS
         timer.sleep_until(due_ns)
@@ -73,7 +80,7 @@ def _watch(asked, answers, cpu):
         late.append(late_ns)
         worst = max(worst, late_ns)
         if due_ns >= edge_ns or due_ns >= end_ns:
-            after = _Reading(cpu)
+            after = _Reading(cpu, group)
             seconds.append({"late_ns": worst, **after.since(before)})
             before, worst = after, 0
             edge_ns += SECOND_NS
@@ -97,13 +104,13 @@ def _watch(asked, answers, cpu):
 class _Reading:
     """What the kernel's counters are now, of one CPU."""
 
-    def __init__(self, cpu):
+    def __init__(self, cpu, group):
         self.time_ns = system.monotonic_ns()
         with open("/proc/stat") as table:
             words = next(line.split() for line in table if line.startswith(f"cpu{cpu} "))
         counted = (int(word) / _TICKS for word in words[1:])
         self.cpu_s = dict(zip(_STAT_FIELDS, counted))  # noqa: B905 - newer kernels count more
-        self.own_s = _own_s()
+        self.own_s = _own_s(group)
         self.waited_us = _pressure()
 
     def since(self, before):
@@ -128,8 +135,8 @@ class _Reading:
         return found
 
 
-def _own_s():
-    """Return the CPU seconds of all processes of the bed, which are those of its /proc."""
+def _own_s(group):
+    """Return the CPU seconds of all processes of the bed: of its /proc, or of a process group."""
     total = 0
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -139,6 +146,8 @@ def _own_s():
                 words = text.read().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended; its parent has its time
+        if group is not None and int(words[_GROUP]) != group:
+            continue
         # User and system time, its own and that of its children that have ended.
         total += sum(int(word) for word in words[11:15])
     return total / _TICKS

@@ -7,7 +7,7 @@ while it was this one, and so many of them were dropped or skipped the delay.
 import json
 
 from . import qdisc
-from .build import ENDS
+from .settings import ENDS
 
 LOSS = "loss_"
 """How the names of the settings of a loss begin."""

@@ -4,6 +4,7 @@ import fcntl
 import os
 
 from . import ovs, system
+from .settings import ENDS
 from .sysctl import write_sysctl
 
 ORIGIN_GRID_NS = 10_000_000_000
@@ -79,20 +80,10 @@ class Real:
 
         What is global has been seen to by local.py.
         """
-        late_ns = min(max(_MARGIN * _trial_late_ns(), _LEAST_LATE_NS), _MOST_LATE_NS)
-        self._host["late_timers_ns"] = late_ns
+        late_ns, seeded = fit_to_machine(spec)
+        self._host |= {"late_timers_ns": late_ns, "netem_seeded": seeded}
         for probe in spec["probes"]["bursts"]:
             probe["rounds"] = max(probe["rounds"], _LEAST_ROUNDS)
-        spec["real_time"] = True
-        spec["late_datagrams_ns"] = _LATE_DATAGRAMS_NS
-        seeded = system.linux_version() >= _SEEDED_NETEM
-        self._host["netem_seeded"] = seeded
-        for link in spec["links"]:
-            for direction in ("forward", "reverse"):
-                link[direction]["late_timers_ns"] = late_ns
-                netem = link[direction]["netem"]
-                if netem is not None and not seeded:
-                    netem["settings"] = [one for one in netem["settings"] if one[0] != "seed"]
         if spec["switches"]:
             ovs.start_daemons()
 
@@ -110,6 +101,28 @@ class Real:
     def watched(self):
         """Return the facts of what was watched, by the names of the facts."""
         return {"host": {**self._host, **self._load.result()}}
+
+
+def fit_to_machine(spec):
+    """Let a specification ask only for what this machine can do.
+
+    Token buckets are made for how late its timers are, netems get no seed that the kernel does not
+    know, and datagrams may be as late as a machine is.
+
+    Returns:
+        How late timers are expected to be, in ns, and whether netems are seeded.
+    """
+    late_ns = min(max(_MARGIN * _trial_late_ns(), _LEAST_LATE_NS), _MOST_LATE_NS)
+    seeded = system.linux_version() >= _SEEDED_NETEM
+    spec["real_time"] = True
+    spec["late_datagrams_ns"] = _LATE_DATAGRAMS_NS
+    for link in spec["links"]:
+        for direction in ENDS:
+            link[direction]["late_timers_ns"] = late_ns
+            netem = link[direction]["netem"]
+            if netem is not None and not seeded:
+                netem["settings"] = [one for one in netem["settings"] if one[0] != "seed"]
+    return late_ns, seeded
 
 
 def _trial_late_ns():

@@ -29,6 +29,7 @@ NETLINK_EXT_ACK = 11
 _SO_RCVBUFFORCE = 33
 
 _HEADER = struct.Struct("=IHHII")
+HEADER_BYTES = _HEADER.size
 _ATTRIBUTE = struct.Struct("=HH")
 _RECEIVE_BYTES = 1 << 18
 _BATCH_BYTES = 1 << 15

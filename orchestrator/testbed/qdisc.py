@@ -168,6 +168,7 @@ class Counters:
         route: a netlink socket in that namespace.
         words: {(interface index, handle): [[attribute path, offset], ...]}: what else to take of
             that qdisc, a u32 each.
+        only: indices of the interfaces whose qdiscs are ours; None where all are.
 
     ``names`` lists (interface index, handle) in the order in which ``sample()`` packs them: eight
     u32 each, little endian: bytes (low, high), packets, drops, overlimits, requeues, backlog
@@ -176,8 +177,8 @@ class Counters:
     together from then on.
     """
 
-    def __init__(self, route, words):
-        self._route, self._words = route, words
+    def __init__(self, route, words, only=None):
+        self._route, self._words, self._only = route, words, only
         self._length = None
         self.names = []
         self.sample()
@@ -199,7 +200,8 @@ class Counters:
             if kind != RTM_NEWQDISC:
                 continue
             _family, index, handle, _parent, _info = TCMSG.unpack_from(data, start)
-            if handle in (ROOT_HANDLE, CHILD_HANDLE):
+            ours = self._only is None or index in self._only
+            if ours and handle in (ROOT_HANDLE, CHILD_HANDLE):
                 names.append((index, handle))
                 common += counter_places(data, start + TCMSG.size, end, [TCA_STATS2])
                 for path, offset in self._words.get((index, handle), ()):
@@ -247,6 +249,31 @@ def read(route):
         kind = bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
         found[(index, handle)] = kind, bytes(attributes.get(TCA_OPTIONS, b""))
     return found
+
+
+def foreign(route, wanted):
+    """Return what an interface has that is no default of the kernel, such as ["htb 1:"].
+
+    The kernel's own qdiscs have the handle 0, and so have those below an mq.
+    """
+    found = []
+    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
+        _family, index, handle, parent, _info = TCMSG.unpack_from(data, start)
+        if index == wanted and handle and parent in (TC_H_ROOT, TC_H_CLSACT):
+            attributes = nl.parse_attributes(data, start + TCMSG.size, end)
+            kind = bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
+            found.append(f"{kind} {handle >> 16:x}:")
+    return found
+
+
+def root_kind(route, wanted):
+    """Return the kind of an interface's root qdisc, None when it tells none."""
+    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
+        _family, index, _handle, parent, _info = TCMSG.unpack_from(data, start)
+        if index == wanted and parent == TC_H_ROOT:
+            attributes = nl.parse_attributes(data, start + TCMSG.size, end)
+            return bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
+    return None
 
 
 def rate_bps(options):

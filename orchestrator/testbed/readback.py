@@ -4,8 +4,8 @@ import os
 import subprocess
 
 from . import netlink, ovs, qdisc, redirect, rtnl, system
-from .build import ENDS, BuildError
 from .ethtool import Ethtool
+from .settings import ENDS, BuildError
 from .sysctl import read_sysctl
 
 SYSCTLS_THAT_MATTER = (
@@ -126,15 +126,20 @@ def interfaces(bed):
             route, tool = netlink.Netlink(), Ethtool()
             for name, (_index, counters) in rtnl.interfaces(route).items():
                 if name in wanted:
-                    found[f"{place}/{name}"] = {
-                        "offloads": tool.offloads(name),
-                        "rx_packets": counters[0],
-                        "rx_dropped": counters[6],
-                        "tx_dropped": counters[7],
-                    }
+                    found[f"{place}/{name}"] = interface(tool, name, counters)
             route.close()
             tool.close()
     return found
+
+
+def interface(tool, name, counters):
+    """Return what is told of an interface, with rtnl's counters of it."""
+    return {
+        "offloads": tool.offloads(name),
+        "rx_packets": counters[0],
+        "rx_dropped": counters[6],
+        "tx_dropped": counters[7],
+    }
 
 
 def checksum_errors(bed):
@@ -228,6 +233,11 @@ def versions(iperf):
         found["kernel_compiler"] = text.read().strip()
     found["mininet"], found["openvswitch"] = VERSION, ovs.version()
     if iperf:
-        said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
-        found["iperf3"] = said.stdout.splitlines()[0]
+        found["iperf3"] = iperf_version()
     return found
+
+
+def iperf_version():
+    """Return what iperf3 says it is."""
+    said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
+    return said.stdout.splitlines()[0]

@@ -10,7 +10,7 @@ import struct
 from . import netlink as nl
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
-RTM_NEWADDR = 20
+RTM_NEWADDR, RTM_GETADDR = 20, 22
 RTM_NEWNEIGH = 28
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU = 1, 3, 4
 IFLA_STATS64 = 23
@@ -22,8 +22,11 @@ NUD_PERMANENT = 0x80
 
 _IFINFO = struct.Struct("=BxHiII")
 RTM_NEWROUTE, RTM_GETROUTE = 24, 26
-RTA_DST, RTA_OIF, RTA_PREFSRC, RTA_METRICS = 1, 4, 7, 8
+RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_METRICS = 1, 4, 5, 7, 8
 RT_TABLE_MAIN, RTPROT_KERNEL, RT_SCOPE_LINK, RTN_UNICAST = 254, 2, 253, 1
+RTPROT_STATIC, RT_SCOPE_UNIVERSE = 4, 0
+IFA_LOCAL = 2
+_HOST_BITS = 32
 _RTMSG = struct.Struct("=8BI")
 
 
@@ -48,6 +51,11 @@ class End:
         if self.namespace_fd is not None:
             body += nl.u32(IFLA_NET_NS_FD, self.namespace_fd)
         return body
+
+
+def link_message(index):
+    """Return the ifinfomsg of a request about the interface of that index, 0 for one by name."""
+    return _IFINFO.pack(0, 0, index, 0, 0)
 
 
 def add_veth(route, end, peer):
@@ -107,8 +115,63 @@ def set_route_metrics(route, index, address, prefix, metrics, what):
     route.queue(RTM_NEWROUTE, nl.NLM_F_REPLACE, body, f"{what} route metrics")
 
 
-def route_metrics(route, index):
-    """Return {RTAX_*: value} of the main table's route over that interface."""
+def way_to(route, destination):
+    """Return {"index", "gateway", "source"} of how packets to that address leave, None if none do.
+
+    The gateway is None where the destination is a neighbour.
+    """
+    body = _RTMSG.pack(socket.AF_INET, _HOST_BITS, 0, 0, 0, 0, 0, 0, 0)
+    body += nl.attribute(RTA_DST, socket.inet_aton(destination))
+    data = route.ask(RTM_GETROUTE, body)
+    if not data:
+        return None
+    found = nl.parse_attributes(data, nl.HEADER_BYTES + _RTMSG.size)
+    if RTA_OIF not in found:
+        return None
+    addresses = {
+        name: socket.inet_ntoa(found[kind]) if kind in found else None
+        for name, kind in (("gateway", RTA_GATEWAY), ("source", RTA_PREFSRC))
+    }
+    return {"index": struct.unpack("=I", found[RTA_OIF])[0], **addresses}
+
+
+def host_route(destination, scope=RT_SCOPE_UNIVERSE):
+    """Return what says a static route to one host in the main table."""
+    head = (socket.AF_INET, _HOST_BITS, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST, 0)
+    return _RTMSG.pack(*head) + nl.attribute(RTA_DST, socket.inet_aton(destination))
+
+
+def add_host_route(route, destination, way, metrics):
+    """Queue a route to one host, which is not there yet, by a way such as ``way_to`` returns."""
+    body = host_route(
+        destination, RT_SCOPE_LINK if way["gateway"] is None else RT_SCOPE_UNIVERSE
+    ) + nl.u32(RTA_OIF, way["index"])
+    for kind, address in ((RTA_GATEWAY, way["gateway"]), (RTA_PREFSRC, way["source"])):
+        if address is not None:
+            body += nl.attribute(kind, socket.inet_aton(address))
+    body += nl.attribute(RTA_METRICS, [nl.u32(kind, value) for kind, value in metrics.items()])
+    flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
+    route.queue(RTM_NEWROUTE, flags, body, f"route to {destination}")
+
+
+def addresses(route):
+    """Return {interface index: [IPv4 address and prefix length, ...]} in the kernel's order."""
+    found = {}
+    for kind, data, start, end in route.dump(RTM_GETADDR, struct.pack("=BBBBi", 2, 0, 0, 0, 0)):
+        if kind == RTM_NEWADDR and data[start] == socket.AF_INET:
+            prefix, index = data[start + 1], struct.unpack_from("=i", data, start + 4)[0]
+            attributes = nl.parse_attributes(data, start + 8, end)
+            if IFA_LOCAL in attributes:
+                address = socket.inet_ntoa(attributes[IFA_LOCAL])
+                found.setdefault(index, []).append((address, prefix))
+    return found
+
+
+def route_metrics(route, index, destination=None):
+    """Return {RTAX_*: value} of the main table's routes over that interface.
+
+    With a ``destination``, of the route to that one host.
+    """
     request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
     found = {}
     for kind, data, start, end in route.dump(RTM_GETROUTE, request):
@@ -116,9 +179,24 @@ def route_metrics(route, index):
         table, over = data[start + 4], attributes.get(RTA_OIF)
         if kind != RTM_NEWROUTE or table != RT_TABLE_MAIN or over is None:
             continue
+        if destination is not None and (
+            data[start + 1] != _HOST_BITS
+            or attributes.get(RTA_DST) != socket.inet_aton(destination)
+        ):
+            continue
         if struct.unpack("=I", over)[0] == index and RTA_METRICS in attributes:
             metrics = nl.parse_attributes(attributes[RTA_METRICS])
             found |= {kind: struct.unpack("=I", value)[0] for kind, value in metrics.items()}
+    return found
+
+
+def flags_and_mtu(route):
+    """Return {interface index: (whether it is up, MTU)}."""
+    found = {}
+    for _kind, data, start, end in route.dump(RTM_GETLINK, link_message(0)):
+        _family, _type, index, flags, _change = _IFINFO.unpack_from(data, start)
+        attributes = nl.parse_attributes(data, start + _IFINFO.size, end)
+        found[index] = bool(flags & IFF_UP), struct.unpack("=I", attributes[IFLA_MTU])[0]
     return found
 
 

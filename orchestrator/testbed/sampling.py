@@ -1,7 +1,7 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
 from . import qdisc, redirect, schedule, system, tcpdiag
-from .build import ENDS
+from .settings import ENDS
 from .traffic.sockets import MANY_PORTS
 
 _BEHIND_NS = 1
@@ -22,14 +22,17 @@ class Sampler:
         self._records = records
         self._spec = bed.spec
         self._flows = flows
+        # On a machine of a lab there may be some of all flows only.
         self._counting = [
-            (number, flow) for number, flow in enumerate(flows) if hasattr(flow, "counters")
+            (flow.spec.get("number", place), flow)
+            for place, flow in enumerate(flows)
+            if hasattr(flow, "counters")
         ]
         self._senders, self._receivers, self._crowds = [], [], []
         self._closed = tcpdiag.Closed()
-        for host, present in _ends(bed.spec["flows"], flows).items():
+        for host, present in _ends(bed, flows).items():
             self._open(bed, host, present)
-        self._counters = qdisc.Counters(bed.wires, _words(bed))
+        self._counters = bed.queue_counters(_words(bed))
         self._policers = redirect.Policers(bed.wires, _policed(bed))
 
     def _open(self, bed, host, present):
@@ -42,7 +45,7 @@ class Sampler:
             single = (*ports, bed.address(host), bed.address(peer))
         crowd_port = MANY_PORTS[0] if len(few) < len(present) else None
         with bed.enter(host):
-            probe = tcpdiag.TcpDiag(single, crowd_port)
+            probe = tcpdiag.TcpDiag(single, crowd_port, bed.ports)
             if any(_closes(flow) for _ports, _kind, flow in present):
                 self._closed.watch()
         kinds = {kind for _ports, kind, _flow in few}
@@ -113,17 +116,21 @@ class Sampler:
             self._records.progress("traffic", time_ns)
 
 
-def _ends(specs, engines):
-    """Return {host: [((local port, remote port), SENDER or RECEIVER, flow)]} of what is sampled."""
+def _ends(bed, engines):
+    """Return {host: [((local port, remote port), SENDER or RECEIVER, flow)]} of what is sampled.
+
+    Hosts that share a namespace are one of them; those of other machines are left out.
+    """
     ends = {}
-    for flow, engine in zip(specs, engines, strict=True):
-        if hasattr(engine, "counters"):
-            continue
+    for flow in (engine.spec for engine in engines if not hasattr(engine, "counters")):
         ports = (flow["client_port"], flow["port"])
         if flow["server"] == "source":
             ports = ports[::-1]
-        ends.setdefault(flow["source"], []).append((ports, tcpdiag.SENDER, flow))
-        ends.setdefault(flow["sink"], []).append((ports[::-1], tcpdiag.RECEIVER, flow))
+        sampled = ((flow["source"], ports, tcpdiag.SENDER),
+                   (flow["sink"], ports[::-1], tcpdiag.RECEIVER))  # fmt: skip
+        for host, ends_at, kind in sampled:
+            if bed.holds(host):
+                ends.setdefault(bed.place(host), []).append((ends_at, kind, flow))
     return ends
 
 

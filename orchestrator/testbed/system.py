@@ -64,9 +64,9 @@ def unshare(kinds):
     _checked(_libc.unshare(kinds), "new namespaces")
 
 
-def die_with_parent():
+def die_with_parent(number=signal.SIGKILL):
     """Let the kernel kill the calling process when the thread that forked it ends."""
-    _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent's death signal")
+    _checked(_libc.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0), "parent's death signal")
 
 
 def hand_out(descriptor):

@@ -46,9 +46,11 @@ class TcpDiag:
             ``answers`` is to give: an exact request, two system calls and no walk of the sockets.
         crowd_port: the first client port of flows with many connections at a time, which
             ``crowd_answers`` gives and ``answers`` leaves out; None where there are none.
+        listening: the first and the last port at which flows listen, where other sockets than
+            theirs may be in the namespace; no crowd is told apart then.
     """
 
-    def __init__(self, single=None, crowd_port=None):
+    def __init__(self, single=None, crowd_port=None, listening=None):
         self._netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
         head = struct.pack("=BBBxI", socket.AF_INET, 6, _EXTENSIONS, _STATES)
         everything = head + bytes(48)
@@ -58,6 +60,9 @@ class TcpDiag:
             self.answers = self._one
         elif crowd_port is not None:
             self._request = everything + _without(crowd_port)
+            self.answers = self._all
+        elif listening is not None:
+            self._request = everything + _between(*listening)
             self.answers = self._all
         else:
             self._request = everything
@@ -145,4 +150,15 @@ def _only(port):
     code = _COMPARE.pack(_LOCAL_FROM, 8, 12, 0, 0, port)
     code += _JUMP.pack(_JUMP_TO, 4, 12)
     code += _COMPARE.pack(_REMOTE_FROM, 8, 8 + _REJECT, 0, 0, port)
+    return nl.attribute(_BYTECODE, code)
+
+
+def _between(first, last):
+    """Return the filter for sockets with either port from ``first`` to ``last``."""
+    # Each line is at its byte: where to on yes and on no is from there; 36 is the end, 40 no.
+    code = _COMPARE.pack(_LOCAL_FROM, 8, 20, 0, 0, first)  # 0
+    code += _COMPARE.pack(_LOCAL_TO, 8, 12, 0, 0, last)  # 8
+    code += _JUMP.pack(_JUMP_TO, 4, 20)  # 16
+    code += _COMPARE.pack(_REMOTE_FROM, 8, 16 + _REJECT, 0, 0, first)  # 20
+    code += _COMPARE.pack(_REMOTE_TO, 8, 8 + _REJECT, 0, 0, last)  # 28
     return nl.attribute(_BYTECODE, code)

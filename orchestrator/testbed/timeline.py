@@ -12,8 +12,8 @@ import threading
 
 from . import netlink, openflow, ovs, qdisc, system
 from .bucket import Bucket
-from .build import ENDS, BuildError
 from .ledger import LOSS, Ledger, judged
+from .settings import ENDS, BuildError
 
 _EARLY_NS = 1
 _NS_PER_MS = 1_000_000

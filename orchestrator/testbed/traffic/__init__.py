@@ -1,5 +1,8 @@
 """Engines: what makes a flow's traffic inside the bed, a file each.
 
+On the machines of a lab the two ends of a flow are in two beds: an engine then opens those ends
+that ``bed.holds``, and the rest of this is true of each.
+
 A module has ``ENGINES``, {name: class}. A class is made with (bed, spec, services), opens what
 listens, and has ``start(origin_ns)`` and ``stop()``: called at the flow's stop time, if it has
 one. One that notes transfers has ``finish()``: called behind the last sample, to note those that
@@ -46,6 +49,15 @@ class Services:
         hands; ``end_ns`` is -1 for one that was not complete at the end, with the bytes that came.
         """
         self._records.transfer(self._number, start_ns, end_ns, size_bytes)
+
+    def transfer_begins(self, port, start_ns):
+        """Note that a transfer began, from that client port, whose end is on another machine."""
+        self._records.fact("transfer_begins", flow=self._name, port=port, start_ns=start_ns)
+
+    def transfer_ends(self, port, end_ns, size_bytes):
+        """Note the end of one that began on another machine; ``end_ns`` as of ``transfer``."""
+        values = {"port": port, "end_ns": end_ns, "bytes": size_bytes}
+        self._records.fact("transfer_ends", flow=self._name, **values)
 
 
 def engines():

@@ -36,40 +36,46 @@ class BulkFlow:
         self.spec = spec
         self._services = services
         self._destination = (bed.address(spec["sink"]), spec["port"])
-        self._listener = listen(bed, spec, spec["sink"])
-        with bed.enter(spec["source"]):
-            self._sender = make_socket(spec)
-            self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
-        self._receiver = None
+        self._listener = self._sender = self._receiver = None
+        if bed.holds(spec["sink"]):
+            self._listener = listen(bed, spec, spec["sink"])
+        if bed.holds(spec["source"]):
+            with bed.enter(spec["source"]):
+                self._sender = make_socket(spec)
+                self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
 
     def start(self, origin_ns):
-        """Start both threads; the sender connects at its start time after ``origin_ns``.
+        """Start a thread for each end; the sender connects at its start time.
 
         The caller calls ``stop()`` at the flow's stop time: a blocked send cannot watch the clock.
         """
-        threading.Thread(target=self._receive, daemon=True).start()
-        threading.Thread(target=self._send, args=(origin_ns,), daemon=True).start()
+        if self._listener is not None:
+            threading.Thread(target=self._receive, args=(self._listener,), daemon=True).start()
+        if self._sender is not None:
+            sends = (self._sender, origin_ns)
+            threading.Thread(target=self._send, args=sends, daemon=True).start()
 
     def stop(self):
         """Send nothing more from now on; what the kernel has queued is still delivered."""
-        with contextlib.suppress(OSError):
-            self._sender.shutdown(socket.SHUT_WR)
+        if self._sender is not None:
+            with contextlib.suppress(OSError):
+                self._sender.shutdown(socket.SHUT_WR)
 
-    def _send(self, origin_ns):
+    def _send(self, sender, origin_ns):
         system.Timer().sleep_until(origin_ns + self.spec["start_ns"])
         remaining = self.spec["parameters"]["bytes"]
         try:
-            self._sender.connect(self._destination)
+            sender.connect(self._destination)
             while remaining is None or remaining > 0:
-                sent = self._sender.send(_chunk[:remaining])
+                sent = sender.send(_chunk[:remaining])
                 remaining = None if remaining is None else remaining - sent
-            self._sender.shutdown(socket.SHUT_WR)
+            sender.shutdown(socket.SHUT_WR)
         except OSError as error:
             if error.errno not in _ENDED:
                 self._services.problem(f"sender: {error.strerror}")
 
-    def _receive(self):
-        self._receiver, _peer = self._listener.accept()
+    def _receive(self, listener):
+        self._receiver, _peer = listener.accept()
         try:
             take_all(self._receiver, window_of(self.spec))
         except OSError as error:

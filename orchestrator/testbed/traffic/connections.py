@@ -21,14 +21,18 @@ class ConnectionsFlow:
         bed, spec, services: as of every engine.
         client, server: names of the hosts.
         make: returns a new Connection of (flow, socket, port, time_ns, number).
+        take: returns what serves a connection whose client is on another machine, of (flow, socket,
+            port); None where both ends have to be in one bed.
     """
 
-    def __init__(self, bed, spec, services, client, server, make):
+    def __init__(self, bed, spec, services, client, server, make, take=None):
         self.spec, self.services = spec, services
         self.parameters = spec["parameters"]
-        self._make = make
-        self.reactor = Reactor(bed, client, services)
-        self.reactor.watch_listener(listen(bed, spec, server), self._accepted)
+        self._make, self._take = make, take
+        self.connects, self.accepts = bed.holds(client), bed.holds(server)
+        self.reactor = Reactor(bed, client if self.connects else server, services)
+        if self.accepts:
+            self.reactor.watch_listener(listen(bed, spec, server), self._accepted)
         self._connector = Connector(bed, spec, client, server)
         self._times = random.Random(f"{spec['seed']}:times")
         self._duration_ns = bed.spec["duration_ns"]
@@ -37,12 +41,13 @@ class ConnectionsFlow:
 
     def start(self, origin_ns):
         """Start the flow's thread."""
-        first_ns = self.spec["start_ns"]
-        if self.parameters["arrivals_per_s"] is not None:
-            first_ns += self._interval_ns()
-        self.reactor.at(first_ns, self._arrive, first_ns)
-        if self.spec["stop_ns"] is not None:
-            self.reactor.at(self.spec["stop_ns"], self._cut)
+        if self.connects:
+            first_ns = self.spec["start_ns"]
+            if self.parameters["arrivals_per_s"] is not None:
+                first_ns += self._interval_ns()
+            self.reactor.at(first_ns, self._arrive, first_ns)
+            if self.spec["stop_ns"] is not None:
+                self.reactor.at(self.spec["stop_ns"], self._cut)
         self.reactor.start(origin_ns)
 
     def stop(self):
@@ -67,7 +72,9 @@ class ConnectionsFlow:
             self.reactor.at(next_ns, self._arrive, next_ns)
 
     def _accepted(self, server, port):
-        if port in self._open:
+        if not self.connects:
+            self._open[port] = self._take(self, server, port)
+        elif port in self._open:
             self._open[port].accepted(server)
         else:
             server.close()  # its client has given up
@@ -84,7 +91,7 @@ class ConnectionsFlow:
     def ended(self, port):
         """Forget a connection; the next begins after the gap, unless it arrives by itself."""
         del self._open[port]
-        if self.parameters["arrivals_per_s"] is None:
+        if self.connects and self.parameters["arrivals_per_s"] is None:
             gap = self.parameters["gap"]
             next_ns = self.reactor.now_ns() + (0 if gap is None else draw(self._times, gap))
             self.reactor.at(next_ns, self._arrive, next_ns)

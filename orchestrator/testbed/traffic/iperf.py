@@ -27,9 +27,10 @@ class IperfFlow:
         self._bed, self._services = bed, services
         self._sink_address = bed.address(spec["sink"])
         self._client = None
-        command = ["iperf3", "-s", "-1", "-p", str(spec["port"]), "-B", self._sink_address, "-J"]
-        self._server = bed.host(spec["sink"]).spawn(command, **_PIPES)
-        self._await_listener()
+        if bed.holds(spec["sink"]):
+            command = ["iperf3", "-s", "-1", "-p", str(spec["port"]), "-B", self._sink_address]
+            self._server = bed.host(spec["sink"]).spawn([*command, "-J"], **_PIPES)
+            self._await_listener()
 
     def _await_listener(self):
         """Return when the kernel lists the server's socket as listening."""
@@ -47,7 +48,8 @@ class IperfFlow:
 
     def start(self, origin_ns):
         """Start the thread that runs the client from its start time after ``origin_ns`` on."""
-        threading.Thread(target=self._run, args=(origin_ns,), daemon=True).start()
+        if self._bed.holds(self.spec["source"]):
+            threading.Thread(target=self._run, args=(origin_ns,), daemon=True).start()
 
     def stop(self):
         """Do nothing: iperf3 was told its own length."""

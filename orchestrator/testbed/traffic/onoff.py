@@ -53,8 +53,12 @@ class OnOffFlow:
     def __init__(self, bed, spec, services):
         self.spec, self.services = spec, services
         self.parameters = spec["parameters"]
-        self.reactor = Reactor(bed, spec["source"], services)
-        self._listener = listen(bed, spec, spec["sink"])
+        end = spec["source"] if bed.holds(spec["source"]) else spec["sink"]
+        self.reactor = Reactor(bed, end, services)
+        self.sends, self._receiver = bed.holds(spec["source"]), None
+        if bed.holds(spec["sink"]):
+            self._listener = listen(bed, spec, spec["sink"])
+            self._receiver = Receiver(self)
         self._connector = Connector(bed, spec, spec["source"], spec["sink"])
         self._periods = periods(random.Random(spec["seed"]), self.parameters)
         rate_bps = self.parameters["path_rate_bps"] or 0
@@ -63,14 +67,15 @@ class OnOffFlow:
         self._sender = None  # of the current period, or of all
         self._duration_ns = bed.spec["duration_ns"]
         self._senders, self._stopped = 0, False
-        self._receiver = Receiver(self)
 
     def start(self, origin_ns):
         """Start one thread that sends and one that receives."""
-        self._plan_next()
-        if self.spec["stop_ns"] is not None:
-            self.reactor.at(self.spec["stop_ns"], self._cut)
-        threading.Thread(target=self._receiver.run, args=(self._listener,), daemon=True).start()
+        if self.sends:
+            self._plan_next()
+            if self.spec["stop_ns"] is not None:
+                self.reactor.at(self.spec["stop_ns"], self._cut)
+        if self._receiver is not None:
+            threading.Thread(target=self._receiver.run, args=(self._listener,), daemon=True).start()
         self.reactor.start(origin_ns)
 
     def stop(self):
@@ -78,7 +83,11 @@ class OnOffFlow:
 
     def finish(self):
         """Note the connections that have not ended by the end of the run."""
-        self.reactor.finish(self._receiver.finish)
+        self.reactor.finish(self._finish)
+
+    def _finish(self):
+        if self._receiver is not None:
+            self._receiver.finish()
 
     def _plan_next(self):
         begin_ns, end_ns = next(self._periods, (None, None))
@@ -91,11 +100,18 @@ class OnOffFlow:
             return
         if self._sender is None or self.parameters["reconnect"]:
             client, port = self._connector.open()
-            self._receiver.expect(port, begin_ns)
+            self._expect(port, begin_ns)
             self._sender = Sender(self, client, self._senders == 0)
             self._senders += 1
         self._sender.turn_on(self.parameters["period_bytes"])
         self.reactor.at(end_ns, self._off)
+
+    def _expect(self, port, begin_ns):
+        """Let the receiver know of a connection: here, or on the machine that it is on."""
+        if self._receiver is not None:
+            self._receiver.expect(port, begin_ns)
+        elif self.parameters["reconnect"]:
+            self.services.transfer_begins(port, begin_ns)
 
     def _off(self):
         if not self._stopped and self._sender is not None:
@@ -182,18 +198,26 @@ class Receiver:
             return
         if self._flow.parameters["reconnect"]:  # else sampled to the end, as long as it is open
             with self._lock:
-                begin_ns = self._begun_ns.pop(port)
+                begin_ns = self._begun_ns.pop(port, None)
                 if not self._is_over:
-                    self._flow.services.transfer(begin_ns, end_ns, size_bytes)
+                    self._note(port, begin_ns, end_ns, size_bytes)
                 self._open.pop(port).close()
+
+    def _note(self, port, begin_ns, end_ns, size_bytes):
+        """Note a connection as a transfer; of one that begins on another machine only its end."""
+        if self._flow.sends:
+            self._flow.services.transfer(begin_ns, end_ns, size_bytes)
+        else:
+            self._flow.services.transfer_ends(port, end_ns, size_bytes)
 
     def finish(self):
         """Note the connections that have not ended, with the bytes that have come."""
         with self._lock:
             self._is_over = True
-            for port, begin_ns in self._begun_ns.items():
+            ports = dict(self._begun_ns) if self._flow.sends else dict.fromkeys(self._open)
+            for port, begin_ns in ports.items():
                 if self._flow.parameters["reconnect"]:
-                    self._flow.services.transfer(begin_ns, -1, self._came_bytes(port))
+                    self._note(port, begin_ns, -1, self._came_bytes(port))
 
     def _came_bytes(self, port):
         if port not in self._open:

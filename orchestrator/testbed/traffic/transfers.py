@@ -4,8 +4,10 @@ import random
 
 from .connections import Connection, ConnectionsFlow
 from .draws import draw
-from .reactor import Incoming, Outgoing
+from .reactor import CLOSED, FAILED, INCOMING, Incoming, Outgoing
 from .sockets import window_of
+
+_ENDLESS = 1 << 62
 
 
 class TransfersFlow(ConnectionsFlow):
@@ -17,7 +19,7 @@ class TransfersFlow(ConnectionsFlow):
     """
 
     def __init__(self, bed, spec, services):
-        super().__init__(bed, spec, services, spec["source"], spec["sink"], Transfer)
+        super().__init__(bed, spec, services, spec["source"], spec["sink"], Transfer, Taking)
         self._sizes = random.Random(f"{spec['seed']}:sizes")
 
     def size_bytes(self, number):
@@ -35,7 +37,9 @@ class Transfer(Connection):
         self._size_bytes = flow.size_bytes(number)
         self._outgoing = Outgoing(client, self._size_bytes)
         self._incoming = Incoming(self._size_bytes, window_of(flow.spec))
-        self._noted = False
+        self._noted = not flow.accepts
+        if self._noted:  # by the machine on which it ends
+            flow.services.transfer_begins(port, start_ns)
 
     def sender(self):
         """Return the client, once it is connected."""
@@ -72,6 +76,33 @@ class Transfer(Connection):
         if not self._noted:
             self._noted = True
             self.flow.services.transfer(self._start_ns, end_ns, size_bytes)
+
+
+class Taking:
+    """The receiver of one transfer whose sender is on another machine, which alone knows its size.
+
+    It is complete when the sender's data end.
+    """
+
+    def __init__(self, flow, server, port):
+        self._flow, self._server, self._port = flow, server, port
+        self._incoming = Incoming(_ENDLESS, window_of(flow.spec))
+        self._incoming.come_from(server)
+        flow.reactor.watch(server, self._ready, INCOMING)
+
+    def _ready(self, events):
+        self._incoming.take()
+        if events & (CLOSED | FAILED):
+            self._note(-1 if events & FAILED else self._flow.reactor.now_ns())
+            self._flow.reactor.close(self._server)
+            self._flow.ended(self._port)
+
+    def note_incomplete(self):
+        """Note what has come."""
+        self._note(-1)
+
+    def _note(self, end_ns):
+        self._flow.services.transfer_ends(self._port, end_ns, self._incoming.came_bytes)
 
 
 ENGINES = {"transfers": TransfersFlow}

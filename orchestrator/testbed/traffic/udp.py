@@ -69,14 +69,17 @@ class UdpFlow:
         self._duration_ns = bed.spec["duration_ns"]
         self._may_be_late_ns = bed.spec.get("late_datagrams_ns", 0)
         sink = (bed.address(spec["sink"]), spec["port"])
-        with bed.enter(spec["sink"]):
-            self._overflows = overflows()
-            self._receiver = _pacer().inbox.open(sink)
-        with bed.enter(spec["source"]):
-            self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            self._sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _LARGEST_BUFFER_BYTES)
-            self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
-            self._sender.connect(sink)
+        self._receiver = self._sender = None
+        if bed.holds(spec["sink"]):
+            with bed.enter(spec["sink"]):
+                self._overflows = overflows()
+                self._receiver = _pacer().inbox.open(sink)
+        if bed.holds(spec["source"]):
+            with bed.enter(spec["source"]):
+                self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                self._sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _LARGEST_BUFFER_BYTES)
+                self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
+                self._sender.connect(sink)
         self._origin_ns = self._sent = 0
         self._ahead = collections.deque()
         self._arrived = Arrived()
@@ -84,12 +87,14 @@ class UdpFlow:
     def start(self, origin_ns):
         """Hand the flow to the common thread, which sends from its start time on."""
         self._origin_ns = origin_ns
-        _pacer().add(origin_ns, self._packets())
+        self._arrived.due_ahead_ns = self._bed.clock_ahead_ns(self.spec["source"])
+        if self._sender is not None:
+            _pacer().add(origin_ns, self._packets(self._sender.fileno()))
 
     def stop(self):
         """Do nothing: when the last packet is due was known from the beginning."""
 
-    def _packets(self):
+    def _packets(self, descriptor):
         """Yield of each packet what TimedSender takes, with this flow."""
         spec, parameters = self.spec, self._parameters
         end_ns = self._duration_ns if spec["stop_ns"] is None else spec["stop_ns"]
@@ -98,7 +103,6 @@ class UdpFlow:
         times = packet_times(spec["start_ns"], end_ns, periods, frame_bits, parameters["rate_bps"])
         if parameters["bytes"] is not None:
             times = itertools.islice(times, -(-parameters["bytes"] // self._payload_bytes))
-        descriptor = self._sender.fileno()
         for sequence, time_ns in enumerate(times):
             self._ahead.append(time_ns)
             yield self._origin_ns + time_ns, descriptor, sequence, self._payload_bytes, self
@@ -114,9 +118,10 @@ class UdpFlow:
             self._sent += 1
         if _pacer().is_late(self._origin_ns + time_ns - self._may_be_late_ns):
             self._services.problem("sender: datagrams leave later than they are due")
-        self._arrived.take(_pacer().inbox.take(self._receiver, time_ns))
-        if time_ns >= self._duration_ns:
-            self._check_room()
+        if self._receiver is not None:
+            self._arrived.take(_pacer().inbox.take(self._receiver, time_ns))
+            if time_ns >= self._duration_ns:
+                self._check_room()
         return (
             self._sent,
             self._sent * self._payload_bytes,
@@ -136,10 +141,13 @@ class UdpFlow:
 
 
 class Arrived:
-    """What came to one sink; delays are from when a packet was due to the kernel's stamp."""
+    """What came to one sink; delays are from when a packet was due to the kernel's stamp.
+
+    ``due_ahead_ns`` is how far the sink's clock is ahead of that by which packets are due.
+    """
 
     def __init__(self):
-        self.packets = 0
+        self.packets = self.due_ahead_ns = 0
         self._seen = bytearray()
         self._reordered = self._duplicates = 0
         self._sum_ns = self._squares_ns2 = self._changes_ns = 0
@@ -151,7 +159,7 @@ class Arrived:
         for sequence, due_ns, arrived_ns in datagrams:
             if self._is_new(sequence):
                 self.packets += 1
-                self._note_delay(arrived_ns - due_ns)
+                self._note_delay(arrived_ns - due_ns - self.due_ahead_ns)
 
     def _is_new(self, sequence):
         seen = self._seen
