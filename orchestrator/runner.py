@@ -178,7 +178,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
 
         folder = session.folder / str(index)
         folder.mkdir()
-        place = Place(folder, cpu, session.guard, session.release)
+        place = Place(folder, cpu, session.guard, session.release, session.stopping)
         try:
             recording = options.backend.run(spec, place, report)
             report("storing", spec.duration_s)

@@ -97,3 +97,9 @@ def _await_words(process: subprocess.Popen[bytes], log: Path, words: str) -> Non
             process.kill()
             raise AssertionError(f"sshd does not listen: {said}")
         time.sleep(0.01)  # between two looks
+
+
+def children(process: int) -> list[int]:
+    """Return the processes that a process has started and that run."""
+    path = Path(f"/proc/{process}/task/{process}/children")
+    return [int(word) for word in path.read_text().split()] if path.exists() else []

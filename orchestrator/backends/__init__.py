@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MODULES = {
     "guest": "orchestrator.backends.guest",
     "local": "orchestrator.backends.local",
+    "lab": "orchestrator.backends.lab",
 }
 """Name of a back end, as --backend takes it, to its module: ``make(wishes)``, ``examine()``.
 

@@ -7,8 +7,9 @@ the bed is the same program (``orchestrator/testbed``): it reads a folder ``in``
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -69,13 +70,15 @@ class Place:
 
     The runner keeps ``folder/console`` and ``folder/out/bed.log`` of a run that fails. ``cpu`` is
     one that no other run of this plan uses. A process group that is told to ``guard`` is ended when
-    this process is interrupted or dies, until it is told to ``release``.
+    this process is interrupted or dies, until it is told to ``release``. A back end whose bed is no
+    process group looks at ``stopping`` now and then, and ends the run when it is set.
     """
 
     folder: Path
     cpu: int
     guard: Callable[[int], None]
     release: Callable[[int], None]
+    stopping: threading.Event = field(default_factory=threading.Event)
 
 
 class Backend(Protocol):

@@ -19,6 +19,7 @@ from orchestrator.backends.labspec import plan_of
 from orchestrator.errors import BedError
 from orchestrator.runspec import RunSpec
 from orchestrator.testbed.records import DATAGRAM_COUNTERS
+from topologies.links import DIRECTIONS
 
 Fact = dict[str, Any]
 
@@ -37,12 +38,11 @@ def merge(run: RunSpec, parts: Mapping[str, Path], clocks: Sequence[Fact], outpu
         run: the run.
         parts: what each machine's agent wrote, by the machine's name.
         clocks: {"host", "uncertainty_ns", "drift_ns", ...} of each.
-        output: a folder that is not there yet.
+        output: a folder without these files.
 
     Raises:
         BedError: the files of an agent are incomplete.
     """
-    output.mkdir()
     facts = {host: decode.facts(part) for host, part in parts.items()}
     for host, found in facts.items():
         if not any(fact["fact"] == "done" for fact in found):
@@ -125,7 +125,7 @@ def _facts(run: RunSpec, facts: Mapping[str, list[Fact]]) -> Iterator[Fact]:
     router = plan_of(run).router
     emulates = None if router is None else facts[router.host]
     for when in ("start", "end"):
-        yield _channels(emulates, when)
+        yield _channels(run, emulates, when)
         both = {host: _one(found, "interfaces", when) for host, found in facts.items()}
         together = {
             f"{host}/{name}": state
@@ -164,10 +164,14 @@ def _one(facts: Iterable[Fact], name: str, at: str | None = None) -> Fact:
     raise BedError(f"an agent did not record {name}")
 
 
-def _channels(emulates: list[Fact] | None, when: str) -> Fact:
-    if emulates is None:
-        return {"fact": "channels", "at": when, "channels": {}, "differences": []}
-    return {"differences": [], **_one(emulates, "channels", when)}
+def _channels(run: RunSpec, emulates: list[Fact] | None, when: str) -> Fact:
+    """Return every channel as the router has it; of a real one nothing is set."""
+    real: Fact = {"rate": {}, "queue": {"kind": ""}, "delay": {"kind": ""}}
+    names = [f"{link.name}:{way}" for link in run.network.links for way in DIRECTIONS]
+    told = {} if emulates is None else _one(emulates, "channels", when)
+    channels = {**dict.fromkeys(names, real), **told.get("channels", {})}
+    return {"fact": "channels", "at": when, "channels": channels,
+            "differences": told.get("differences", [])}  # fmt: skip
 
 
 def _queues(run: RunSpec, emulates: list[Fact] | None) -> Fact:

@@ -21,7 +21,7 @@ from orchestrator.fidelity import judge
 from orchestrator.fidelity.evidence import Evidence, by_queue
 from orchestrator.qdisc import Statistic
 from orchestrator.recording import RECEIVER, SENDER, FlowRecord, QueueRecord, Recording
-from orchestrator.runspec import RunSpec
+from orchestrator.runspec import PlannedFlow, RunSpec
 from orchestrator.testbed.schedule import DIGEST_NS
 from topologies.model import DirectionName, Link
 
@@ -300,7 +300,7 @@ def _flows(
                 congestion_control=tcp.congestion_names.get(number, told.get(flow.name)),
                 start_s=flow.start_s,
                 stop_s=flow.stop_s,
-                base_rtt_s=flow.base_rtt_s,
+                base_rtt_s=_base_rtt_s(spec, flow, measured_ns),
                 base_rtt_measured_s=None if measured_ns is None else measured_ns / 1e9,
                 path=flow.path,
                 congestion_fields=flow.shown or tcp.congestion_fields.get(number, ()),
@@ -309,6 +309,15 @@ def _flows(
             )
         )
     return records
+
+
+def _base_rtt_s(spec: RunSpec, flow: PlannedFlow, measured_ns: int | None) -> float:
+    """Return the base RTT that the scenario says; over a live path, that which was measured."""
+    if not spec.network.live:
+        return flow.base_rtt_s
+    if measured_ns is None:
+        raise BedError(f"no echo came back from {flow.sink} to {flow.source}: no base RTT is known")
+    return measured_ns / 1e9
 
 
 def _provenance(facts: list[dict[str, Any]], modules: Sequence[Handed]) -> dict[str, Any]:

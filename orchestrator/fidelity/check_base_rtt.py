@@ -36,7 +36,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     there are several such ranges, one for each choice of skipped delays.
     """
     trips = evidence.all("round_trip")
-    if not trips:
+    if not trips or evidence.network.live:  # where nobody has asked for any RTT
         return
     lost = [trip for trip in trips if trip["measured_ns"] is None]
     if lost:

@@ -212,7 +212,10 @@ class LabBed:
         route, tool = netlink.Netlink(), Ethtool()
         wanted = [*self.spec["interfaces"], *(DEVICES.values() if self.links else ())]
         present = rtnl.interfaces(route)
-        found = {name: readback.interface(tool, name, present[name][1]) for name in wanted}
+        found = {
+            name: {**readback.interface(tool, name, present[name][1]), "shared": True}
+            for name in wanted
+        }
         route.close()
         tool.close()
         return found

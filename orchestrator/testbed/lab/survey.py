@@ -65,7 +65,7 @@ def survey(question, place):
         "echoes": [_echo(*ends) for ends in question["echoes"]],
         "programs": {name: shutil.which(name) is not None for name in question["programs"]},
         "io_uring": _io_uring() if question["udp"] else None,
-        "emulation": _trial(question["links"], place) if question["links"] else None,
+        "emulation": next(filter(None, (_trial(each, place) for each in question["links"])), None),
         "clock_source": _clock_source(),
     }
     route.close()
@@ -185,7 +185,7 @@ class _Nowhere:
         """Forget it."""
 
 
-def _trial(links, place):
+def _trial(link, place):
     """Emulate in a namespace of its own; return what went wrong, None when nothing did."""
     problem = []
 
@@ -193,11 +193,10 @@ def _trial(links, place):
         try:
             spare_namespace()
             route = netlink.Netlink()
-            for link in links:
-                rtnl.add_veth(route, rtnl.End(link["left"]), rtnl.End(link["right"]))
+            rtnl.add_veth(route, rtnl.End(link["left"]), rtnl.End(link["right"]))
             route.flush()
             spec = {"nodes": [], "addresses": {}, "interfaces": [], "offloads_off": False,
-                    "links": links, "flows": [], "sysctls": {}, "namespaces": {}, "modules": [],
+                    "links": [link], "flows": [], "sysctls": {}, "namespaces": {}, "modules": [],
                     "route_metrics": {}, "ports": [1, 1]}  # fmt: skip
             bed = LabBed(spec, _Nowhere(), Ledger(os.path.join(place, "trial")))
             bed.build()

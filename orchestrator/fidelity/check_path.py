@@ -1,0 +1,25 @@
+"""The way between two machines of a lab: as many routers after traffic as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.recording import Check
+
+
+def check(evidence: Evidence) -> Iterable[Check]:
+    """Yield a check for each pair of machines: the TTL that answers to echoes came with.
+
+    It tells of another route, not of what else may have changed on a live path. No answer at the
+    end leaves it in doubt.
+    """
+    ways = {(each["source"], each["sink"]): each for each in evidence.all("round_trip_after")}
+    for before in evidence.all("round_trip"):
+        if "ttl" not in before:
+            return
+        after = ways[before["source"], before["sink"]]["ttl"]
+        good = None if after is None else after == before["ttl"]
+        detail = "TTL of answers, before and after traffic" if good else "another way, or none"
+        name = f"path {before['source']} to {before['sink']}"
+        yield Check(name, "", before["ttl"], after, None, good, detail)

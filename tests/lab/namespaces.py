@@ -1,0 +1,206 @@
+"""Five lab hosts on this machine: network namespaces joined by veth, each with an sshd of its own.
+
+::
+
+    sender1 ─┐                                    ┌─ receiver1
+             ├─ left ─ eth1 router eth2 ─ right ──┤
+    sender2 ─┘                                    └─ receiver2
+
+``left`` and ``right`` are bridges in namespaces of their own. The controller, outside, reaches each
+host by a further pair, ``eth0`` there. Needs root; ``close`` takes everything away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests import sshd
+
+PORT = 2200
+HOSTS = ("sender1", "sender2", "router", "receiver1", "receiver2")
+SIDES = {
+    "left": ("10.231.1", {"router": "eth1", "sender1": "eth1", "sender2": "eth1"}),
+    "right": ("10.231.2", {"router": "eth2", "receiver1": "eth1", "receiver2": "eth1"}),
+}
+_CONTROL = "10.231.{}.{}"
+
+
+def ip(*words: str) -> None:
+    """Run iproute2's ip."""
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (words, done.stderr)
+
+
+@dataclass
+class Lab:
+    """The hosts; ``folder`` takes keys, logs and the inventory. A context manager.
+
+    ``ahead_s`` is how far a host's monotonic clock is ahead of ours.
+    """
+
+    folder: Path
+    ahead_s: Mapping[str, int] = field(default_factory=dict)
+    servers: dict[str, sshd.Server] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._tag = f"tl{os.getpid() % 0x10000:04x}"
+
+    @property
+    def inventory(self) -> Path:
+        """The inventory file."""
+        return self.folder / "inventory.yml"
+
+    def namespace(self, host: str) -> str:
+        """Return the name of a host's, or a bridge's, namespace."""
+        return f"{self._tag}-{host}"
+
+    def inside(self, host: str) -> list[str]:
+        """Return the words that run a command on a host."""
+        return ["ip", "netns", "exec", self.namespace(host)]
+
+    def run(self, host: str, *words: str) -> str:
+        """Run a command on a host and return what it says."""
+        done = subprocess.run(
+            [*self.inside(host), *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (host, words, done.stderr)
+        return done.stdout
+
+    def __enter__(self) -> Lab:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._build()
+            self._serve()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def _build(self) -> None:
+        for name in (*HOSTS, *SIDES):
+            ip("netns", "add", self.namespace(name))
+            ip("-n", self.namespace(name), "link", "set", "lo", "up")
+        for side, (network, ports) in SIDES.items():
+            bridge = self.namespace(side)
+            ip("-n", bridge, "link", "add", "br0", "type", "bridge")
+            ip("-n", bridge, "link", "set", "br0", "up")
+            for number, (host, interface) in enumerate(ports.items()):
+                address = f"{network}.{1 if host == 'router' else 10 + number}/24"
+                self._pair(host, interface, address, bridge, f"p{number}")
+                ip("-n", bridge, "link", "set", f"p{number}", "master", "br0")
+                if host != "router":
+                    ip("-n", self.namespace(host), "route", "add", "10.231.0.0/20", "via",
+                       f"{network}.1")  # fmt: skip
+        self.run("router", "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        for number, host in enumerate(HOSTS):
+            outside = f"{self._tag}c{number}"
+            address = f"{_CONTROL.format(100 + number, 2)}/30"
+            self._pair(host, "eth0", address, None, outside)
+            ip("address", "add", f"{_CONTROL.format(100 + number, 1)}/30", "dev", outside)
+
+    def _pair(
+        self, host: str, interface: str, address: str, peer: str | None, peer_name: str
+    ) -> None:
+        there = [] if peer is None else ["netns", peer]
+        here = self.namespace(host)
+        ip("link", "add", f"{self._tag}x", "type", "veth", "peer", "name", peer_name, *there)
+        ip("link", "set", f"{self._tag}x", "netns", here, "name", interface)
+        ip("-n", here, "address", "add", address, "dev", interface)
+        ip("-n", here, "link", "set", interface, "up")
+        ip(*([] if peer is None else ["-n", peer]), "link", "set", peer_name, "up")
+
+    def _serve(self) -> None:
+        lines = []
+        for number, host in enumerate(HOSTS):
+            clock: list[str] = []
+            if host in self.ahead_s:
+                clock = ["unshare", "--time", "--monotonic", str(self.ahead_s[host])]
+            self.servers[host] = sshd.start(
+                self.folder / host,
+                _CONTROL.format(100 + number, 2),
+                PORT,
+                inside=[*self.inside(host), *clock],
+            )
+            server = self.servers[host]
+            lines.append(f"        {host}:\n          ansible_host: {server.host}\n")
+            lines.append(f"          ansible_ssh_private_key_file: {server.key}\n")
+            known = f"-o UserKnownHostsFile={server.known_hosts}"
+            lines.append(f"          ansible_ssh_common_args: {known}\n")
+        head = f"all:\n  vars: {{ansible_user: root, ansible_port: {PORT}}}\n"
+        head += "  children:\n    lab:\n      hosts:\n"
+        self.inventory.write_text(head + "".join(lines))
+
+    def agents(self, host: str) -> list[int]:
+        """Return the processes of the agent on a host: the guard, then its worker."""
+        namespace = Path(f"/run/netns/{self.namespace(host)}").stat().st_ino
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                here = (entry / "ns" / "net").stat().st_ino == namespace
+                if here and b"testbed.lab.agent" in words and b"python3" in words[0]:
+                    found.append(int(entry.name))
+        found.sort()
+        return found
+
+    def state(self) -> dict[str, object]:
+        """Return what may not be other after a run than before, of all hosts."""
+        found: dict[str, object] = {"folders": sorted(map(str, Path("/run").glob("tcp-orch*")))}
+        for host in HOSTS:
+            sysctls = self.run(
+                host, "sysctl", "-a", "--pattern", r"net\.ipv4\.tcp_(?!.*(mem$|time))"
+            )
+            memory = self.run(host, "sysctl", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
+            found[host] = {
+                "qdiscs": self.run(host, "tc", "qdisc", "show"),
+                "filters": [
+                    self.run(host, "tc", "filter", "show", "dev", name, "egress")
+                    for name in ("eth1", "eth0")
+                ],
+                "links": self.run(host, "ip", "-o", "link", "show"),
+                "routes": self.run(host, "ip", "-4", "route", "show", "table", "all"),
+                "sysctls": sysctls,
+                "offloads": self.run(host, "ethtool", "-k", "eth1"),
+                "agents": self.agents(host),
+                "sockets": self._listening(host),
+            }
+        return found
+
+    def _listening(self, host: str) -> list[str]:
+        table = self.run(host, "cat", "/proc/net/tcp").splitlines()[1:]
+        return sorted(line.split()[1] for line in table if line.split()[3] == "0A")
+
+    def close(self) -> None:
+        """End the servers and take the namespaces away."""
+        for server in self.servers.values():
+            for process in self._sessions(server.process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            server.stop()
+        for number in range(len(HOSTS)):
+            subprocess.run(["ip", "link", "del", f"{self._tag}c{number}"], check=False,
+                           stderr=subprocess.DEVNULL)  # fmt: skip
+        for name in (*HOSTS, *SIDES):
+            if Path(f"/run/netns/{self.namespace(name)}").exists():
+                ip("netns", "del", self.namespace(name))
+
+    def _sessions(self, server: int) -> list[int]:
+        return sshd.children(server)
+
+
+@contextlib.contextmanager
+def lab(folder: Path, ahead_s: Mapping[str, int] | None = None) -> Iterator[Lab]:
+    """Yield five hosts."""
+    with Lab(folder, ahead_s or {}) as hosts:
+        yield hosts
