@@ -59,6 +59,8 @@ class Watcher:
         while chunk := os.read(self._answer, 1 << 16):
             told += chunk
         os.waitpid(self._process, 0)
+        if not told:
+            raise RuntimeError("the process that watched over the machine's load was ended")
         return json.loads(told)
 
 

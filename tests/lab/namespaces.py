@@ -140,7 +140,7 @@ class Lab:
         self.inventory.write_text(head + "".join(lines))
 
     def agents(self, host: str) -> list[int]:
-        """Return the processes of the agent on a host: the guard, then its worker."""
+        """Return the agent's processes on a host: guard, worker, and what watches the load."""
         namespace = Path(f"/run/netns/{self.namespace(host)}").stat().st_ino
         found = []
         for entry in Path("/proc").iterdir():
@@ -158,10 +158,7 @@ class Lab:
         """Return what may not be other after a run than before, of all hosts."""
         found: dict[str, object] = {"folders": sorted(map(str, Path("/run").glob("tcp-orch*")))}
         for host in HOSTS:
-            sysctls = self.run(
-                host, "sysctl", "-a", "--pattern", r"net\.ipv4\.tcp_(?!.*(mem$|time))"
-            )
-            memory = self.run(host, "sysctl", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
+            sysctls = self.run(host, "sysctl", "-a", "--pattern", r"^net\.ipv4\.tcp_")
             found[host] = {
                 "qdiscs": self.run(host, "tc", "qdisc", "show"),
                 "filters": [

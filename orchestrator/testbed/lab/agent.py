@@ -127,18 +127,14 @@ def say(what, **values):
 def work(place):
     """Do the host's part; return the status to end with."""
 
-    def orphaned(_number, _frame):
-        clean(place)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.killpg(0, signal.SIGKILL)
-
-    signal.signal(signal.SIGTERM, orphaned)
+    leaving = _Leaving(place)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: leaving.leave())
     # As a bed in real time does (testbed/local.py): packets keep their order on one CPU.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     os.setpriority(os.PRIO_PROCESS, 0, -20)
     load = Watcher(shared=True)
     told = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(told,), daemon=True).start()
+    threading.Thread(target=_listen, args=(told, leaving), daemon=True).start()
     try:
         with open(os.path.join(place, "in", "spec.json")) as text:
             spec = json.load(text)
@@ -154,11 +150,27 @@ def work(place):
     return _UNDONE
 
 
-def _listen(told):
+class _Leaving:
+    """How the worker ends before its time; to be made by the guard's child."""
+
+    def __init__(self, place):
+        self._place, self._guard = place, os.getppid()
+        self._lock = threading.Lock()
+
+    def leave(self):
+        """End at once, and let the guard undo everything; undo it here if there is no guard."""
+        with self._lock:
+            if os.getppid() != self._guard:
+                clean(self._place)
+                os.killpg(0, signal.SIGKILL)
+            os._exit(_LOST)
+
+
+def _listen(told, leaving):
     """Hand on what the controller says; with its last word the worker ends."""
     for line in sys.stdin:
         told.put(json.loads(line))
-    os._exit(_LOST)
+    leaving.leave()
 
 
 class LabRecords(Records):

@@ -1,0 +1,258 @@
+"""What is tried with five lab hosts, as root: everything into ``results.json``.
+
+Each step begins and ends with the hosts as they were, which is looked at. Run in the guest's kernel
+in real time (tests/guest/test_lab.py), or on any machine of one's own: ``python -m
+tests.lab.inside FOLDER [STEP...]``; without netem in the kernel, not the emulated ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from results.store import Store
+from tests.lab.namespaces import Lab, ip
+from tests.sshd import children
+
+PROGRAM = str(Path(sys.executable).parent / "orchestrator")
+_PATIENCE_S = 40.0
+
+ENDS = """\
+  senders: [{host: sender1, interface: eth1}, {host: sender2, interface: eth1}]
+  receivers: [{host: receiver1, interface: eth1}, {host: receiver2, interface: eth1}]
+"""
+EMULATED = (
+    """\
+version: 1
+name: emulated
+duration: 12s
+warmup: 4s
+topology:
+  kind: dumbbell
+  bottleneck:
+    rate: 5mbit
+    delay: 20ms
+    queue: {kind: droptail, limit: 40p}
+  access: {delay: 0ms}
+  groups: [{name: a, hosts: 2}]
+flows:
+  - {name: bulk, group: a, congestion: reno, tcp: {initial_window: 4}}
+  - {name: voice, group: a, direction: reverse, traffic: {kind: cbr, rate: 200kbit}}
+events:
+  - {kind: link, at: 9s, link: bottleneck, rate: 3mbit}
+lab:
+  inventory: INVENTORY
+  router: {host: router, left: eth1, right: eth2}
+"""
+    + ENDS
+)
+LIVE = (
+    """\
+version: 1
+name: live
+duration: 6s
+warmup: 1s
+topology:
+  kind: live-path
+  groups: [{name: a, hosts: 2}]
+flows:
+  - {name: slow, group: a, traffic: {kind: cbr, rate: 500kbit}}
+  - name: turns
+    group: a
+    traffic: {kind: campaign, controls: [reno, cubic], turn: 1s, idle: 200ms, bytes: 100kB}
+  - {name: files, group: a, traffic: {kind: uploads, files: [20kB, 50kB], gap: 500ms}}
+lab:
+  inventory: INVENTORY
+"""
+    + ENDS
+)
+
+
+class Trial:
+    """One call of the program against the hosts.
+
+    Args:
+        hosts: the lab.
+        folder: for this trial alone.
+        scenario: text with INVENTORY in it.
+        overrides: of --set.
+    """
+
+    def __init__(self, hosts: Lab, folder: Path, scenario: str, *overrides: str) -> None:
+        folder.mkdir()
+        self.hosts, self.db = hosts, folder / "runs.db"
+        file = folder / "scenario.yaml"
+        file.write_text(scenario.replace("INVENTORY", str(hosts.inventory)))
+        self.before = hosts.state()
+        words = [PROGRAM, "run", str(file), "--backend", "lab", "--db", str(self.db), "--json"]
+        for override in overrides:
+            words += ["--set", override]
+        self._said = (folder / "said").open("w+")
+        self._output = (folder / "output").open("w+")
+        self.process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._said
+        )
+
+    def await_traffic(self) -> None:
+        """Return when progress of traffic is told."""
+        self._await(lambda: " simulated, " in self.said(), "traffic")
+
+    def _await(self, true: Callable[[], bool], what: str) -> None:
+        until = time.monotonic() + _PATIENCE_S
+        while not true():
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise AssertionError(f"no {what}: {self.said()}")
+            select.select([], [], [], 0.05)
+
+    def said(self) -> str:
+        """Return what was said on standard error."""
+        self._said.flush()
+        return Path(self._said.name).read_text()
+
+    def end(self) -> dict[str, Any]:
+        """Wait for the end; return status, words, stored runs, and what is not as it was."""
+        status = self.process.wait()
+        runs: list[Any] = []
+        if self.db.exists():
+            with Store.open_read_only(self.db) as store:
+                runs = store.document([row.id for row in store.list_runs()])["runs"]
+        return {"status": status, "said": self.said(), "runs": runs, "left": self.left()}
+
+    def left(self) -> list[str]:
+        """Return what is otherwise than before, once that changes no more."""
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            now = self.hosts.state()
+            found = [
+                f"{key}: {self.before[key]} now {now[key]}"
+                for key in now
+                if now[key] != self.before[key]
+            ]
+            if not found or time.monotonic() > until:
+                return found
+            select.select([], [], [], 0.2)
+
+
+def emulated(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """A bottleneck emulated by the router, with an event, TCP options and traffic both ways."""
+    return Trial(hosts, folder, EMULATED).end()
+
+
+def live(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """Nothing emulated: a campaign, files and UDP over the path as it is."""
+    return Trial(hosts, folder, LIVE).end()
+
+
+def _lost(hosts: Lab, folder: Path, kill: Callable[[Lab], None]) -> dict[str, Any]:
+    trial = Trial(hosts, folder, LIVE, "duration=60s")
+    trial.await_traffic()
+    kill(hosts)
+    return trial.end()
+
+
+def lost_connection(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """The server's end of a host's connection is killed."""
+
+    def kill(hosts: Lab) -> None:
+        for session in children(hosts.servers["receiver2"].process.pid):
+            os.kill(session, signal.SIGKILL)
+
+    return _lost(hosts, folder, kill)
+
+
+def lost_worker(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """The process that does a host's part is killed."""
+    return _lost(hosts, folder, lambda hosts: os.kill(hosts.agents("sender1")[1], signal.SIGKILL))
+
+
+def lost_guard(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """The process that would undo everything is killed."""
+    return _lost(hosts, folder, lambda hosts: os.kill(hosts.agents("sender2")[0], signal.SIGKILL))
+
+
+def lost_network(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """The wire to a host goes down; it comes back when the run has failed."""
+    trial = Trial(hosts, folder, LIVE, "duration=60s")
+    trial.await_traffic()
+    hosts.run("receiver1", "ip", "link", "set", "eth0", "down")
+    trial.process.wait()
+    hosts.run("receiver1", "ip", "link", "set", "eth0", "up")
+    return trial.end()
+
+
+def lost_controller(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """The controller itself is killed."""
+    trial = Trial(hosts, folder, LIVE, "duration=60s")
+    trial.await_traffic()
+    trial.process.kill()
+    return trial.end()
+
+
+def interrupted(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """Ctrl-C."""
+    trial = Trial(hosts, folder, LIVE, "duration=60s")
+    trial.await_traffic()
+    trial.process.send_signal(signal.SIGINT)
+    return trial.end()
+
+
+def unfit(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """Faults of three hosts at once."""
+    hosts.run("router", "sysctl", "-qw", "net.ipv4.ip_forward=0")
+    hosts.run("router", "tc", "qdisc", "add", "dev", "eth2", "root", "handle", "7:", "prio")
+    hosts.run("sender2", "ip", "link", "set", "eth1", "mtu", "9000")
+    try:
+        wrong = (
+            "lab.receivers=[{host: receiver1, interface: eth7}, {host: receiver2, interface: eth1}]"
+        )
+        return Trial(hosts, folder, EMULATED, wrong).end()
+    finally:
+        hosts.run("sender2", "ip", "link", "set", "eth1", "mtu", "1500")
+        hosts.run("router", "tc", "qdisc", "del", "dev", "eth2", "root")
+        hosts.run("router", "sysctl", "-qw", "net.ipv4.ip_forward=1")
+
+
+def no_way(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """A host that cannot be reached, and then one whose packets go another way."""
+    server = hosts.servers["sender1"]
+    server.process.send_signal(signal.SIGSTOP)
+    hosts.run("receiver1", "ip", "route", "del", "10.231.0.0/20")
+    try:
+        first = Trial(hosts, folder / "unreachable", LIVE).end() if folder.mkdir() is None else {}
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    second = Trial(hosts, folder / "routes", LIVE).end()
+    ip("-n", hosts.namespace("receiver1"), "route", "add", "10.231.0.0/20", "via", "10.231.2.1",
+       "dev", "eth1")  # fmt: skip
+    return {"unreachable": first, "routes": second}
+
+
+STEPS = (
+    emulated, live, lost_connection, lost_worker, lost_guard, lost_network, lost_controller,
+    interrupted, unfit, no_way,
+)  # fmt: skip
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Try everything, or what is named; results go to ``folder``."""
+    results: dict[str, Any] = {}
+    with Lab(folder / "lab") as hosts:
+        for step in STEPS:
+            if names and step.__name__ not in names:
+                continue
+            began = time.monotonic()
+            results[step.__name__] = step(hosts, folder / step.__name__)
+            print(f"{step.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+            (folder / "results.json").write_text(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).absolute(), sys.argv[2:])
