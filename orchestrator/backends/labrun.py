@@ -31,6 +31,7 @@ SILENCE_S = 20.0
 """An agent says every half second of traffic where it is."""
 FREE_S = 20.0
 _WAKE_S = 0.2
+_SIGNALLED = 128
 _GOOD_ENDS = (0, 3)
 """Of an agent whose input has ended: it has undone everything."""
 
@@ -272,4 +273,6 @@ class LabRun:
 
 
 def _ending(status: int) -> str:
+    if status > _SIGNALLED:
+        status = _SIGNALLED - status
     return f"signal {-status}" if status < 0 else f"status {status}"

@@ -103,4 +103,4 @@ class Station:
         self.remote.require(["rm", "-rf", "--", self.place], root=True)
 
     def _words(self, module: str) -> list[str]:
-        return ["env", f"PYTHONPATH={self.place}", self.host.python, "-B", "-m", module, self.place]
+        return ["env", f"PYTHONPATH={self.place}", self.host.python, "-m", module, self.place]

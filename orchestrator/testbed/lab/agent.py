@@ -40,7 +40,7 @@ PREFIX = "/run/tcp-orchestrator"
 _LOCK = "\0tcp-orchestrator-lab"
 ECHOES = 12
 _PROGRESS_NS = 500_000_000
-_UNDONE, _FAILED, _LOST = 0, 1, 3
+_UNDONE, _FAILED, _LOST, _SIGNALLED = 0, 1, 3, 128
 
 
 class Locked(Exception):
@@ -107,7 +107,8 @@ def main():
     for problem in problems:
         print(f"not undone: {problem}", file=sys.stderr)
     held.close()
-    sys.exit(_FAILED if problems else os.waitstatus_to_exitcode(status) & 0x7F)
+    code = os.waitstatus_to_exitcode(status)
+    sys.exit(_FAILED if problems else code if code >= 0 else _SIGNALLED - code)
 
 
 def _kill(process, kind):

@@ -186,14 +186,23 @@ class LabBed:
         self.wires.flush()
         indices = {name: index for name, (index, _c) in rtnl.interfaces(self.wires).items()}
         link = self.links[spec["name"]] = _Link(spec, indices)
-        for device in DEVICES.values():
-            rtnl.set_up(self.wires, indices[device], device)
+        self._bring_up(indices)
         for interface in (spec["left"], spec["right"]):
             self._ledger.note("hook", interface=interface)
             self._ledger.note("queue", interface=interface)
         for direction, (_source, queue_end, sink_end) in ENDS.items():
             self._emulate_channel(link, spec[direction], queue_end, sink_end)
         self.wires.flush()
+
+    def _bring_up(self, indices):
+        """Set our devices up: without offloads, and without packets of IPv6's own over them."""
+        tool = Ethtool()
+        for device in DEVICES.values():
+            tool.set_offloads(device)
+            with contextlib.suppress(FileNotFoundError):
+                write_sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 1)
+            rtnl.set_up(self.wires, indices[device], device)
+        tool.close()
 
     def _emulate_channel(self, link, channel, queue_end, sink_end):
         name, index = link.device(sink_end)

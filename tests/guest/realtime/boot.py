@@ -58,7 +58,7 @@ _BUILT_IN = (
 """Configuration option to module, of what the bed asks for."""
 
 
-def run(kernel: GuestKernel, module: str, folder: Path) -> Path:
+def run(kernel: GuestKernel, module: str, folder: Path, longest_s: float = _LONGEST_S) -> Path:
     """Boot, run a Python module as root with the environment's Python; return its results' folder.
 
     Raises:
@@ -90,7 +90,7 @@ def run(kernel: GuestKernel, module: str, folder: Path) -> Path:
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
-            timeout=_LONGEST_S,
+            timeout=longest_s,
             check=False,
             preexec_fn=_prefer,
         )
