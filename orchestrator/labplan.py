@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from orchestrator.runspec import LabHost, LabPlan, LabRouter, PlannedFlow
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.document import Path
+from orchestrator.scenario.events.link import LinkEvent
 from orchestrator.scenario.lab import LabEnd
 from orchestrator.scenario.tcp import HostTcp
 from orchestrator.units import shown
 from topologies.links import DIRECTIONS
-from topologies.model import Channel, Link, Network
+from topologies.model import Channel, Network
 
 ENGINES = ("builtin", "iperf3", "onoff", "transfers", "udp")
 """Those whose two ends need to know of each other no more than what a connection carries."""
@@ -73,9 +74,7 @@ def lab_faults(
         return
     yield from _router_faults(scenario, network, places)
     yield from _traffic_faults(scenario, lines)
-    for number, event in enumerate(scenario.events):
-        if event.kind == "reroute":
-            yield ("events", number), "lab hosts have one way: `reroute` cannot be had with `lab`"
+    yield from _event_faults(scenario, network)
     sources, sinks = _ends(network)
     ends = (("senders", sources, "sources"), ("receivers", sinks, "sinks"))
     for key, nodes, what in ends:
@@ -123,13 +122,18 @@ def _router_faults(
             channel = link.channel(direction)
             if link.name in network.bottlenecks:
                 if channel.corruption:
-                    text = "packets that a real host forwards cannot be corrupted: netem would "
-                    yield (*place, "corruption"), text + "damage their headers only"
+                    yield (*place, "corruption"), _NO_CORRUPTION
+                if channel.policer is not None:
+                    text = "a policer cannot be had with `lab`, only a queue"
+                    yield (*place, "policer"), text
             elif _does_something(channel) and place not in told:
                 told.add(place)
                 yield place, _PLAIN_ONLY.format(link.name)
 
 
+_NO_CORRUPTION = (
+    "packets that a real host forwards cannot be corrupted: netem would damage their headers only"
+)
 _PLAIN_ONLY = (
     "{} is a real link of the lab: only what the router emulates can be said, so `delay: 0ms` is "
     "all that is valid here with `lab`"
@@ -143,6 +147,20 @@ def _does_something(channel: Channel) -> bool:
         or channel.policer is not None
         or channel.impaired
     )
+
+
+def _event_faults(scenario: Scenario, network: Network) -> Iterator[Finding]:
+    for number, event in enumerate(scenario.events):
+        place = ("events", number)
+        if not isinstance(event, LinkEvent) or event.reroute:
+            yield place, "lab hosts have one way: a reroute cannot be had with `lab`"
+            continue
+        others = [name for name in event.link if name not in network.bottlenecks]
+        if others:
+            text = f"{shown(others[0])} is a real link: only what the router emulates can change"
+            yield (*place, "link"), text
+        if event.corruption is not None:
+            yield (*place, "corruption"), _NO_CORRUPTION
 
 
 def _traffic_faults(
@@ -187,10 +205,3 @@ def _differing(
                 "of TCP: name a host for each"
             )
             return
-
-
-def emulated_link(plan: LabPlan, network: Network) -> Link | None:
-    """Return the link that the plan's router emulates, None over a live path."""
-    if plan.router is None:
-        return None
-    return next(link for link in network.links if link.name == plan.router.link)

@@ -208,7 +208,7 @@ def _timeline(facts: Sequence[Fact]) -> Fact:
         for event, done_ns in fact["events"]:
             events[event] = max(events.get(event, 0), done_ns)
     merged = {key: sum(fact[key] for fact in facts) for key in ("steps", "due", "granted_frames")}
-    for key in ("losses", "netem_changes"):
+    for key in ("impairments", "netem_changes"):
         merged[key] = next((fact[key] for fact in facts if fact[key]), facts[0][key])
     return {"fact": "timeline", **merged, "late_ns": late_ns, "events": sorted(events.items())}
 

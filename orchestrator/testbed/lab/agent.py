@@ -28,7 +28,7 @@ from .. import machines, readback, system
 from ..hostload import Watcher
 from ..records import Records
 from ..sampling import Sampler
-from ..settings import read_sysctl
+from ..sysctl import read_sysctl
 from ..timeline import Timeline
 from ..traffic import Services, engines
 from . import trip
@@ -197,7 +197,7 @@ def _await(told, what):
 def run(spec, records, ledger, told, load):
     """Take part in one run, from the specification to the records."""
     system.set_exact_timers()
-    late_ns = machines.expect_late_timers(spec["links"])
+    late_ns, seeded = machines.fit_to_machine(spec["links"])
     bed = LabBed(spec, records, ledger)
     bed.build()
     records.fact("channels", at="start", channels=readback.verify_channels(bed))
@@ -234,7 +234,8 @@ def run(spec, records, ledger, told, load):
     for flow in flows:
         flow.start(origin_ns)
     sampler.run(origin_ns)
-    records.fact("host", node=spec["name"], late_timers_ns=late_ns, **load.result())
+    fitted = {"late_timers_ns": late_ns, "netem_seeded": seeded}
+    records.fact("host", node=spec["name"], **fitted, **load.result())
     _finish(bed, records, timeline, origin_ns)
     say("done")
     told.get()  # for ever: the end of the input ends this process

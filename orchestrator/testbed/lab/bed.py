@@ -10,7 +10,8 @@ from subprocess import Popen
 
 from .. import netlink, qdisc, readback, redirect, rtnl, system
 from ..ethtool import Ethtool
-from ..settings import ENDS, BuildError, read_sysctl, write_sysctl
+from ..settings import ENDS, BuildError
+from ..sysctl import read_sysctl, write_sysctl
 from . import modules
 
 DEVICES = {"f": "tcplab-f", "r": "tcplab-r"}
@@ -199,7 +200,7 @@ class LabBed:
         tool = Ethtool()
         for device in DEVICES.values():
             tool.set_offloads(device)
-            with contextlib.suppress(FileNotFoundError):
+            if read_sysctl(f"net.ipv6.conf.{device}.disable_ipv6") is not None:
                 write_sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 1)
             rtnl.set_up(self.wires, indices[device], device)
         tool.close()

@@ -16,9 +16,10 @@ import sys
 import threading
 import time
 
-from .. import netlink, qdisc, readback, rtnl
+from .. import machines, netlink, qdisc, readback, rtnl
 from ..ethtool import Ethtool
-from ..settings import BuildError, read_sysctl
+from ..settings import BuildError
+from ..sysctl import read_sysctl
 from . import modules, trip
 from .agent import PREFIX, Locked, clean, ledger_of, lock, namespace
 from .bed import LabBed, spare_namespace
@@ -198,6 +199,7 @@ def _trial(link, place):
             spec = {"nodes": [], "addresses": {}, "interfaces": [], "offloads_off": False,
                     "links": [link], "flows": [], "sysctls": {}, "namespaces": {}, "modules": [],
                     "route_metrics": {}, "ports": [1, 1]}  # fmt: skip
+            machines.fit_to_machine([link])
             bed = LabBed(spec, _Nowhere(), Ledger(os.path.join(place, "trial")))
             bed.build()
             readback.verify_channels(bed)

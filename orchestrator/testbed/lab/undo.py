@@ -11,7 +11,7 @@ import os
 
 from .. import netlink, qdisc, rtnl, system
 from ..ethtool import OFFLOADS, Ethtool
-from ..settings import write_sysctl
+from ..sysctl import write_sysctl
 
 RTM_DELQDISC, RTM_DELLINK, RTM_DELROUTE = 37, 17, 25
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.ESRCH, errno.EOPNOTSUPP)
