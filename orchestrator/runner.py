@@ -127,6 +127,11 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
             f"--jobs {options.jobs}: {backend.most_jobs} at most with the back end "
             f"{backend.name}: {backend.jobs_reason}"
         )
+    if backend.name != "lab" and any(run.network.live for run in plan.runs):
+        raise UsageError(
+            f"--backend {backend.name}: the topology live-path is a real network between lab hosts,"
+            " and nothing to emulate: run it with --backend lab"
+        )
     with Store(options.db):
         pass  # made or migrated now, so that a store that cannot be used is found before any run
     folder = Path(tempfile.mkdtemp(prefix="orchestrator-"))

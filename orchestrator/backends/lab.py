@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.backends import labcheck
-from orchestrator.backends.backend import Place, Report, Wishes
+from orchestrator.backends.backend import Examined, Finding, Place, Report, Wishes
 from orchestrator.backends.labcheck import Found, Problem
 from orchestrator.backends.labmerge import merge
 from orchestrator.backends.labrun import LabRun
@@ -92,6 +92,14 @@ class Lab:
 def make(_wishes: Wishes) -> Lab:
     """Return the back end."""
     return Lab()
+
+
+def examine() -> Examined:
+    """Return what this machine lacks to reach lab hosts; hosts are looked at by each run."""
+    import asyncssh
+
+    version = f"asyncssh {asyncssh.__version__}; each run looks at the hosts of its scenario"
+    return Examined([Finding("ssh", True, version)])
 
 
 def _hosts(lab: LabPlan) -> dict[str, InventoryHost]:

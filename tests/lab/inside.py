@@ -1,8 +1,8 @@
-"""What is tried with five lab hosts, as root: everything into ``results.json``.
+"""What is tried with five lab hosts, as root.
 
-Each step begins and ends with the hosts as they were, which is looked at. Run in the guest's kernel
-in real time (tests/guest/test_lab.py), or on any machine of one's own: ``python -m
-tests.lab.inside FOLDER [STEP...]``; without netem in the kernel, not the emulated ones.
+Each step begins and ends with the hosts as they were, which is looked at. Those that need netem run
+in the guest's kernel in real time (tests/guest/test_lab.py), the others on this machine
+(tests/lab/test_lab.py). By hand: ``python -m tests.lab.inside FOLDER [STEP...]``.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ class Trial:
         words = [PROGRAM, "run", str(file), "--backend", "lab", "--db", str(self.db), "--json"]
         for override in overrides:
             words += ["--set", override]
-        self._said = (folder / "said").open("w+")
-        self._output = (folder / "output").open("w+")
-        self.process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._said
-        )
+        self._said = folder / "said"
+        with self._said.open("w") as said:
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
+            )
 
     def await_traffic(self) -> None:
         """Return when progress of traffic is told."""
@@ -117,8 +117,7 @@ class Trial:
 
     def said(self) -> str:
         """Return what was said on standard error."""
-        self._said.flush()
-        return Path(self._said.name).read_text()
+        return self._said.read_text()
 
     def end(self) -> dict[str, Any]:
         """Wait for the end; return status, words, stored runs, and what is not as it was."""
@@ -154,11 +153,23 @@ def live(hosts: Lab, folder: Path) -> dict[str, Any]:
     return Trial(hosts, folder, LIVE).end()
 
 
-def _lost(hosts: Lab, folder: Path, kill: Callable[[Lab], None]) -> dict[str, Any]:
-    trial = Trial(hosts, folder, LIVE, "duration=60s")
+def _lost(
+    hosts: Lab, folder: Path, kill: Callable[[Lab], None], scenario: str = LIVE
+) -> dict[str, Any]:
+    trial = Trial(hosts, folder, scenario, "duration=60s")
     trial.await_traffic()
     kill(hosts)
     return trial.end()
+
+
+def lost_router(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """The server's end of the connection to the host that emulates is killed."""
+
+    def kill(hosts: Lab) -> None:
+        for session in children(hosts.servers["router"].process.pid):
+            os.kill(session, signal.SIGKILL)
+
+    return _lost(hosts, folder, kill, EMULATED)
 
 
 def lost_connection(hosts: Lab, folder: Path) -> dict[str, Any]:
@@ -236,19 +247,19 @@ def no_way(hosts: Lab, folder: Path) -> dict[str, Any]:
     return {"unreachable": first, "routes": second}
 
 
-STEPS = (
-    emulated, live, lost_connection, lost_worker, lost_guard, lost_network, lost_controller,
-    interrupted, unfit, no_way,
+NEED_NETEM = (emulated, lost_router, unfit)
+NEED_ROOT_ALONE = (
+    live, lost_connection, lost_worker, lost_guard, lost_network, lost_controller, interrupted,
+    no_way,
 )  # fmt: skip
 
 
 def main(folder: Path, names: list[str]) -> None:
-    """Try everything, or what is named; results go to ``folder``."""
+    """Try what needs netem, or what is named; results go to ``folder``."""
     results: dict[str, Any] = {}
     with Lab(folder / "lab") as hosts:
-        for step in STEPS:
-            if names and step.__name__ not in names:
-                continue
+        chosen = [step for step in (*NEED_NETEM, *NEED_ROOT_ALONE) if step.__name__ in names]
+        for step in chosen or NEED_NETEM:
             began = time.monotonic()
             results[step.__name__] = step(hosts, folder / step.__name__)
             sys.stdout.write(f"{step.__name__}: {time.monotonic() - began:.1f} s\n")

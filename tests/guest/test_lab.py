@@ -1,0 +1,86 @@
+"""The back end ``lab`` with emulation: five hosts inside the guest's kernel, booted in real time.
+
+One boot does all of it (tests/lab/inside.py); the tests look at what came of each step.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from guest.build import GuestKernel
+from tests.guest.conftest import failed_checks
+from tests.guest.realtime import boot
+from tests.lab.inside import NEED_NETEM
+
+pytestmark = pytest.mark.guest
+
+LONGEST_S = 580
+ROUTER = "router (root@10.231.102.2 port 2200)"
+
+
+@pytest.fixture(scope="module")
+def results(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("lab")
+    output = boot.run(kernel, "tests.lab.inside", folder, LONGEST_S)
+    found: dict[str, Any] = json.loads((output / "results.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("step", [step.__name__ for step in NEED_NETEM])
+def test_all_hosts_are_as_they_were(results: dict[str, Any], step: str) -> None:
+    assert results[step]["left"] == []
+
+
+def test_a_router_emulates_what_was_asked(results: dict[str, Any]) -> None:
+    found = results["emulated"]
+    (run,) = found["runs"]
+    assert run["status"] == "ok", run["error"]
+    assert run["backend"] == "lab"
+    # Five hosts, a controller and their servers share one emulated CPU: it is told.
+    assert failed_checks(run) <= {"scheduling_delay"}, run["fidelity"]
+    checks = {check["name"]: check for check in run["fidelity"]["checks"]}
+    for name in ("base_rtt", "clock_agreement", "settings_changed", "events_applied"):
+        assert checks[name]["ok"] is True, checks[name]
+    assert checks["settings_changed"]["detail"].startswith("10 channels")
+    assert checks["clock_agreement"]["measured"] < 5e-3
+    forward = next(link for link in run["links"] if link["direction"] == "forward")
+    assert forward["utilisation"] == pytest.approx(1.0, abs=0.02)
+    # 40 packets are 97 ms at 5 Mbit/s and 161 ms at the 3 Mbit/s from second 9 on.
+    assert 0.05 < forward["queue_delay_p95_s"] < 0.165
+    bulk = [flow for flow in run["flows"] if flow["name"].startswith("bulk")]
+    assert [flow["congestion_control"] for flow in bulk] == ["reno", "reno"]
+    assert sum(flow["goodput_bps"] for flow in bulk) == pytest.approx(4.2e6, rel=0.1)
+    for flow in run["flows"]:
+        assert flow["base_rtt_s"] == 0.04
+        assert flow["base_rtt_measured_s"] == pytest.approx(0.04, abs=2e-3)
+
+
+def test_a_lost_router_is_told_and_has_undone_its_emulation(results: dict[str, Any]) -> None:
+    found = results["lost_router"]
+    (run,) = found["runs"]
+    assert (found["status"], run["status"]) == (1, "failed")
+    assert run["error"].startswith(f"lost host {ROUTER} ")
+    assert " s into traffic (2" in run["error"]
+    assert "set free: sender1, sender2, receiver1, receiver2" in run["error"]
+
+
+def test_all_that_stands_in_the_way_is_told_at_once(results: dict[str, Any]) -> None:
+    found = results["unfit"]
+    assert (found["status"], found["runs"]) == (4, [])
+    rows = [line.split("  ") for line in found["said"].splitlines() if line.startswith("  ")]
+    told = {(row[1].strip(), text.strip()) for row in rows for text in row[2:] if text.strip()}
+    expected = {
+        ("sender2", "eth1 has an MTU of 9000, and a bottleneck's frames have 1500"),
+        ("sender2", "ip link set eth1 mtu 1500"),
+        ("router", "it does not forward"),
+        ("router", "sysctl -w net.ipv4.ip_forward=1"),
+        ("router", "eth2 has prio 7:, which somebody else has set"),
+        ("router", "tc qdisc del dev eth2 root"),
+        ("receiver1", "there is no interface eth7"),
+        ("receiver1", "name one of these in the scenario's `lab`: eth0, eth1"),
+    }
+    assert expected <= told
+    assert "4 things stand in the way of the lab; nothing was run" in found["said"]

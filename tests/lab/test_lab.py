@@ -1,0 +1,115 @@
+"""The back end ``lab`` over a live path: five namespaces of this machine, each with an sshd.
+
+What needs a queue or a delay is tried in the guest (tests/guest/test_lab.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab import inside
+from tests.lab.namespaces import Lab
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="network namespaces with servers of their own can only be had by root"
+)
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    # By a clock that is far ahead: all times of this host have to be corrected.
+    with Lab(tmp_path_factory.mktemp("lab"), {"receiver1": 5000}) as hosts:
+        yield hosts
+
+
+def lost(found: dict[str, Any], host: str) -> str:
+    """Return what is told of the one failed run, which lost that host; all is as it was."""
+    assert found["left"] == []
+    (run,) = found["runs"]
+    assert (found["status"], run["status"]) == (1, "failed"), found["said"]
+    error: str = run["error"]
+    assert error.startswith(f"lost host {host} (root@10.231."), error
+    assert " s into traffic (2" in error
+    others = [each for each in ("sender1", "sender2", "receiver1", "receiver2") if each != host]
+    assert f"set free: {', '.join(others)}" in error
+    return error
+
+
+def test_traffic_of_every_kind_over_the_path_as_it_is(hosts: Lab, tmp_path: Path) -> None:
+    found = inside.live(hosts, tmp_path / "live")
+    assert found["left"] == []
+    (run,) = found["runs"]
+    assert run["status"] == "ok", run["error"]
+    assert run["metrics"]["utilisation"] is None
+    assert run["metrics"]["queue_delay_mean_s"] is None
+    assert all(link["utilisation"] is None for link in run["links"])
+    flows = {flow["name"]: flow for flow in run["flows"]}
+    turns = [flows[f"turns-{control}[{host}]"] for control in ("reno", "cubic") for host in (0, 1)]
+    # A turn of each control in 2.2 s, so three of the first and of the second within 6 s.
+    assert [flow["transfers_completed"] for flow in turns] == [3, 3, 3, 3]
+    assert [flow["transfer_bytes"] for flow in turns] == [300_000] * 4
+    controls = [flow["congestion_control"] for flow in turns]
+    assert controls == ["reno", "reno", "cubic", "cubic"]
+    for host in (0, 1):
+        assert flows[f"files[{host}]"]["transfers_completed"] >= 5
+        assert flows[f"files[{host}]"]["fct_p50_s"] < 0.4
+        voice = flows[f"slow[{host}]"]
+        assert (voice["loss_ratio"], voice["sent_packets"]) == (0.0, voice["received_packets"])
+        # One host's clock is 5000 s ahead.
+        assert 0 < voice["delay_mean_s"] < 0.1
+        assert 0 < voice["base_rtt_s"] == voice["base_rtt_measured_s"] < 5e-3
+    checks = {check["name"]: check["ok"] for check in run["fidelity"]["checks"]}
+    assert checks["clock_agreement"] is True
+    assert checks["path a_src0 to a_dst0"] is True
+    assert checks["settings_changed"] is True
+    assert "base_rtt" not in checks
+
+
+def test_a_connection_that_is_cut_is_a_lost_host(hosts: Lab, tmp_path: Path) -> None:
+    assert "its connection ended" in lost(
+        inside.lost_connection(hosts, tmp_path / "a"), "receiver2"
+    )
+
+
+def test_an_agent_that_is_killed_is_a_lost_host(hosts: Lab, tmp_path: Path) -> None:
+    error = lost(inside.lost_worker(hosts, tmp_path / "a"), "sender1")
+    assert "its agent ended (signal 9)" in error
+
+
+def test_a_host_is_cleaned_up_without_its_guard_too(hosts: Lab, tmp_path: Path) -> None:
+    lost(inside.lost_guard(hosts, tmp_path / "a"), "sender2")
+
+
+def test_a_host_that_goes_silent_is_lost(hosts: Lab, tmp_path: Path) -> None:
+    assert "keepalive" in lost(inside.lost_network(hosts, tmp_path / "a"), "receiver1")
+
+
+def test_hosts_are_free_when_the_controller_is_killed(hosts: Lab, tmp_path: Path) -> None:
+    found = inside.lost_controller(hosts, tmp_path / "a")
+    assert found["left"] == []
+    (run,) = found["runs"]
+    assert (found["status"], run["status"]) == (-9, "interrupted")
+
+
+def test_hosts_are_free_after_ctrl_c(hosts: Lab, tmp_path: Path) -> None:
+    found = inside.interrupted(hosts, tmp_path / "a")
+    assert found["left"] == []
+    (run,) = found["runs"]
+    assert (found["status"], run["status"]) == (130, "interrupted")
+
+
+def test_hosts_without_a_way_are_told_and_nothing_is_stored(hosts: Lab, tmp_path: Path) -> None:
+    found = inside.no_way(hosts, tmp_path / "a")
+    for each in found.values():
+        assert (each["status"], each["runs"], each["left"]) == (4, [], [])
+    said = found["unreachable"]["said"]
+    assert "1 thing stands in the way of the lab" in said
+    assert "no answer within 15 s" in said
+    said = found["routes"]["said"]
+    assert "receiver1  packets to sender1 (10.231.1.11) have no route" in said
+    assert "sender1    no echo comes back from receiver1 (10.231.2.11)" in said
