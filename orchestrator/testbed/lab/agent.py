@@ -197,7 +197,7 @@ def _await(told, what):
 def run(spec, records, ledger, told, load):
     """Take part in one run, from the specification to the records."""
     system.set_exact_timers()
-    late_ns, seeded = machines.fit_to_machine(spec["links"])
+    late_ns, seeded = machines.fit_to_machine(spec)
     bed = LabBed(spec, records, ledger)
     bed.build()
     records.fact("channels", at="start", channels=readback.verify_channels(bed))

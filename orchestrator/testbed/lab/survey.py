@@ -199,7 +199,7 @@ def _trial(link, place):
             spec = {"nodes": [], "addresses": {}, "interfaces": [], "offloads_off": False,
                     "links": [link], "flows": [], "sysctls": {}, "namespaces": {}, "modules": [],
                     "route_metrics": {}, "ports": [1, 1]}  # fmt: skip
-            machines.fit_to_machine([link])
+            machines.fit_to_machine(spec)
             bed = LabBed(spec, _Nowhere(), Ledger(os.path.join(place, "trial")))
             bed.build()
             readback.verify_channels(bed)
