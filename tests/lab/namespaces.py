@@ -146,6 +146,11 @@ class Lab:
         head += "  children:\n    lab:\n      hosts:\n"
         self.inventory.write_text(head + "".join(lines))
 
+    def received(self, host: str) -> int:
+        """Return how many packets have come to a host's eth1."""
+        table = self.run(host, "cat", "/proc/net/dev").splitlines()
+        return next(int(line.split()[2]) for line in table if line.split()[0] == "eth1:")
+
     def agents(self, host: str) -> list[int]:
         """Return the agent's processes on a host: guard, worker, and what watches the load."""
         namespace = Path(f"/run/netns/{self.namespace(host)}").stat().st_ino
