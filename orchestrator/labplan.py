@@ -9,7 +9,7 @@ from orchestrator.scenario import Scenario
 from orchestrator.scenario.document import Path
 from orchestrator.scenario.events.link import LinkEvent
 from orchestrator.scenario.lab import LabEnd
-from orchestrator.scenario.tcp import HostTcp
+from orchestrator.scenario.tcp import HostTcp, TcpOptions
 from orchestrator.units import shown
 from topologies.links import DIRECTIONS
 from topologies.model import Channel, Network
@@ -74,6 +74,7 @@ def lab_faults(
         return
     yield from _router_faults(scenario, network, places)
     yield from _traffic_faults(scenario, lines)
+    yield from _option_faults(scenario)
     yield from _event_faults(scenario, network)
     sources, sinks = _ends(network)
     ends = (("senders", sources, "sources"), ("receivers", sinks, "sinks"))
@@ -161,6 +162,16 @@ def _event_faults(scenario: Scenario, network: Network) -> Iterator[Finding]:
             yield (*place, "link"), text
         if event.corruption is not None:
             yield (*place, "corruption"), _NO_CORRUPTION
+
+
+def _option_faults(scenario: Scenario) -> Iterator[Finding]:
+    given: list[tuple[Path, TcpOptions]] = [((), scenario.tcp)]
+    given += [(("flows", number), flow.tcp) for number, flow in enumerate(scenario.flows)]
+    for place, options in given:
+        if options.values().get("initial_ssthresh") is not None:
+            key = "profile" if options.initial_ssthresh is None else "initial_ssthresh"
+            text = "a first threshold is taught by connections within one kernel: not with `lab`"
+            yield (*place, "tcp", key), text
 
 
 def _traffic_faults(

@@ -46,7 +46,7 @@ class LivePath(Topology):
             raise located([(("groups",), f"more than {MAX_FLOWS} pairs of hosts")])
         return self
 
-    def layout(self) -> Layout:
+    def layout(self, _seed: int) -> Layout:
         """Return the graph: all hosts at one router, which stands for the network."""
         nothing = Channel(delay_s=0.0)
         links: list[Link] = []

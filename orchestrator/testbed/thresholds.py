@@ -11,7 +11,7 @@ nothing is remembered of traffic (tcp_no_metrics_save).
 import socket
 import struct
 
-from .build import BuildError
+from .settings import BuildError
 from .sysctl import write_sysctl
 
 RTAX_SSTHRESH = 6

@@ -17,7 +17,7 @@ from tests.lab.inside import NEED_NETEM
 
 pytestmark = pytest.mark.guest
 
-LONGEST_S = 580
+LONGEST_S = 900
 ROUTER = "router (root@10.231.102.2 port 2200)"
 
 

@@ -23,7 +23,8 @@ from tests.lab.namespaces import Lab, ip
 from tests.sshd import children
 
 PROGRAM = str(Path(sys.executable).parent / "orchestrator")
-_PATIENCE_S = 60.0
+_PATIENCE_S = 180.0
+"""In the guest, on a busy machine, two minutes pass before traffic."""
 _PROBES = 60
 """Packets before traffic at most: echoes, and what finds neighbours."""
 

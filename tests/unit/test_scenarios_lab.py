@@ -166,6 +166,10 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
           "{kind: transfers, size: 10kB, arrivals: 5/s}")], "5/s",
         "connections that arrive at random cannot be had with `lab`: take a `gap`",
     ),
+    "a first threshold": (
+        [("alpha_max: 64}}", "alpha_max: 64}}, tcp: {initial_ssthresh: 20}")], "20}",
+        "a first threshold is taught by connections within one kernel: not with `lab`",
+    ),
     "unknown host": (
         [("host: one", "host: won")], "won",
         "no host `won` in `{}/hosts.yml` (did you mean `two`?); it has: one, two, three, four",
