@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
-import os
 import shlex
-import tarfile
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 import asyncssh
 
+from orchestrator.backends import clocks
+from orchestrator.backends.archive import files_of, packed, unpack
+from orchestrator.backends.clocks import ClockOffset
 from orchestrator.errors import RemoteError
+
+__all__ = [
+    "Address", "ClockOffset", "Done", "Fleet", "Program", "Remote", "at_once", "files_of",
+]  # fmt: skip
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -38,12 +41,6 @@ _ASKED_EVERY_S = 2.0
 COMMAND_S = 60.0
 _KEPT_LINES = 40
 _CHUNK_BYTES = 1 << 16
-_CLOCK_ROUNDS = 30
-_CLOCK_READER = (
-    "import sys, time\n"
-    "for line in sys.stdin:\n"
-    "    print(time.monotonic_ns(), time.time_ns(), flush=True)\n"
-)
 
 
 @dataclass(frozen=True)
@@ -87,20 +84,6 @@ class Done:
             if lines:
                 return lines[-1].strip()
         return f"status {self.status}"
-
-
-@dataclass(frozen=True)
-class ClockOffset:
-    """How far another machine's clocks are ahead of ours, in nanoseconds.
-
-    ``at_ns`` is when, on our monotonic clock. The true offsets are within ``uncertainty_ns``, half
-    of the shortest round trip, of those given, as no reading took place outside its round trip.
-    """
-
-    monotonic_ns: int
-    realtime_ns: int
-    uncertainty_ns: int
-    at_ns: int
 
 
 class Fleet:
@@ -244,12 +227,8 @@ class Remote:
 
     def put(self, files: Iterable[tuple[Path, str]], place: str, *, root: bool = False) -> None:
         """Lay files (where it is here, relative name there) into an existing folder there."""
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            for path, name in files:
-                archive.add(path, name, recursive=False)
         words = ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={place}"]
-        self.require(words, given=packed.getvalue(), root=root)
+        self.require(words, given=packed(files), root=root)
 
     def fetch(
         self, place: str, folder: Path, *, root: bool = False, timeout_s: float = 600
@@ -278,20 +257,20 @@ class Remote:
 
         try:
             self._do(fetched(), f"the files of {place}", timeout_s)
-            _unpack(archive, folder, self.address)
+            unpack(archive, folder, self.address)
         finally:
             archive.unlink(missing_ok=True)
 
     def clock_offset(
-        self, python: str = "/usr/bin/python3", rounds: int = _CLOCK_ROUNDS
+        self, python: str = "/usr/bin/python3", rounds: int = clocks.ROUNDS
     ) -> ClockOffset:
         """Measure how far its clocks are ahead of ours, by round trips of which the best counts."""
-        words = self._words([python, "-c", _CLOCK_READER], False)
+        words = self._words([python, "-c", clocks.READER], False)
 
         async def measured() -> ClockOffset:
             process = await self._connection.create_process(shlex.join(words), encoding=None)
             async with process:
-                best = [await _round_trip(process, self.address) for _round in range(rounds)]
+                best = [await clocks.round_trip(process, self.address) for _round in range(rounds)]
                 process.stdin.write_eof()
             return min(best, key=lambda offset: offset.uncertainty_ns)
 
@@ -423,47 +402,6 @@ async def _end_tasks() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-
-
-async def _round_trip(process: asyncssh.SSHClientProcess[bytes], address: Address) -> ClockOffset:
-    sent_ns, sent_wall_ns = time.monotonic_ns(), time.time_ns()
-    process.stdin.write(b"\n")
-    words = (await process.stdout.readline()).split()
-    came_ns = time.monotonic_ns()
-    if len(words) != 2:
-        complaint = Done(1, b"", await process.stderr.read()).complaint
-        raise RemoteError(f"{address}: its clock cannot be read: {complaint}")
-    half_ns = (came_ns - sent_ns) // 2
-    monotonic_ns, realtime_ns = map(int, words)
-    return ClockOffset(
-        monotonic_ns - sent_ns - half_ns, realtime_ns - sent_wall_ns - half_ns, half_ns + 1, sent_ns
-    )
-
-
-def _unpack(archive: Path, folder: Path, address: Address) -> None:
-    """Unpack plain files and folders; the other machine does not choose any other place."""
-    with tarfile.open(archive) as packed:
-        for member in packed:
-            name = PurePosixPath(member.name)
-            if name.is_absolute() or ".." in name.parts or not (member.isfile() or member.isdir()):
-                raise RemoteError(f"{address}: handed out {member.name!r}, which is no plain file")
-            target = folder / name
-            if member.isdir():
-                target.mkdir(parents=True, exist_ok=True)
-            else:
-                source = packed.extractfile(member)
-                assert source is not None, "of a file there is one"
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with source, target.open("wb") as file:
-                    while chunk := source.read(_CHUNK_BYTES):
-                        file.write(chunk)
-
-
-def files_of(folder: Path, below: str = "") -> Iterator[tuple[Path, str]]:
-    """Yield (path, name below ``below``) of a package's or folder's files, for ``Remote.put``."""
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            yield path, os.path.join(below, path.relative_to(folder).as_posix())  # noqa: PTH118
 
 
 def _status(process: asyncssh.SSHClientProcess[bytes]) -> int:

@@ -1,0 +1,52 @@
+"""How far another machine's clocks are ahead of ours: by round trips, of which the best counts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import asyncssh
+
+from orchestrator.errors import RemoteError
+
+ROUNDS = 30
+READER = (
+    "import sys, time\n"
+    "for line in sys.stdin:\n"
+    "    print(time.monotonic_ns(), time.time_ns(), flush=True)\n"
+)
+"""A program that answers each line with its monotonic and its wall clock, in ns."""
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """How far another machine's clocks are ahead of ours, in nanoseconds.
+
+    ``at_ns`` is when, on our monotonic clock. The true offsets are within ``uncertainty_ns``, half
+    of the shortest round trip, of those given, as no reading took place outside its round trip.
+    """
+
+    monotonic_ns: int
+    realtime_ns: int
+    uncertainty_ns: int
+    at_ns: int
+
+
+async def round_trip(process: asyncssh.SSHClientProcess[bytes], who: object) -> ClockOffset:
+    """Let a running READER, on the machine called ``who``, read its clocks once.
+
+    Raises:
+        RemoteError: it does not answer as it should.
+    """
+    sent_ns, sent_wall_ns = time.monotonic_ns(), time.time_ns()
+    process.stdin.write(b"\n")
+    words = (await process.stdout.readline()).split()
+    came_ns = time.monotonic_ns()
+    if len(words) != 2:
+        said = (await process.stderr.read()).decode(errors="replace").strip().splitlines()
+        raise RemoteError(f"{who}: its clock cannot be read: {said[-1] if said else 'no answer'}")
+    half_ns = (came_ns - sent_ns) // 2
+    monotonic_ns, realtime_ns = map(int, words)
+    return ClockOffset(
+        monotonic_ns - sent_ns - half_ns, realtime_ns - sent_wall_ns - half_ns, half_ns + 1, sent_ns
+    )
