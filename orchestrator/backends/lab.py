@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +97,8 @@ def make(_wishes: Wishes) -> Lab:
 
 def examine() -> Examined:
     """Return what this machine lacks to reach lab hosts; hosts are looked at by each run."""
-    import asyncssh
-
-    version = f"asyncssh {asyncssh.__version__}; each run looks at the hosts of its scenario"
-    return Examined([Finding("ssh", True, version)])
+    found = f"asyncssh {metadata.version('asyncssh')}; each run looks at the hosts of its scenario"
+    return Examined([Finding("ssh", True, found)])
 
 
 def _hosts(lab: LabPlan) -> dict[str, InventoryHost]:

@@ -41,7 +41,9 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A machine that has everything; returns the path of its store."""
     monkeypatch.setattr(build, "find", lambda: KERNEL)
     monkeypatch.setattr(sandbox, "require_confinement", lambda: None)
-    monkeypatch.setattr("orchestrator.doctor.shutil.which", lambda name, path: f"/usr/bin/{name}")
+    monkeypatch.setattr(
+        "orchestrator.doctor.shutil.which", lambda name, path="": f"/usr/bin/{name}"
+    )
     monkeypatch.setattr("orchestrator.doctor.platform.machine", lambda: "x86_64")
     monkeypatch.setattr(doctor, "_try", lambda argv: None)
     monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 1)
@@ -76,7 +78,7 @@ def test_what_is_missing_has_a_fix_and_status_4(
     assert "MISSING iperf3: not found\n        fix: apt-get install iperf3\n" in result.stdout
     found = json.loads(orchestrator("doctor", "--db", str(healthy), "--json").stdout)
     assert found["ok"] is False
-    assert found["backends"] == {"guest": "not ready", "local": "not set up here"}
+    assert found["backends"] == {"guest": "not ready", "local": "not set up here", "lab": "ready"}
     assert {"backend", "name", "ok", "detail", "mend"} == set(found["findings"][0])
 
 
