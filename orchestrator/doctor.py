@@ -55,9 +55,11 @@ class Diagnosis:
         """Whether runs can start as they are meant to here.
 
         A back end that is not set up here is no fault, as long as another is ready; nor is it one
-        that an optional back end lacks something, but the default one is to be whole.
+        that an optional back end lacks something, but the default one is to be whole. Lab hosts
+        are somewhere else: that they could be reached from here does not count, unless asked for.
         """
-        ready = any(examined.ready for examined in self.backends.values())
+        here = {name: each for name, each in self.backends.items() if name != "lab"}
+        ready = any(examined.ready for examined in (here or self.backends).values())
         guest = self.backends.get("guest")
         default = guest is None or guest.ready or bool(guest.absent)
         return ready and default and all(finding.ok for finding in self.common)
