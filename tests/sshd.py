@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import signal
 import socket
@@ -101,5 +102,11 @@ def _await_words(process: subprocess.Popen[bytes], log: Path, words: str) -> Non
 
 def children(process: int) -> list[int]:
     """Return the processes that a process has started and that run."""
-    path = Path(f"/proc/{process}/task/{process}/children")
-    return [int(word) for word in path.read_text().split()] if path.exists() else []
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # it has ended
+                words = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(words[1]) == process:
+                    found.append(int(entry.name))
+    return found

@@ -166,24 +166,22 @@ def _lost(
     return trial.end()
 
 
+def _cut(hosts: Lab, host: str) -> None:
+    """Kill the server's end of the connections to a host."""
+    sessions = children(hosts.servers[host].process.pid)
+    assert sessions, host
+    for session in sessions:
+        os.kill(session, signal.SIGKILL)
+
+
 def lost_router(hosts: Lab, folder: Path) -> dict[str, Any]:
     """The server's end of the connection to the host that emulates is killed."""
-
-    def kill(hosts: Lab) -> None:
-        for session in children(hosts.servers["router"].process.pid):
-            os.kill(session, signal.SIGKILL)
-
-    return _lost(hosts, folder, kill, EMULATED)
+    return _lost(hosts, folder, lambda hosts: _cut(hosts, "router"), EMULATED)
 
 
 def lost_connection(hosts: Lab, folder: Path) -> dict[str, Any]:
     """The server's end of a host's connection is killed."""
-
-    def kill(hosts: Lab) -> None:
-        for session in children(hosts.servers["receiver2"].process.pid):
-            os.kill(session, signal.SIGKILL)
-
-    return _lost(hosts, folder, kill)
+    return _lost(hosts, folder, lambda hosts: _cut(hosts, "receiver2"))
 
 
 def lost_worker(hosts: Lab, folder: Path) -> dict[str, Any]:
