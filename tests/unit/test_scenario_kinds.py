@@ -47,8 +47,8 @@ class Red(QueueSpec):
 
 def test_the_built_in_kinds() -> None:
     assert list(TOPOLOGIES.found) == [
-        "custom", "dumbbell", "mixed", "parking-lot", "rtt-split", "satellite", "wired-wireless",
-        "wlan",
+        "custom", "dumbbell", "live-path", "mixed", "parking-lot", "rtt-split", "satellite",
+        "wired-wireless", "wlan",
     ]  # fmt: skip
     assert list(QUEUES.found) == [
         "ared", "cake", "codel", "droptail", "fq", "fq_codel", "fq_pie", "pie", "red", "sfq",

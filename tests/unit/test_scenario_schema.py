@@ -75,8 +75,8 @@ def test_defaults_are_written_as_a_scenario_has_them() -> None:
 def test_every_kind_is_an_option_of_its_family() -> None:
     kinds = [option["$ref"].rpartition("/")[2] for option in SCHEMA["$defs"]["topology"]["anyOf"]]
     assert kinds == [
-        "Custom", "Dumbbell", "Mixed", "ParkingLot", "RttSplit", "Satellite", "WiredWireless",
-        "Wlan",
+        "Custom", "Dumbbell", "LivePath", "Mixed", "ParkingLot", "RttSplit", "Satellite",
+        "WiredWireless", "Wlan",
     ]  # fmt: skip
     assert [option["$ref"].rpartition("/")[2] for option in SCHEMA["$defs"]["queue"]["anyOf"]] == [
         "AdaptiveRed", "Cake", "Codel", "DropTail", "Fq", "FqCodel", "FqPie", "Pie", "Red", "Sfq",
