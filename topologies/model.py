@@ -385,3 +385,11 @@ def _turned(edge: _Edge, node: str) -> _Edge:
 def path_delay_s(path: Iterable[Hop]) -> float:
     """Return the sum of the one-way delays of the hops, in seconds."""
     return sum(hop.channel.delay_s for hop in path)
+
+
+def passing_share(channels: Iterable[Channel]) -> float:
+    """Return the share of packets that none loses or corrupts, whatever the queues do."""
+    kept = 1.0
+    for channel in channels:
+        kept *= (1 - channel.mean_loss) * (1 - channel.corruption)
+    return kept

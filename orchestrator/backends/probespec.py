@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from orchestrator.runspec import FRAME_BYTES, PlannedFlow, RunSpec
-from topologies.model import Channel, Hop, Network, Queue, path_delay_s
+from topologies.model import Channel, Hop, Network, Queue, passing_share, path_delay_s
 
 _MARGIN_PACKETS = 64
 _LEAST_PACKETS, _MOST_PACKETS = 3, 20_000
@@ -20,6 +20,11 @@ _MOST_POLICED = 100_000
 _LOSSY_ROUNDS = 3
 _SETTLE_S = 0.2
 _LEAST_ECHOES, _MOST_ECHOES = 12, 2000
+_HOPELESS_ECHOES = 200_000
+"""Where so many are needed, the most that are sent come to nothing, but for one time in six."""
+_LEAST_PASSING = 0.3
+"""Share of packets that the way to a probed queue or policer must let pass; with less, too few come
+together to tell anything."""
 _ALL_LOST = 1e-8
 """The probability with which no echo comes back over a lossy path, unless that needs too many."""
 
@@ -45,22 +50,16 @@ def queue_packets(queue: Queue) -> int:
 
 def _round_trip(network: Network, source: str, sink: str) -> dict[str, Any]:
     hops = (*network.path(source, sink), *network.path(sink, source))
-    lost = _lost(hop.channel for hop in hops)
-    enough = math.log(_ALL_LOST) / math.log(lost) if lost else 0.0
+    passing = passing_share(hop.channel for hop in hops)
+    enough = math.log(_ALL_LOST) / math.log1p(-passing) if 0 < passing < 1 else 0.0
+    hopeless = not passing or enough > _HOPELESS_ECHOES
+    attempts = min(max(_LEAST_ECHOES, math.ceil(enough)), _MOST_ECHOES)
     return {
         "source": source,
         "sink": sink,
         "expected_ns": _nanoseconds(network.base_rtt_s(source, sink)),
-        "attempts": min(max(_LEAST_ECHOES, math.ceil(enough)), _MOST_ECHOES),
+        "attempts": _LEAST_ECHOES if hopeless else attempts,
     }
-
-
-def _lost(channels: Iterable[Channel]) -> float:
-    """Return the probability that a packet does not pass them all whole, whatever the queues do."""
-    kept = 1.0
-    for channel in channels:
-        kept *= (1 - channel.mean_loss) * (1 - channel.corruption)
-    return 1 - kept
 
 
 def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[dict[str, Any]]:
@@ -81,9 +80,9 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str,
     """Return the probe of the queue at ``position``, None when this path cannot measure it.
 
     The rate before the queue must be higher, or the queue never fills, and the queues before it
-    must hold the burst, or they drop of it. Only a drop-tail queue without a policer before it is
-    overfilled: a few short rounds tell the rate of all others, whose length at any time is their
-    algorithm's.
+    must hold the burst, or they drop of it; and most of it must not be lost before. Only a
+    drop-tail queue without a policer before it is overfilled: a few short rounds tell the rate of
+    all others, whose length at any time is their algorithm's.
     """
     channel = hops[position].channel
     rate, queue = channel.rate_bps, channel.queue
@@ -91,7 +90,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str,
         return None
     before = [hop.channel for hop in hops[:position]]
     feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
-    if feed is not None and feed < 1.05 * rate:
+    if passing_share(before) < _LEAST_PASSING or (feed is not None and feed < 1.05 * rate):
         return None
     policers = [one.policer for one in (*before, channel) if one.policer is not None]
     overfilled = queue.kind == "droptail" and not policers
@@ -111,7 +110,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str,
         "source": flow.source,
         "sink": flow.sink,
         "packets": packets,
-        "rounds": max(_LOSSY_ROUNDS if _lost(before) else 1, rounds),
+        "rounds": max(_LOSSY_ROUNDS if passing_share(before) < 1 else 1, rounds),
         "settle_ns": _nanoseconds(settle_s),
         "rate_bps": rate,
         "queue_packets": queue_packets(queue) if overfilled else None,
@@ -144,11 +143,12 @@ def _policed(hops: tuple[Hop, ...], position: int) -> dict[str, Any] | None:
     assert policer is not None, "asked for by the caller"
     feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
     slow = feed is not None and feed < 1.05 * policer.rate_bps
+    slow = slow or passing_share(before) < _LEAST_PASSING
     held = policer.burst_bytes // FRAME_BYTES
     if slow or not held or any(one.policer is not None for one in before):
         return None
     share = 0.0 if feed is None else policer.rate_bps / feed
-    packets = int(held / (1 - share) / (1 - _lost(before)) * 1.05) + _ROUND_PACKETS
+    packets = int(held / (1 - share) / passing_share(before) * 1.05) + _ROUND_PACKETS
     half = max(held // 2, 1)
     rounds = 2 + -(-_POLICED // half)
     whole = not channel.impaired if queue is None else _held(held + 1, [channel])
@@ -188,7 +188,7 @@ def _overfilling(limit: int, rate_bps: int, feed_bps: int | None, before: list[C
     spread_ns = sum(sum(one.jitter.reach_ns) for one in before if one.jitter is not None)
     spread_ns += sum(round(one.delay_s * 1e9) for one in before if one.reordering is not None)
     sent = spread_ns * 1e-9 * rate_bps / (8 * FRAME_BYTES)
-    return int((limit / filling + sent) / (1 - _lost(before)) * 1.05) + _MARGIN_PACKETS
+    return int((limit / filling + sent) / passing_share(before) * 1.05) + _MARGIN_PACKETS
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -54,7 +54,7 @@ def only(checks: Any) -> Check:
 
 
 def trip(measured_ns: int | None) -> dict[str, Any]:
-    pair = {"source": "a_src0", "sink": "a_dst0", "expected_ns": 100_000_000}
+    pair = {"source": "a_src0", "sink": "a_dst0", "expected_ns": 100_000_000, "attempts": 12}
     return {"fact": "round_trip", **pair, "measured_ns": measured_ns}
 
 
@@ -69,6 +69,14 @@ def test_base_rtt_is_judged_by_the_trip_farthest_off(measured_ns: int, ok: bool)
 
 def test_a_probe_that_never_comes_back_fails() -> None:
     assert only(check_base_rtt.check(evidence([trip(100_000_000), trip(None)]))).ok is False
+
+
+@pytest.mark.parametrize(("loss", "ok"), [("10%", False), ("50%", None), ("99.9999%", None)])
+def test_probes_that_were_likely_lost_tell_nothing(loss: str, ok: bool | None) -> None:
+    """Of 12 probes all are lost with (1 - 0.81)^12 = 2e-9, and with (1 - 0.25)^12 = 3%."""
+    overrides = (f"topology.bottleneck.loss={loss}",)
+    found = only(check_base_rtt.check(evidence([trip(None)], overrides=overrides)))
+    assert found.ok is ok
 
 
 def burst(gap_ns: int = FRAME_NS, frames: int = 100, came: int = 160) -> dict[str, Any]:

@@ -128,6 +128,23 @@ def test_a_policer_is_probed_where_packets_come_faster_and_the_queue_holds_them(
         assert 0 < each["pause_ns"] < each["burst_bytes"] * 8e9 / each["rate_bps"]
 
 
+@pytest.mark.parametrize(
+    ("loss", "probed"), [("60%", True), ("90%", False), ("{kind: markov, bad_loss: 60%}", True)]
+)
+def test_nothing_is_probed_behind_a_link_that_loses_nearly_all(loss: str, probed: bool) -> None:
+    overrides = (POLICER, *(f"topology.groups.{name}.access.loss={loss}" for name in "ab"))
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    found = probes(run)
+    assert (bool(found["bursts"]), bool(found["policers"])) == (probed, probed)
+
+
+def test_a_way_that_lets_nothing_pass_is_tried_a_few_times() -> None:
+    """In the long run so little passes that the share left is none in floating point."""
+    loss = "{kind: gilbert-elliott, to_bad: 50%, to_good: 1e-9}"
+    (run,) = plan(load(QUICKSTART, (f"topology.bottleneck.loss={loss}",))).runs
+    assert {trip["attempts"] for trip in probes(run)["round_trips"]} == {12}
+
+
 def test_what_a_policer_drops_is_no_fault_of_the_emulation() -> None:
     assert only(check_drops.check(policed(policer_ticks(4e6)))).ok is True
 
