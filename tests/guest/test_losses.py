@@ -12,7 +12,7 @@ import pytest
 from orchestrator.backends.netem import channel_seed
 from orchestrator.intervals import binomial, renewals
 from orchestrator.scenario import jitter_tables
-from tests.guest.openloop import BASE_NS, FRAME_BYTES, Passed, Send
+from tests.guest.openloop import BASE_NS, FRAME_BYTES, GAP_NS, Passed, Send
 from tests.guest.openloop import send as send  # a fixture
 
 pytestmark = pytest.mark.guest
@@ -99,6 +99,30 @@ def test_states_change_at_their_exact_times(send: Send, model: str) -> None:
     assert passed.recording.verdict == "faithful"
 
 
+def test_markovs_stays_are_exponential_of_their_means(send: Send) -> None:
+    """With a loss of 100% in Bad, runs of datagrams lost are its stays, in steps of 100 us."""
+    good_s, bad_s = 0.008, 0.002
+    passed = send("loss={kind: markov, good: 8ms, bad: 2ms, bad_loss: 100%}")
+    for is_lost, mean_s in ((True, bad_s), (False, good_s)):
+        groups = [(lost, len(list(each))) for lost, each in itertools.groupby(passed.lost)]
+        stays = np.array([length for lost, length in groups[1:-1] if lost == is_lost])
+        assert len(stays) > 120
+        # Seen are whole steps: geometric from 1 on, but for stays shorter than a step, which
+        # are missed, and so is the change to the next one: 5% of Bad, 1.2% of Good.
+        missed = -math.expm1(-GAP_NS / 1e9 / (good_s if is_lost else bad_s))
+        steps = mean_s * 1e9 / GAP_NS / (1 - missed)
+        assert stays.mean() == pytest.approx(steps, abs=4 * steps / math.sqrt(len(stays)))
+        low, high = binomial(len(stays), math.exp(-1), CHANCE)
+        assert low <= np.count_nonzero(stays > steps) <= high
+    share = bad_s / (good_s + bad_s)
+    # Of an alternating process: 2 good^2 bad^2 / (good + bad)^3 a unit of time.
+    cycles = passed.sent * GAP_NS / 1e9 / (good_s + bad_s)
+    assert passed.lost.mean() == pytest.approx(
+        share, abs=5 * share * (1 - share) * math.sqrt(2 / cycles)
+    )
+    assert passed.recording.verdict == "faithful"
+
+
 def test_losses_are_independent_from_state_to_state(send: Send) -> None:
     """Netem's generator goes on when its settings change: so do its draws."""
     passed = send("loss={kind: two-state, good: 300us, bad: 300us, bad_loss: 30%}")
@@ -126,7 +150,7 @@ def farthest(delays_ns: npt.NDArray[np.int64], expected: npt.NDArray[np.float64]
     return float(max((before - ranks).max(), (ranks - 1 / len(ranks) - below).max()))
 
 
-@pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto"])
+@pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto", "paretonormal"])
 def test_delays_are_distributed_as_asked(send: Send, distribution: str) -> None:
     passed = send(f"jitter={{spread: 2ms, distribution: {distribution}}}")
     assert not passed.lost.any()

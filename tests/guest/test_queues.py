@@ -252,6 +252,44 @@ def test_pie_holds_its_target_against_too_much(run: Run, open_loop: Path) -> Non
     assert link["loss_ratio"] == pytest.approx(1 - 10 / 11, rel=0.03)
 
 
+def test_pie_moves_its_probability_as_specified(
+    run: Run, open_loop: Path, ecn_capable: Path, db: Path
+) -> None:
+    """By alpha (delay - target) each 20 ms while the delay is constant, less while it is small."""
+    bottleneck(
+        run(
+            CONSTANT,
+            f"{QUEUE}={{kind: pie, ecn: true}}",
+            "sample.queue=1ms",
+            "duration=1200ms",
+            "warmup=0s",
+            scenario=open_loop,
+            hook=ecn_capable,
+        )
+    )
+    found = samples(db)
+    probability, delay_s = found["probability"] / 2**32, found["delay"] / 1e6
+    steps = np.flatnonzero(np.diff(probability))
+    # Five ticks: 15 ms are four, and a timer of the kernel's rings a tick later, never too early.
+    assert set(np.round(np.diff(found["time_ns"][steps]) / 1e6)) == {20.0}
+    # From 80 ms on all that leaves had found the queue filled; above 10% PIE drops, too.
+    held = [n for n in steps if found["time_ns"][n] > 80e6 and probability[n] < 0.1]
+    # PIE sees a packet when the one before it begins to leave.
+    expected_s = (KEPT_PACKETS - 1) * FRAME_BYTES * 8 / 10e6
+    assert delay_s[held] == pytest.approx(expected_s, abs=64e-6)
+    scales = []
+    for step in held:
+        # RFC 8033 section 4.2, in the kernel: half below 10%, and a quarter of that each tenth.
+        below = [
+            limit for limit in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1) if probability[step] < limit
+        ]
+        scales.append(0.5 / 4 ** (len(below) - 1))
+        grown = 0.125 * (delay_s[step] - 0.015) * scales[-1]
+        assert probability[step + 1] - probability[step] == pytest.approx(grown, rel=1e-3)
+    assert set(scales) >= {1 / 8, 1 / 2}
+    assert len(held) > 40
+
+
 @pytest.mark.parametrize(
     ("queue", "least_share"),
     [
