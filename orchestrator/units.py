@@ -298,27 +298,32 @@ def _chance(value: object) -> Decimal:
     return chance
 
 
-def parse_limit(value: object) -> Limit:
-    """Return a queue's limit: ``100p``, ``150kB``, ``20ms``, ``1bdp`` or ``2.5bdp(min)``."""
-    number, unit = _split(value, "queue limit", _LIMIT_UNITS, "100p")
+def parse_limit(
+    value: object, what: str = "queue limit", units: tuple[str, ...] = _LIMIT_UNITS
+) -> Limit:
+    """Return a queue's limit: ``100p``, ``150kB``, ``20ms``, ``1bdp`` or ``2.5bdp(min)``.
+
+    Raises UnitError, which speaks of ``what``, also for a unit not among ``units``.
+    """
+    number, unit = _split(value, what, units, "100p")
+    if unit not in units:
+        raise _unknown_unit(value, unit, what, units)
     if number <= 0:
-        raise UnitError(f"{shown(value)}: a queue limit must be above zero")
+        raise UnitError(f"{shown(value)}: a {what} must be above zero")
     if unit in SIZE_UNITS:
         limit = Limit(size_bytes=parse_size(value))
     elif unit in TIME_UNITS_NS:
         return Limit(time_ns=parse_time_ns(value))
     elif unit in ("bdp", "bdp(min)"):
         if number > 10_000:
-            raise UnitError(f"{shown(value)}: a queue limit may be 10000bdp at most")
+            raise UnitError(f"{shown(value)}: a {what} may be 10000bdp at most")
         return Limit(bdp=number, smallest=unit == "bdp(min)")
-    elif unit == "p":
-        if number % 1:
-            raise UnitError(f"{shown(value)}: a queue limit must be whole packets")
-        limit = Limit(packets=int(number))
     else:
-        raise _unknown_unit(value, unit, "queue limit", _LIMIT_UNITS)
+        if number % 1:
+            raise UnitError(f"{shown(value)}: a {what} must be whole packets")
+        limit = Limit(packets=int(number))
     if max(limit.packets or 0, limit.size_bytes or 0) > LIMIT_MAX:
-        raise UnitError(f"{shown(value)}: a queue limit may be {LIMIT_MAX} packets or bytes")
+        raise UnitError(f"{shown(value)}: a {what} may be {LIMIT_MAX} packets or bytes")
     return limit
 
 

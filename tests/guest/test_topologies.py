@@ -163,3 +163,11 @@ def test_a_wlan_has_the_rate_and_loss_of_its_radio(run: Run, coherence: str) -> 
     assert 0 < document["flows"][0]["goodput_bps"] < channel.rate_bps
     again = run(*asked, scenario=file)
     assert again["digest"] == document["digest"]
+
+
+def test_a_wlan_out_of_range_carries_nothing_and_is_no_fault(run: Run) -> None:
+    asked = [*SHORT, "topology.wireless.distance_m=5000"]
+    document = run(*asked, scenario=TUTORIAL / "15-wlan.yaml")
+    assert document["status"] == "ok", document["error"]
+    assert document["fidelity"]["verdict"] != "unfaithful", document["fidelity"]
+    assert document["flows"][0]["goodput_bps"] == 0

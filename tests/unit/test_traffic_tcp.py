@@ -224,7 +224,12 @@ def test_what_is_stored_of_a_scenario_makes_the_same_run_again(
     ("traffic", "more", "said"),
     [
         ("{kind: bulk, window: 2p}", "", "a window may have 5 segments (5p, or 7300B) to 256MiB"),
-        ("{kind: bulk, window: 1bdp}", "", "a window is in packets or bytes, such as `64p`"),
+        (
+            "{kind: bulk, window: 1bdp}",
+            "",
+            "`bdp` is a unit of queue limit, not of window; valid units: p, B",
+        ),
+        ("{kind: bulk, window: 0p}", "", "a window must be above zero"),
         ("{kind: bulk, engine: iperf3, window: 9p}", "", "only the builtin engine limits its wind"),
         ("{kind: onoff, on: 1s}", "", "`off` is missing; or give `intervals`"),
         ("{kind: onoff, on: 1s, intervals: [[1s, 2s]]}", "", "either `on` and `off`, or `interva"),

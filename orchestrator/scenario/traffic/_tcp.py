@@ -24,9 +24,7 @@ LEAST_WINDOW_BYTES, MOST_WINDOW_BYTES = 5 * SEGMENT_BYTES, 2**28
 def _window(value: object) -> Limit:
     if isinstance(value, Limit):
         return value
-    limit = parse_limit(value)
-    if limit.packets is None and limit.size_bytes is None:
-        raise UnitError(f"{shown(value)}: a window is in packets or bytes, such as `64p` or `64kB`")
+    limit = parse_limit(value, "window", ("p", *SIZE_UNITS))
     size_bytes = limit.size_bytes or (limit.packets or 0) * SEGMENT_BYTES
     if not LEAST_WINDOW_BYTES <= size_bytes <= MOST_WINDOW_BYTES:
         raise UnitError(f"{shown(value)}: a window may have 5 segments (5p, or 7300B) to 256MiB")
