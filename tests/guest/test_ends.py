@@ -58,8 +58,6 @@ def started(
         env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # A shell that started the tests in the background has left them without SIGINT.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     eventually(lambda: any(b"traffic" in p.read_bytes() for p in temporary.rglob("progress")))
     yield process, temporary

@@ -337,7 +337,7 @@ def test_what_cannot_be_done_fails_the_run(run: Run, tmp_path: Path) -> None:
     )
     document = run("duration=1s", scenario=written(tmp_path, LINE), hook=hook)
     assert document["status"] == "failed"
-    assert "at 0.1 s: a_src0: net.ipv4.none=1: No such file or directory" in document["error"]
+    assert "at 0.1 s: a_src0: net.ipv4.none=1: Linux " in document["error"]
 
 
 def test_an_unforeseen_error_fails_the_run_with_its_words(run: Run, tmp_path: Path) -> None:
