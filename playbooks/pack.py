@@ -7,55 +7,56 @@ usage: pack.py all|kmods [ARCHIVE]
 Prints the archive's SHA-256, and writes it if a file is named. Any Python 3 packs alike.
 """
 
+from __future__ import annotations
+
 import hashlib
 import io
-import os
 import sys
 import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-PROJECT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROJECT = Path(__file__).resolve().parent.parent
 KMODS = ("kmods",)
 ALL = (
     "LICENSE", "README.md", "pyproject.toml", "requirements.lock",
     "guest", "kmods", "orchestrator", "results", "scenarios", "topologies", "web",
 )  # fmt: skip
 NOT_PACKED = {"build", "__pycache__", "tests"}
-"""Nor is anything hidden."""
-BUILT = (".pyc", ".db", ".db-shm", ".db-wal", ".o", ".ko", ".mod", ".mod.c", ".cmd", ".order", ".symvers")
+"""Folders. Nor is anything hidden, or what a build leaves."""
+BUILT = (".pyc", ".db", ".db-shm", ".db-wal", ".o", ".ko", ".mod", ".mod.c", ".order", ".symvers")
 
 
-def names(wanted):
-    """Yield the files' paths below the project, in an order that stays."""
+def files(wanted: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Yield (path below the project, file) in an order that stays."""
     for top in wanted:
-        if os.path.isfile(os.path.join(PROJECT, top)):
-            yield top
-        for place, below, files in os.walk(os.path.join(PROJECT, top)):
-            below[:] = sorted(n for n in below if n not in NOT_PACKED and not n.startswith("."))
-            for name in sorted(files):
-                if not name.startswith(".") and not name.endswith(BUILT):
-                    yield os.path.relpath(os.path.join(place, name), PROJECT)
+        place = PROJECT / top
+        found = [place] if place.is_file() else [p for p in place.rglob("*") if p.is_file()]
+        for path in sorted(found):
+            name = path.relative_to(PROJECT)
+            hidden = any(part in NOT_PACKED or part.startswith(".") for part in name.parts)
+            if not hidden and not name.name.endswith(BUILT):
+                yield name.as_posix(), path
 
 
-def archive(wanted):
+def archive(wanted: Iterable[str]) -> bytes:
     """Return the tar file's content; owners and times in it are always the same."""
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w", format=tarfile.GNU_FORMAT) as packed:
-        for name in names(wanted):
-            with open(os.path.join(PROJECT, name), "rb") as file:
-                content = file.read()
-            about = tarfile.TarInfo(name.replace(os.sep, "/"))
+        for name, path in files(wanted):
+            content = path.read_bytes()
+            about = tarfile.TarInfo(name)
             about.size = len(content)
             about.mode = 0o755 if content.startswith(b"#!") else 0o644
             packed.addfile(about, io.BytesIO(content))
     return written.getvalue()
 
 
-def main(what, path=None):
+def main(what: str, path: str | None = None) -> None:
     """Do what the usage says."""
     content = archive(ALL if what == "all" else KMODS)
     if path is not None:
-        with open(path, "wb") as file:
-            file.write(content)
+        Path(path).write_bytes(content)
     sys.stdout.write(hashlib.sha256(content).hexdigest() + "\n")
 
 

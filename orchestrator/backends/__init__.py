@@ -17,6 +17,7 @@ MODULES = {
     "guest": "orchestrator.backends.guest",
     "local": "orchestrator.backends.local",
     "lab": "orchestrator.backends.lab",
+    "vagrant": "orchestrator.backends.vagrant",
 }
 """Name of a back end, as --backend takes it, to its module: ``make(wishes)``, ``examine()``.
 

@@ -40,6 +40,14 @@ BED = Path(__file__).resolve().parent.parent
 """The folder that holds the package ``testbed``."""
 
 SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
+ANY_RUN: Mapping[str, Any] = {
+    "modules": sorted({*bed_modules.ALWAYS, "openvswitch"}),
+    "ours": [],
+    "programs": sorted({"modprobe", "iperf3", *SWITCH_PROGRAMS}),
+    "io_uring": True,
+}
+"""What runs need of a machine as a rule, as ``needs`` returns it."""
+
 PREFLIGHT_TIMEOUT_S = 60
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(BED)}
 
@@ -97,21 +105,20 @@ def examine() -> Examined:
     """Return what this machine lacks for any run at all."""
     if os.geteuid():
         return Examined([], "needs root: sudo orchestrator doctor --backend local")
-    asked = {
-        "modules": sorted({*bed_modules.ALWAYS, "openvswitch"}),
-        "ours": [],
-        "programs": sorted({"modprobe", "iperf3", *SWITCH_PROGRAMS}),
-        "io_uring": True,
-    }
     try:
-        found = ask(asked)
+        found = ask(ANY_RUN)
     except MachineError as error:
         return Examined([Finding("python", False, str(error).partition("\n")[0], error.mend)])
     return Examined([Finding(**finding) for finding in found])
 
 
-def write_input(spec: RunSpec, folder: Path, hook: Path | None = None) -> list[Handed]:
+def write_input(
+    spec: RunSpec, folder: Path, hook: Path | None = None, memory_bytes: int | None = None
+) -> list[Handed]:
     """Make ``folder/in`` for a bed in real time, and an empty ``folder/out``.
+
+    Args:
+        memory_bytes: of the machine that will run the bed; None is this one.
 
     Returns:
         The modules that the run uses. They are the machine's own.
@@ -120,7 +127,7 @@ def write_input(spec: RunSpec, folder: Path, hook: Path | None = None) -> list[H
         Handed(name, need.parameters, {"parameters": need.parameters})
         for name, need in needed(spec, Built()).items()
     ]
-    document = bed_spec(spec, _memory_bytes())
+    document = bed_spec(spec, _memory_bytes() if memory_bytes is None else memory_bytes)
     document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in handed]
     given = folder / "in"
     given.mkdir()

@@ -1,0 +1,281 @@
+"""The back end ``vagrant``: the bed of ``local`` inside the project's Vagrant machine.
+
+Nothing but Debian's packages and the modules is needed in the machine: the test bed's code goes
+along with each run. The bed is kept there by ``testbed/keeper.py``; what it wrote is brought home,
+and put together and stored as if it had run here.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.backends import local, process
+from orchestrator.backends.backend import WATCHDOG_S, Examined, Finding, Place, Report, Wishes
+from orchestrator.backends.record import Machine, assemble, decoder
+from orchestrator.backends.ssh import Address, Fleet, Program, Remote, files_of
+from orchestrator.errors import BedError, MachineError, RemoteError
+from orchestrator.plan import Plan
+from orchestrator.recording import Recording
+from orchestrator.runspec import RunSpec
+
+PROJECT = Path(__file__).resolve().parents[2]
+"""The Vagrantfile's folder."""
+
+NAME = "orchestrator"
+WHAT = "the Vagrant machine"
+_TESTBED = PROJECT / "orchestrator" / "testbed"
+_STORE = "/var/tmp"
+"""On the machine's disk: /run is memory, and a long run writes hundreds of megabytes."""
+_VAGRANT_S = 120.0
+_PREFLIGHT_S = 120.0
+_WAKE_S = 0.2
+_GONE_S = 30.0
+
+
+@dataclass
+class Vagrant:
+    """One run at a time in the machine."""
+
+    watchdog_s: float = WATCHDOG_S
+    name: str = field(default="vagrant", init=False)
+    reproducible: bool = field(default=False, init=False)
+    most_jobs: int | None = field(default=1, init=False)
+    jobs_reason: str = field(default="in real time, runs disturb each other", init=False)
+    unconfined: bool = field(default=False, init=False)
+    _address: Address | None = field(default=None, init=False)
+    _memory_bytes: int = field(default=0, init=False)
+
+    def prepare(self, plan: Plan) -> None:
+        """See that the machine is up and has what the plan's runs need."""
+        needs = local.needs(plan.runs)
+        self._address = address()
+        with Fleet() as fleet:
+            try:
+                remote = fleet.connect(self._address)
+                found = _ask(remote, needs)
+                self._memory_bytes = _memory_bytes(remote)
+            except RemoteError as error:
+                raise MachineError(str(error), "vagrant reload") from None
+        local.require_all(found, WHAT)
+
+    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+        """Run one planned run in the machine and return its recording.
+
+        Raises:
+            RemoteError: the machine was lost.
+            BedError: the bed ended early, hung or failed; with what it said last.
+        """
+        assert self._address is not None, "prepare comes first"
+        folder = place.folder
+        handed = local.write_input(spec, folder, memory_bytes=self._memory_bytes)
+        (folder / "out").rmdir()  # comes from the machine
+        with Fleet() as fleet:
+            kept = _Kept(fleet.connect(self._address), place, report, self.watchdog_s)
+            try:
+                kept.go()
+            finally:
+                text = "".join(f"{line}\n" for line in kept.last_words)
+                (folder / "console").write_text(text, encoding="utf-8")
+        process.require_done(folder, "the bed")
+        return assemble(spec, folder, decoder(spec, folder), handed, Machine(_provenance()))
+
+    def close(self) -> None:
+        """Do nothing: all ends with the run."""
+
+
+def make(_wishes: Wishes) -> Vagrant:
+    """Return the back end."""
+    return Vagrant()
+
+
+def examine() -> Examined:
+    """Return what the machine lacks for any run at all."""
+    if shutil.which("vagrant") is None:
+        return Examined([], "Vagrant is not installed")
+    if _machine_folder() is None:
+        return Examined([], "there is no machine: vagrant up")
+    try:
+        there = address()
+        with Fleet() as fleet:
+            found = _ask(fleet.connect(there), local.ANY_RUN)
+    except MachineError as error:
+        return Examined([Finding("machine", False, str(error).partition("\n")[0], error.mend)])
+    except RemoteError as error:
+        return Examined([Finding("machine", False, str(error), "vagrant reload")])
+    up = Finding("machine", True, str(there))
+    return Examined([up, *(Finding(**finding) for finding in found)])
+
+
+def address() -> Address:
+    """Return how the machine is reached, as Vagrant says.
+
+    Raises:
+        MachineError: there is no Vagrant, or no machine that runs.
+    """
+    words = ["vagrant", "ssh-config", NAME]
+    try:
+        told = subprocess.run(
+            words,
+            cwd=PROJECT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_VAGRANT_S,
+        )
+    except FileNotFoundError:
+        raise MachineError(
+            "Vagrant is not installed", "install it with VirtualBox or libvirt, then: vagrant up"
+        ) from None
+    except subprocess.TimeoutExpired:
+        text = f"`{' '.join(words)}` gave no answer within {_VAGRANT_S:.0f} s"
+        raise MachineError(text, "see what `vagrant status` says") from None
+    if told.returncode:
+        said = [line for line in told.stderr.splitlines() if line.strip()]
+        reason = said[0].strip() if said else f"status {told.returncode}"
+        raise MachineError(f"{WHAT} is not running: {reason}", f"vagrant up, in {PROJECT}")
+    return read_ssh_config(told.stdout)
+
+
+def read_ssh_config(text: str) -> Address:
+    """Return the address in what ``vagrant ssh-config`` prints.
+
+    Raises:
+        MachineError: it holds none.
+    """
+    told: dict[str, str] = {}
+    for line in text.splitlines():
+        key, _, value = line.strip().partition(" ")
+        told.setdefault(key, value.strip().strip('"'))
+    try:
+        return Address(
+            WHAT,
+            told["HostName"],
+            int(told["Port"]),
+            told["User"],
+            Path(told["IdentityFile"]),
+            any_host_key=True,  # Vagrant has made the machine and its key on this host
+            root_by_sudo=True,
+        )
+    except (KeyError, ValueError) as error:
+        text = f"`vagrant ssh-config` gives no usable address: {error}"
+        raise MachineError(text, "see what `vagrant ssh-config` says") from None
+
+
+class _Kept:
+    """A bed in the machine, from laying it there to bringing home what it wrote."""
+
+    def __init__(self, remote: Remote, place: Place, report: Report, watchdog_s: float) -> None:
+        self._remote, self._place, self._report = remote, place, report
+        self._watchdog_s = watchdog_s
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._program: Program | None = None
+
+    @property
+    def last_words(self) -> list[str]:
+        """The last lines that the bed's program complained."""
+        return [] if self._program is None else self._program.last_words
+
+    def go(self) -> None:
+        """Run the bed and fetch its ``out``.
+
+        Raises:
+            RemoteError: the machine was lost, or the run was to stop.
+            BedError: the bed made no progress.
+        """
+        folder = self._place.folder
+        self._report("setup", 0.0)
+        there = _new_folder(self._remote)
+        files = [*files_of(_TESTBED, "testbed"), *files_of(folder / "in", "in")]
+        self._remote.put(files, there, root=True)
+        words = _python(there, "testbed.keeper", there)
+        self._program = self._remote.start(
+            words, self._lines.put, lambda _status: self._lines.put(None), root=True
+        )
+        self._follow()
+        self._remote.fetch(f"{there}/out", folder / "out", root=True)
+        self._program.end_input()
+        if not self._program.wait(_GONE_S):
+            raise RemoteError(f"{self._remote.address}: {there} is not removed yet")
+
+    def _follow(self) -> None:
+        """Pass the bed's progress on until it has ended."""
+        moved, phase = time.monotonic(), "setup"
+        while True:
+            try:
+                line = self._lines.get(timeout=_WAKE_S)
+            except queue.Empty:
+                if self._place.stopping.is_set():
+                    raise RemoteError(f"{self._remote.address}: the run was to stop") from None
+                if time.monotonic() - moved > self._watchdog_s:
+                    text = f"the bed made no progress for {self._watchdog_s:g} s, in phase {phase}"
+                    raise BedError(text, self.last_words) from None
+                continue
+            moved = time.monotonic()
+            if line is None:
+                said = "; ".join(self.last_words[-3:]) or "the connection ended"
+                raise RemoteError(f"{self._remote.address}: lost in phase {phase}: {said}")
+            words = line.decode(errors="replace").split()
+            if words[:1] == ["ended"]:
+                return
+            if words[:1] == ["progress"]:
+                phase = words[1]
+                self._report(phase, int(words[2]) / 1e9)
+
+
+def _new_folder(remote: Remote) -> str:
+    words = ["mktemp", "--directory", f"{_STORE}/tcp-orchestrator.XXXXXXXX"]
+    return remote.require(words, root=True).decode().strip()
+
+
+def _ask(remote: Remote, needs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the findings of ``testbed/preflight.py`` in the machine."""
+    there = _new_folder(remote)
+    try:
+        remote.put(files_of(_TESTBED, "testbed"), there, root=True)
+        said = remote.require(
+            _python(there, "testbed.preflight"),
+            given=json.dumps(needs).encode(),
+            root=True,
+            timeout_s=_PREFLIGHT_S,
+        )
+    finally:
+        remote.require(["rm", "-rf", "--", there], root=True)
+    found: list[dict[str, Any]] = json.loads(said)
+    return found
+
+
+def _python(there: str, module: str, *arguments: str) -> list[str]:
+    path = local.ENVIRONMENT["PATH"]
+    return ["env", f"PATH={path}", f"PYTHONPATH={there}", local.SYSTEM_PYTHON, "-B", "-m", module,
+            *arguments]  # fmt: skip
+
+
+def _memory_bytes(remote: Remote) -> int:
+    pages, size = (int(remote.require(["getconf", name])) for name in ("_PHYS_PAGES", "PAGESIZE"))
+    return pages * size
+
+
+def _machine_folder() -> Path | None:
+    """Return where Vagrant keeps what it knows of the machine, if there is one."""
+    found = sorted((PROJECT / ".vagrant" / "machines" / NAME).glob("*/id"))
+    return found[0].parent if found else None
+
+
+def _provenance() -> dict[str, Any]:
+    """Return what Vagrant knows of the machine; of its kernel and programs the bed tells."""
+    folder = _machine_folder()
+    if folder is None:
+        return {"vagrant": {}}
+    meta = folder / "box_meta"
+    box = json.loads(meta.read_text(encoding="utf-8")) if meta.exists() else {}
+    told = {"provider": folder.name, "box": box.get("name"), "box_version": box.get("version")}
+    return {"vagrant": told}

@@ -1,0 +1,49 @@
+"""A box made from packages, libvirt with software emulation, and the machine of the Vagrantfile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from tests.vagrant import daemons
+from tests.vagrant.machine import BOX, NAME, PROJECT, Machine
+
+
+@pytest.fixture(scope="session")
+def machine() -> Iterator[Machine]:
+    """The machine, not up yet. Whatever happens, it and all that it was made of go at the end."""
+    assert os.geteuid() == 0, "making a box needs root: sudo make test-vagrant"
+    assert not (PROJECT / ".vagrant" / "machines" / NAME).exists(), (
+        "there is a machine of this checkout already; `vagrant destroy` it, or test in another one"
+    )
+    folder = PROJECT / "build" / "vagrant"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "logs").mkdir(parents=True)
+    made = Machine(folder)
+    with daemons.running(folder / "libvirt"), contextlib.ExitStack() as ends:
+        networks = set(daemons.virsh("net-list", "--all", "--name").split())
+        ends.callback(_forget, made, networks)
+        ends.callback(made.run, "destroy at the end", "vagrant", "destroy", "--force")
+        made.run("box", PROJECT / "tests" / "vagrant" / "make-box", folder)
+        box = folder / "orchestrator.box"
+        made.vagrant("box add", "box", "add", "--name", BOX, str(box))
+        yield made
+
+
+def _forget(machine: Machine, networks: set[str]) -> None:
+    """Remove libvirt's copy of the box and the networks that Vagrant made."""
+    shutil.rmtree(PROJECT / ".vagrant", ignore_errors=True)
+    for volume in daemons.virsh("vol-list", "--pool", "default").splitlines()[2:]:
+        name = volume.split()[0]
+        if name.startswith(BOX.replace("/", "-VAGRANTSLASH-")):
+            daemons.virsh("vol-delete", "--pool", "default", name)
+    for network in set(daemons.virsh("net-list", "--all", "--name").split()) - networks:
+        daemons.virsh("net-destroy", network)
+        daemons.virsh("net-undefine", network)
+    for name in ("home", "orchestrator.box"):
+        path = machine.folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

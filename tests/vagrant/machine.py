@@ -1,0 +1,105 @@
+"""The Vagrant machine of the tests: its commands, what they said, and how long they took."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[2]
+BOX = "orchestrator-test/debian-12"
+NAME = "orchestrator"
+
+
+@dataclass
+class Done:
+    """How a command ended, and all that it said."""
+
+    status: int
+    said: str
+    errors: str = ""
+
+
+@dataclass
+class Machine:
+    """``folder`` takes the box, Vagrant's home, logs and ``times.json``."""
+
+    folder: Path
+    times_s: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.environment = {
+            **os.environ,
+            "VAGRANT_HOME": str(self.folder / "home"),
+            "VAGRANT_DEFAULT_PROVIDER": "libvirt",
+            "VAGRANT_CHECKPOINT_DISABLE": "1",
+            "ORCHESTRATOR_VM_BOX": BOX,
+            "ORCHESTRATOR_VM_DRIVER": "qemu",
+        }
+
+    def run(self, title: str, *words: str | Path, good: tuple[int, ...] = (0,)) -> Done:
+        """Run a command in the project's folder, timed and logged under ``title``."""
+        began = time.monotonic()
+        done = subprocess.run(
+            words,
+            cwd=PROJECT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.times_s[title] = round(time.monotonic() - began, 1)
+        (self.folder / "times.json").write_text(json.dumps(self.times_s, indent=1))
+        log = f"$ {' '.join(map(str, words))}\n{done.stdout}{done.stderr}"
+        (self.folder / "logs" / f"{title.replace(' ', '-')}.log").write_text(log)
+        sys.stderr.write(f"{title}: {self.times_s[title]:.0f} s, status {done.returncode}\n")
+        assert done.returncode in good, log[-6000:]
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def vagrant(self, title: str, *words: str) -> Done:
+        """Run Vagrant."""
+        return self.run(title, "vagrant", *words)
+
+    def inside(self, title: str, command: str, good: tuple[int, ...] = (0,)) -> Done:
+        """Run a command in the machine, as a user does."""
+        return self.run(title, "vagrant", "ssh", NAME, "-c", command, good=good)
+
+    def inventory(self, group: str) -> Path:
+        """Write an inventory in which the machine is of that group; return the file."""
+        told = self.vagrant("ssh-config", "ssh-config", NAME).said.split()
+        values = {
+            "ansible_host": told[told.index("HostName") + 1],
+            "ansible_port": int(told[told.index("Port") + 1]),
+            "ansible_user": told[told.index("User") + 1],
+            "ansible_ssh_private_key_file": told[told.index("IdentityFile") + 1].strip('"'),
+            "ansible_ssh_common_args": "-o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no"
+            " -o ControlMaster=auto -o ControlPersist=60s",
+            "ansible_python_interpreter": "/usr/bin/python3",
+        }
+        path = self.folder / f"{group}.json"
+        path.write_text(json.dumps({group: {"hosts": {"machine": values}}}), encoding="utf-8")
+        return path
+
+    def play(self, title: str, playbook: str, group: str, *words: str) -> dict[str, int]:
+        """Play a playbook from this host against the machine; return the counts of its recap."""
+        told = self.run(
+            title,
+            Path(sys.executable).with_name("ansible-playbook"),
+            f"--inventory={self.inventory(group)}",
+            *words,
+            f"playbooks/{playbook}",
+        )
+        return recap(told.said)
+
+
+def recap(said: str) -> dict[str, int]:
+    """Return the counts (ok, changed, failed ...) of the last recap in what Ansible said."""
+    line = said.rsplit("PLAY RECAP", 1)[1].strip().splitlines()[1]
+    counts: dict[str, Any] = dict(word.split("=") for word in line.split() if "=" in word)
+    return {name: int(count) for name, count in counts.items()}

@@ -1,0 +1,192 @@
+"""`vagrant up` of the shipped Vagrantfile, from a box of packages to a machine that is gone.
+
+Each test goes on where the one before has ended: run the file whole (`make test-vagrant`).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vagrant import daemons
+from tests.vagrant.machine import NAME, PROJECT, Machine, recap
+
+MODULES = sorted(
+    path.stem for path in (PROJECT / "kmods").glob("tcp_*.c") if ".mod" not in path.name
+)
+CLOSE = 0.05
+"""How far utilisations of the machine and the guest may be apart."""
+HOST_CHECKS = {"scheduling_delay", "host_load"}
+"""What says that the machine was too slow, or busy with something else."""
+BROUGHT = (
+    "/opt/orchestrator",
+    "/usr/local/bin/orchestrator",
+    "/etc/sysctl.d/60-orchestrator.conf",
+    "/etc/modules-load.d/orchestrator.conf",
+    "/etc/systemd/system/orchestrator-web.service",
+    "/etc/sudoers.d/orchestrator-lab",
+    "/var/lib/orchestrator",
+    "/usr/src/paper-congestion-controls*",
+    "/var/lib/dkms/paper-congestion-controls",
+    "/lib/modules/*/updates/dkms/tcp_*",
+)
+
+
+def test_the_vagrantfile_is_valid(machine: Machine) -> None:
+    assert "validated successfully" in machine.vagrant("validate", "validate").said
+
+
+def test_up_ends_with_doctor_all_green(machine: Machine) -> None:
+    said = machine.vagrant("up", "up").said
+    counts = recap(said.replace(f"    {NAME}: ", ""))
+    assert counts["failed"] == counts["unreachable"] == 0
+    assert counts["changed"] > 0
+    doctor = machine.inside("doctor", "orchestrator doctor --json")
+    found = json.loads(doctor.said)
+    assert found["ok"], found
+    assert found["backends"]["local"] == "ready"
+
+
+def test_every_module_was_built_for_the_stock_kernel_and_is_loaded(machine: Machine) -> None:
+    status = machine.inside("dkms status", "uname -r; sudo dkms status").said.splitlines()
+    release = status[0].strip()
+    assert release.endswith("-amd64"), release
+    (line,) = [line for line in status if line.startswith("paper-congestion-controls")]
+    assert release in line
+    assert "installed" in line
+    assert loaded(machine) == MODULES
+    told = "sysctl -n net.ipv4.tcp_available_congestion_control"
+    there = machine.inside("available congestion controls", told).said.split()
+    assert {name.removeprefix("tcp_") for name in MODULES} <= set(there)
+
+
+def test_the_quickstart_runs_inside_close_to_the_guest(machine: Machine, tmp_path: Path) -> None:
+    command = "orchestrator run scenarios/quickstart.yaml --backend local --json"
+    done = machine.inside("run inside", command, good=(0, 3))
+    (run,) = json.loads(done.said)["runs"]
+    judge(run, "local")
+    orchestrator = PROJECT / ".venv" / "bin" / "orchestrator"
+    words = ("run", "scenarios/quickstart.yaml", "--json", "--db", str(tmp_path / "guest.db"))
+    (guest,) = json.loads(machine.run("run in the guest", orchestrator, *words).said)["runs"]
+    assert abs(utilisation(run) - utilisation(guest)) <= CLOSE * utilisation(guest)
+
+
+def test_a_run_from_the_host_brings_its_results_home(machine: Machine, tmp_path: Path) -> None:
+    orchestrator = PROJECT / ".venv" / "bin" / "orchestrator"
+    db = tmp_path / "home.db"
+    words = ("run", "scenarios/quickstart.yaml", "--backend", "vagrant", "--json", "--db", str(db))
+    done = machine.run("run from the host", orchestrator, *words, good=(0, 3))
+    (run,) = json.loads(done.said)["runs"]
+    judge(run, "vagrant")
+    release = machine.inside("kernel", "uname -r").said.strip()
+    assert run["kernel"] == release
+    assert run["provenance"]["vagrant"]["provider"] == "libvirt"
+    with sqlite3.connect(db) as stored:
+        assert stored.execute("SELECT COUNT(*) FROM tcp_samples").fetchone()[0] > 1000
+    left = machine.inside("left of the run", "ls /var/tmp /run | grep -c tcp-orchestrator; true")
+    assert left.said.strip() == "0"
+
+
+def test_the_results_of_the_machine_are_fetched(machine: Machine) -> None:
+    machine.vagrant("results", "provision", "--provision-with", "results")
+    copy = PROJECT / "build" / "results-vm.db"
+    try:
+        with sqlite3.connect(copy) as stored:
+            assert stored.execute("SELECT backend, status FROM runs").fetchall() == [
+                ("local", "ok")
+            ]
+    finally:
+        copy.unlink()
+
+
+def test_the_dashboard_is_there_for_this_host_alone_and_reads_only(machine: Machine) -> None:
+    at = "http://127.0.0.1:8080/"
+    with urllib.request.urlopen(at, timeout=60) as answer:
+        assert b"quickstart" in answer.read()
+    request = urllib.request.Request(at, data=b"x=1", method="POST")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=60)
+    assert refused.value.code in (403, 405)
+    listeners = machine.inside("listeners", "sudo ss -Hltn 'sport = :8080'").said.split()
+    assert listeners[3] == "127.0.0.1:8080"
+    assert len(listeners) == 5
+    owner = machine.inside("dashboard's user", "ps -o user:32= -C orchestrator").said.split()
+    assert set(owner) == {"orchestrator-web"}
+
+
+def test_a_second_provisioning_changes_nothing(machine: Machine) -> None:
+    said = machine.vagrant("provision again", "provision").said
+    assert recap(said.replace(f"    {NAME}: ", ""))["changed"] == 0
+
+
+def test_check_mode_on_what_is_set_up_changes_nothing(machine: Machine) -> None:
+    words = ("--check", "--extra-vars=@playbooks/vars/vagrant.yml")
+    counts = machine.play("check mode", "site.yml", "testbeds", *words)
+    assert counts["changed"] == counts["failed"] == 0
+
+
+def test_a_reboot_keeps_modules_values_and_dashboard(machine: Machine) -> None:
+    machine.vagrant("reload", "reload")
+    assert loaded(machine) == MODULES
+    told = "sysctl -n net.core.netdev_max_backlog; systemctl is-active orchestrator-web"
+    assert machine.inside("after reload", told).said.split() == ["10000", "active"]
+
+
+def test_the_machine_as_host_of_a_lab(machine: Machine) -> None:
+    words = ("--extra-vars=lab_host_user=vagrant",)
+    assert machine.play("lab host", "site.yml", "lab_hosts", *words)["changed"] > 0
+    assert machine.play("lab host again", "site.yml", "lab_hosts", *words)["changed"] == 0
+
+
+def test_uninstall_takes_everything_away(machine: Machine) -> None:
+    words = ("--extra-vars=testbed_results_too=true",)
+    assert machine.play("uninstall", "uninstall.yml", "testbeds", *words)["changed"] > 0
+    look = f"ls -d {' '.join(BROUGHT)} 2>/dev/null; getent passwd orchestrator-web; true"
+    assert machine.inside("what is left", look).said == ""
+    assert loaded(machine) == []
+    told = "sysctl -n net.core.netdev_max_backlog; dpkg-query -W mininet dkms 2>/dev/null; true"
+    assert machine.inside("values and packages", told).said.split() == ["1000"]
+    assert machine.play("uninstall again", "uninstall.yml", "testbeds", *words)["changed"] == 0
+
+
+def test_check_mode_before_a_first_run(machine: Machine) -> None:
+    counts = machine.play("check mode of a first run", "site.yml", "testbeds", "--check")
+    assert counts["failed"] == 0
+    assert counts["changed"] > 0
+    assert machine.inside("nothing was done", "ls -d /opt/orchestrator || true").said == ""
+
+
+def test_destroy_leaves_nothing(machine: Machine) -> None:
+    machine.vagrant("destroy", "destroy", "--force")
+    assert NAME not in daemons.virsh("list", "--all", "--name")
+    volumes = daemons.virsh("vol-list", "--pool", "default")
+    assert f"_{NAME}.img" not in volumes
+    asked = ["pgrep", "--full", "--list-full", f"guest={PROJECT.name}_{NAME}"]
+    assert subprocess.run(asked, capture_output=True, check=False).returncode == 1
+
+
+def loaded(machine: Machine) -> list[str]:
+    """Return which of our modules the machine's kernel has."""
+    names = machine.inside("modules", "cut -d' ' -f1 /proc/modules").said.split()
+    return sorted(set(names) & set(MODULES))
+
+
+def judge(run: dict[str, Any], backend: str) -> None:
+    """Assert that a run is stored, faithful, or says that the machine was too slow."""
+    assert run["backend"] == backend
+    assert run["status"] == "ok"
+    short = {each["name"] for each in run["checks"] if each["verdict"] != "faithful"}
+    assert run["verdict"] == "faithful" or short & HOST_CHECKS, run["checks"]
+
+
+def utilisation(run: dict[str, Any]) -> float:
+    """Return the bottleneck's."""
+    value: float = run["metrics"]["utilisation"]
+    return value
