@@ -17,10 +17,10 @@ KEY := $(shell cat pyproject.toml requirements*.lock tools/setup-debian | sha256
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
-.PHONY: help setup run test lint format lock guest bench clean
+.PHONY: help setup run test test-vagrant lint format lock guest bench clean
 
 help:  ## show this list
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(DEV_READY)  ## install Debian packages and .venv, for running and for developing
 	@:
@@ -32,10 +32,16 @@ test: lint  ## check everything: lint, types, unit, guest and browser tests
 	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/pytest
 
-lint: $(DEV_READY)  ## check style and types
+test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
+	@tools/setup-debian vagrant
+	@$(BIN)/orchestrator guest build --quiet
+	$(BIN)/pytest tests/vagrant --exitfirst --capture=no
+
+lint: $(DEV_READY)  ## check style and types, of the playbooks, too
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
 
 format: $(DEV_READY)  ## put the code in its form
 	$(BIN)/ruff check --fix

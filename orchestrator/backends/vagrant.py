@@ -64,7 +64,7 @@ class Vagrant:
                 self._memory_bytes = _memory_bytes(remote)
             except RemoteError as error:
                 raise MachineError(str(error), "vagrant reload") from None
-        local.require_all(found, WHAT)
+        local.require_all(_mended(found), WHAT)
 
     def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
         """Run one planned run in the machine and return its recording.
@@ -111,7 +111,7 @@ def examine() -> Examined:
     except RemoteError as error:
         return Examined([Finding("machine", False, str(error), "vagrant reload")])
     up = Finding("machine", True, str(there))
-    return Examined([up, *(Finding(**finding) for finding in found)])
+    return Examined([up, *(Finding(**finding) for finding in _mended(found))])
 
 
 def address() -> Address:
@@ -251,6 +251,14 @@ def _ask(remote: Remote, needs: Mapping[str, Any]) -> list[dict[str, Any]]:
         remote.require(["rm", "-rf", "--", there], root=True)
     found: list[dict[str, Any]] = json.loads(said)
     return found
+
+
+def _mended(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return findings with the mend for here, besides that for inside the machine."""
+    return [
+        each if each["ok"] else {**each, "mend": f"vagrant provision (inside: {each['mend']})"}
+        for each in found
+    ]
 
 
 def _python(there: str, module: str, *arguments: str) -> list[str]:

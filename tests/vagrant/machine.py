@@ -38,6 +38,7 @@ class Machine:
             "VAGRANT_HOME": str(self.folder / "home"),
             "VAGRANT_DEFAULT_PROVIDER": "libvirt",
             "VAGRANT_CHECKPOINT_DISABLE": "1",
+            "ANSIBLE_CONFIG": str(PROJECT / "playbooks" / "ansible.cfg"),
             "ORCHESTRATOR_VM_BOX": BOX,
             "ORCHESTRATOR_VM_DRIVER": "qemu",
         }

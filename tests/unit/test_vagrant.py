@@ -1,0 +1,177 @@
+"""The back end ``vagrant`` up to the machine, its keeper, and the playbooks' files."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from orchestrator.backends import vagrant
+from orchestrator.errors import MachineError
+from orchestrator.inventory import read_inventory
+
+PROJECT = Path(__file__).resolve().parents[2]
+PACK = PROJECT / "playbooks" / "pack.py"
+TOLD = """Host orchestrator
+  HostName 192.168.121.36
+  User vagrant
+  Port 2222
+  UserKnownHostsFile /dev/null
+  StrictHostKeyChecking no
+  PasswordAuthentication no
+  IdentityFile "/home/a b/.vagrant/machines/orchestrator/libvirt/private_key"
+  IdentityFile /home/other/key
+  IdentitiesOnly yes
+  LogLevel FATAL
+
+"""
+"""What Vagrant 2.3.4 prints; a second key, and a blank in the first one's path, added."""
+
+
+def test_the_address_is_read_from_what_vagrant_tells() -> None:
+    address = vagrant.read_ssh_config(TOLD)
+    assert (address.host, address.port, address.user) == ("192.168.121.36", 2222, "vagrant")
+    assert address.key == Path("/home/a b/.vagrant/machines/orchestrator/libvirt/private_key")
+    assert address.root_by_sudo
+
+
+@pytest.mark.parametrize("text", ["", TOLD.replace("2222", "many"), TOLD.replace("User ", "Us ")])
+def test_an_address_that_is_none_is_said_so(text: str) -> None:
+    with pytest.raises(MachineError, match="no usable address"):
+        vagrant.read_ssh_config(text)
+
+
+def test_without_vagrant_the_mend_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MachineError, match="Vagrant is not installed") as error:
+        vagrant.address()
+    assert "vagrant up" in error.value.mend
+    assert vagrant.examine().absent == "Vagrant is not installed"
+
+
+def test_without_a_machine_the_mend_is_vagrant_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("VAGRANT_HOME", "VAGRANT_DOTFILE_PATH"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(vagrant, "PROJECT", tmp_path)
+    (tmp_path / "Vagrantfile").write_text((PROJECT / "Vagrantfile").read_text(encoding="utf-8"))
+    with pytest.raises(MachineError, match="not running") as error:
+        vagrant.address()
+    assert "vagrant up" in error.value.mend
+    assert vagrant.examine().absent.endswith("vagrant up")
+
+
+def test_the_keeper_tells_of_the_bed_and_removes_its_folder(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    (place / "in").mkdir(parents=True)  # without a spec.json, so the bed fails at once
+    words = [sys.executable, "-B", "-m", "testbed.keeper", str(place)]
+    environment = {"PYTHONPATH": str(PROJECT / "orchestrator"), "PATH": os.environ["PATH"]}
+    with subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as keeper:
+        assert keeper.stdin is not None
+        assert keeper.stdout is not None
+        assert keeper.stdout.readline() == "ended 1\n"
+        assert "Error" in (place / "out" / "failure").read_text(encoding="utf-8")
+        keeper.stdin.close()
+        assert keeper.wait(60) == 0
+        assert keeper.stderr is not None
+        keeper.stderr.read()
+    assert not place.exists()
+
+
+def pack(what: str, path: Path) -> str:
+    words = ["/usr/bin/python3", str(PACK), what, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_packing_is_equal_to_the_bit_and_brings_what_is_needed(tmp_path: Path) -> None:
+    told = {pack("all", tmp_path / name) for name in ("one", "two")}
+    assert len(told) == 1
+    content = (tmp_path / "one").read_bytes()
+    assert content == (tmp_path / "two").read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(content)) as packed:
+        names = set(packed.getnames())
+        assert all(member.isfile() for member in packed)
+    words = ["git", "-C", str(PROJECT), "ls-files", "orchestrator", "results", "web", "scenarios"]
+    listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split("\n")
+    visible = {name for name in listed if name and "/." not in name}
+    assert {name for name in visible if (PROJECT / name).exists()} <= names
+    assert {"pyproject.toml", "requirements.lock", "README.md", "kmods/dkms.conf"} <= names
+    assert not any(name.startswith((".", "tests/")) or ".pyc" in name for name in names)
+
+
+def test_the_modules_alone_are_packed_with_all_that_dkms_wants(tmp_path: Path) -> None:
+    pack("kmods", tmp_path / "kmods.tar")
+    with tarfile.open(tmp_path / "kmods.tar") as packed:
+        names = set(packed.getnames())
+    sources = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "kmods").glob("*.[ch]")}
+    assert {name for name in sources if not name.endswith(".mod.c")} <= names
+    assert {"kmods/Kbuild", "kmods/Makefile", "kmods/dkms.conf", "kmods/core/arith.h"} <= names
+
+
+def test_the_example_of_an_inventory_is_one_for_lab_scenarios_too() -> None:
+    hosts = read_inventory(PROJECT / "playbooks" / "inventory.example.yml")
+    assert {"sender1.example.org", "router.example.org", "receiver1.example.org"} <= set(hosts)
+    assert hosts["router.example.org"].become
+
+
+@pytest.mark.parametrize("playbook", ["site.yml", "uninstall.yml"])
+@pytest.mark.parametrize(
+    ("program", "version"),
+    [
+        (Path(sys.executable).with_name("ansible-playbook"), "2.19."),
+        (Path("/usr/bin/ansible-playbook"), "2.14."),
+    ],
+    ids=["2.19", "2.14"],
+)
+def test_both_ansibles_take_the_playbooks(
+    program: Path, version: str, playbook: str, tmp_path: Path
+) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    words = [program, "--syntax-check", "--inventory=playbooks/inventory.example.yml"]
+    for argument in (["--version"], [*words[1:], f"playbooks/{playbook}"]):
+        done = subprocess.run(
+            [program, *argument],
+            cwd=PROJECT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "ERROR" not in done.stderr
+        if argument == ["--version"]:
+            assert f"[core {version}" in done.stdout, "setup-debian and the lock bring them"
+
+
+def test_the_vagrantfile_is_valid(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "VAGRANT_HOME": str(tmp_path / "home"),
+        "VAGRANT_DOTFILE_PATH": str(tmp_path / "dot"),
+        "VAGRANT_CHECKPOINT_DISABLE": "1",
+    }
+    words = ["vagrant", "validate", "--ignore-provider"]
+    done = subprocess.run(
+        words, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    wrong = {**environment, "ORCHESTRATOR_VM_DRIVER": "xen"}
+    done = subprocess.run(
+        words, cwd=PROJECT, env=wrong, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "kvm or qemu" in done.stdout + done.stderr
