@@ -15,7 +15,7 @@ from guest import build
 from guest.build import GuestKernel
 from guest.recipe import Progress
 from orchestrator import doctor
-from orchestrator.backends import local, sandbox
+from orchestrator.backends import local, sandbox, vagrant
 from orchestrator.backends.backend import Examined, Finding
 from orchestrator.cli import commands
 from orchestrator.errors import MachineError
@@ -49,6 +49,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 1)
     monkeypatch.setattr(doctor, "STORE_BYTES", 1)
     monkeypatch.setattr(local, "examine", lambda: Examined([], "needs root"))
+    monkeypatch.setattr(vagrant, "examine", lambda: Examined([], "there is no machine"))
     return tmp_path / "results" / "runs.db"
 
 
@@ -78,7 +79,12 @@ def test_what_is_missing_has_a_fix_and_status_4(
     assert "MISSING iperf3: not found\n        fix: apt-get install iperf3\n" in result.stdout
     found = json.loads(orchestrator("doctor", "--db", str(healthy), "--json").stdout)
     assert found["ok"] is False
-    assert found["backends"] == {"guest": "not ready", "local": "not set up here", "lab": "ready"}
+    assert found["backends"] == {
+        "guest": "not ready",
+        "local": "not set up here",
+        "lab": "ready",
+        "vagrant": "not set up here",
+    }
     assert {"backend", "name", "ok", "detail", "mend"} == set(found["findings"][0])
 
 
