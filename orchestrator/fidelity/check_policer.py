@@ -25,9 +25,10 @@ FRAME_BYTES = 1514
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield, for each policer, its bucket and rate before traffic, and its rate in the run.
 
-    The rate in the run is of the time in which it dropped again and again. A policer whose rate
-    neither tells is doubtful when it dropped anything: what it dropped it may have dropped too
-    early or too late. One that dropped nothing changed nothing.
+    The rate in the run is of the time in which it dropped again and again. More than its rate can
+    bring is a fault; less tells nothing, because the bucket may have been full for a while between
+    two drops. A policer whose rate neither tells is doubtful when it dropped anything: what it
+    dropped it may have dropped too early or too late. One that dropped nothing changed nothing.
     """
     probed = {fact["channel"]: fact for fact in evidence.all("policer")}
     for fact in probed.values():
@@ -42,10 +43,16 @@ def check(evidence: Evidence) -> Iterable[Check]:
         told = octets > 0 and unknown <= MOST_UNCERTAIN * octets
         drops = int(samples["drops"][-1] - samples["drops"][0]) if len(samples) else 0
         if told:
-            yield _in_run(evidence, name, policer, octets, time_s, unknown)
-        elif drops and name not in probed:
+            found = _in_run(evidence, name, policer, octets, time_s, unknown)
+        elif drops:
             detail = f"{drops} drops are too few, or too far apart, to tell its rate"
-            yield Check(f"policed_rate {name}", "bit/s", policer.rate_bps, None, None, None, detail)
+            found = Check(
+                f"policed_rate {name}", "bit/s", policer.rate_bps, None, None, None, detail
+            )
+        else:
+            continue
+        if found.ok is not None or name not in probed:
+            yield found
 
 
 def _in_run(
@@ -54,8 +61,12 @@ def _in_run(
     asked, measured = policer.rate_bps, octets * 8 / time_s
     rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
     tolerance = asked * (rate_tolerance + unknown / octets)
-    good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
     detail = f"over {time_s:.3f} s in which it dropped again and again"
+    good = None
+    if measured < asked - tolerance:
+        detail += "; its bucket may have been full between two drops"
+    else:
+        good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
     return Check(f"policed_rate {name}", "bit/s", asked, measured, tolerance, good, detail)
 
 

@@ -48,7 +48,10 @@ bed.wires.flush()
 
 
 def all_kinds(tmp_path: Path) -> Path:
-    """A scenario with every kind on access links, in both directions, and a policer."""
+    """A scenario with every kind on access links, in both directions, and a policer.
+
+    The last group is fast enough to measure the policer before traffic.
+    """
     groups = "\n".join(
         f"    - {{name: g{number}, access: {{rate: 20mbit, delay: 1ms, queue: {{kind: {kind}}}}}}}"
         for number, kind in enumerate(KINDS)
@@ -58,7 +61,8 @@ def all_kinds(tmp_path: Path) -> Path:
     file.write_text(
         "version: 1\nname: all\nduration: 2s\ntopology:\n  kind: dumbbell\n"
         "  bottleneck: {rate: 50mbit, delay: 5ms, policer: {rate: 40mbit, burst: 60kB}}\n"
-        f"  groups:\n{groups}\nflows:\n{flows}\n",
+        f"  groups:\n{groups}\n    - {{name: fast, access: {{rate: 100mbit, delay: 1ms}}}}\n"
+        f"flows:\n{flows}\n  - {{name: fast, group: fast}}\n",
         encoding="utf-8",
     )
     return file
@@ -124,4 +128,5 @@ bed.wires.flush()
         scenario=scenario,
         hook=hook,
     )
-    assert failed_checks(document) == {"settings_changed", "policed_rate"}
+    policed = {"policer_rate", "policer_burst", "policed_rate"}
+    assert failed_checks(document) == {"settings_changed", *policed}

@@ -41,9 +41,9 @@ def policer_ticks(rate_bps: float, drops: int = 3, count: int = 60) -> list[tupl
 
 
 @pytest.mark.parametrize(
-    ("rate_bps", "ok"), [(4e6, True), (4.03e6, True), (4.1e6, False), (3.9e6, False)]
+    ("rate_bps", "ok"), [(4e6, True), (4.03e6, True), (4.1e6, False), (3.9e6, None)]
 )
-def test_a_policers_rate_is_judged_while_it_drops(rate_bps: float, ok: bool) -> None:
+def test_a_policers_rate_is_judged_while_it_drops(rate_bps: float, ok: bool | None) -> None:
     found = only(check_policer.check(policed(policer_ticks(rate_bps))))
     assert (found.name, found.ok) == ("policed_rate bottleneck:forward", ok)
     assert found.measured == pytest.approx(rate_bps, rel=1e-4)
