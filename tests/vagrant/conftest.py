@@ -37,8 +37,7 @@ def machine() -> Iterator[Machine]:
 def _forget(machine: Machine, networks: set[str]) -> None:
     """Remove libvirt's copy of the box and the networks that Vagrant made."""
     shutil.rmtree(PROJECT / ".vagrant", ignore_errors=True)
-    for volume in daemons.virsh("vol-list", "--pool", "default").splitlines()[2:]:
-        name = volume.split()[0]
+    for name in daemons.volumes():
         if name.startswith(BOX.replace("/", "-VAGRANTSLASH-")):
             daemons.virsh("vol-delete", "--pool", "default", name)
     for network in set(daemons.virsh("net-list", "--all", "--name").split()) - networks:

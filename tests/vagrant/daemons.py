@@ -30,6 +30,13 @@ def virsh(*words: str) -> str:
     return done.stdout.strip()
 
 
+def volumes() -> list[str]:
+    """Return the names in the pool that Vagrant makes at its first machine."""
+    if "default" not in virsh("pool-list", "--all", "--name").split():
+        return []
+    return [line.split()[0] for line in virsh("vol-list", "--pool", "default").splitlines()[2:]]
+
+
 def answer() -> bool:
     """Tell whether libvirt answers."""
     words = ["virsh", "--connect", URI, "uri"]

@@ -6,10 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 PROJECT = Path(__file__).resolve().parents[2]
 BOX = "orchestrator-test/debian-12"
@@ -44,24 +45,43 @@ class Machine:
         }
 
     def run(self, title: str, *words: str | Path, good: tuple[int, ...] = (0,)) -> Done:
-        """Run a command in the project's folder, timed and logged under ``title``."""
+        """Run a command in the project's folder, timed; ``title`` names its log."""
         began = time.monotonic()
-        done = subprocess.run(
-            words,
-            cwd=PROJECT,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        said: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        with (self.folder / "logs" / f"{title.replace(' ', '-')}.log").open("w") as log:
+            log.write(f"$ {' '.join(map(str, words))}\n")
+
+            def follow(name: str, pipe: IO[str]) -> None:
+                for line in pipe:
+                    said[name].append(line)
+                    log.write(f"{time.monotonic() - began:7.1f} {line}")
+                    log.flush()  # one step takes a quarter of an hour
+
+            with subprocess.Popen(
+                words,
+                cwd=PROJECT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as process:
+                assert process.stdout
+                assert process.stderr
+                readers = [
+                    threading.Thread(target=follow, args=pair)
+                    for pair in (("stdout", process.stdout), ("stderr", process.stderr))
+                ]
+                for reader in readers:
+                    reader.start()
+                for reader in readers:
+                    reader.join()
+        done = Done(process.returncode, "".join(said["stdout"]), "".join(said["stderr"]))
         self.times_s[title] = round(time.monotonic() - began, 1)
         (self.folder / "times.json").write_text(json.dumps(self.times_s, indent=1))
-        log = f"$ {' '.join(map(str, words))}\n{done.stdout}{done.stderr}"
-        (self.folder / "logs" / f"{title.replace(' ', '-')}.log").write_text(log)
-        sys.stderr.write(f"{title}: {self.times_s[title]:.0f} s, status {done.returncode}\n")
-        assert done.returncode in good, log[-6000:]
-        return Done(done.returncode, done.stdout, done.stderr)
+        sys.stderr.write(f"{title}: {self.times_s[title]:.0f} s, status {done.status}\n")
+        assert done.status in good, (done.said + done.errors)[-6000:]
+        return done
 
     def vagrant(self, title: str, *words: str) -> Done:
         """Run Vagrant."""

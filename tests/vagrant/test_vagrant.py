@@ -168,8 +168,7 @@ def test_check_mode_before_a_first_run(machine: Machine) -> None:
 def test_destroy_leaves_nothing(machine: Machine) -> None:
     machine.vagrant("destroy", "destroy", "--force")
     assert NAME not in daemons.virsh("list", "--all", "--name")
-    volumes = daemons.virsh("vol-list", "--pool", "default")
-    assert f"_{NAME}.img" not in volumes
+    assert not [name for name in daemons.volumes() if name.endswith(f"_{NAME}.img")]
     asked = ["pgrep", "--full", "--list-full", f"guest={PROJECT.name}_{NAME}"]
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 1
 
