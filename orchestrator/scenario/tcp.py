@@ -136,9 +136,12 @@ class HostTcp:
 
 @dataclass(frozen=True)
 class _Effect:
+    """``linux`` is what a stack does that is told nothing, where that is a value of the option."""
+
     ends: End
     sysctls: Callable[[Any], Mapping[str, str | int]] = lambda _value: {}
     metrics: Callable[[Any], Mapping[int, int]] = lambda _value: {}
+    linux: Any = None
 
 
 def _flag(*names: str) -> Callable[[bool], Mapping[str, str | int]]:
@@ -166,29 +169,33 @@ def _ssthresh_metrics(value: int) -> Mapping[int, int]:
 
 
 _EFFECTS: dict[str, _Effect] = {
-    "sack": _Effect("both", _flag("tcp_sack")),
-    "dsack": _Effect("both", _flag("tcp_dsack")),
-    "timestamps": _Effect("both", _flag("tcp_timestamps")),
-    "ecn": _Effect("both", _flag("tcp_ecn")),
-    "delayed_ack": _Effect("receiver", metrics=lambda value: {} if value else {RTAX_QUICKACK: 1}),
-    "compress_acks": _Effect(
-        "receiver", lambda value: {"net.ipv4.tcp_comp_sack_nr": 44 if value else 0}
+    "sack": _Effect("both", _flag("tcp_sack"), linux=True),
+    "dsack": _Effect("both", _flag("tcp_dsack"), linux=True),
+    "timestamps": _Effect("both", _flag("tcp_timestamps"), linux=True),
+    "ecn": _Effect("both", _flag("tcp_ecn"), linux=False),
+    "delayed_ack": _Effect(
+        "receiver", metrics=lambda value: {} if value else {RTAX_QUICKACK: 1}, linux=True
     ),
-    "defer_acks": _Effect("receiver", _flag("tcp_backlog_ack_defer")),
-    "initial_window": _Effect("sender", metrics=lambda value: {RTAX_INITCWND: value}),
+    "compress_acks": _Effect(
+        "receiver", lambda value: {"net.ipv4.tcp_comp_sack_nr": 44 if value else 0}, linux=True
+    ),
+    "defer_acks": _Effect("receiver", _flag("tcp_backlog_ack_defer"), linux=True),
+    "initial_window": _Effect("sender", metrics=lambda value: {RTAX_INITCWND: value}, linux=10),
     "initial_ssthresh": _Effect(
         "sender",
         lambda _value: {"net.ipv4.tcp_no_ssthresh_metrics_save": 0},
         _ssthresh_metrics,
     ),
     "mss": _Effect("both", metrics=lambda value: {RTAX_ADVMSS: value}),
-    "recovery": _Effect("sender", lambda value: {"net.ipv4.tcp_recovery": int(value == "rack")}),
+    "recovery": _Effect(
+        "sender", lambda value: {"net.ipv4.tcp_recovery": int(value == "rack")}, linux="rack"
+    ),
     "reordering": _Effect("sender", _flag("tcp_reordering", "tcp_max_reordering")),
     "tail_loss_probe": _Effect(
-        "sender", lambda value: {"net.ipv4.tcp_early_retrans": 3 if value else 0}
+        "sender", lambda value: {"net.ipv4.tcp_early_retrans": 3 if value else 0}, linux=True
     ),
-    "frto": _Effect("sender", lambda value: {"net.ipv4.tcp_frto": 2 if value else 0}),
-    "restart_after_idle": _Effect("sender", _flag("tcp_slow_start_after_idle")),
+    "frto": _Effect("sender", lambda value: {"net.ipv4.tcp_frto": 2 if value else 0}, linux=True),
+    "restart_after_idle": _Effect("sender", _flag("tcp_slow_start_after_idle"), linux=True),
     "rto_min": _Effect("sender", metrics=_rto_min_metrics),
     "send_buffer": _Effect("sender", _memory("tcp_wmem", _SEND_START_BYTES)),
     "receive_buffer": _Effect("receiver", _memory("tcp_rmem", _RECEIVE_START_BYTES)),
@@ -243,7 +250,7 @@ def agree(ends: Iterable[Wanted]) -> tuple[dict[str, dict[str, Any]], list[tuple
         for end in _ENDS:
             other = first.get((mine.host, end), mine)
             for key, effect in _EFFECTS.items():
-                wanted = (mine.options.get(key), other.options.get(key))
+                wanted = [each.options.get(key, effect.linux) for each in (mine, other)]
                 both = effect.ends == "both" or mine.end == end == effect.ends
                 if both and wanted[0] != wanted[1]:
                     faults.setdefault((mine.line, key), _differently(key, mine, other))

@@ -82,6 +82,30 @@ def test_a_flow_that_would_get_what_it_did_not_ask_for_is_a_fault() -> None:
     assert "does not give it: it would get it, so give it the same there" in fault[3]
 
 
+@pytest.mark.parametrize(
+    ("option", "other"),
+    [
+        *((name, "false") for name in ("sack", "delayed_ack", "compress_acks", "frto")),
+        ("ecn", "true"),
+        ("recovery", "dupack"),
+        ("initial_window", "4"),
+    ],
+)
+def test_saying_what_linux_does_anyway_is_the_same_as_saying_nothing(
+    option: str, other: str
+) -> None:
+    linux = {"false": "true", "true": "false", "dupack": "rack", "4": "10"}[other]
+    assert run("flows.reno.group=a", f"flows.westwood.tcp={{{option}: {linux}}}")
+    assert run("flows.reno.group=a", f"flows.reno.tcp={{{option}: {linux}}}")
+    (fault,) = faults("flows.reno.group=a", f"flows.westwood.tcp={{{option}: {other}}}")
+    assert f"{option} is a setting of the host" in fault[3]
+    assert faults(
+        "flows.reno.group=a",
+        f"flows.westwood.tcp={{{option}: {other}}}",
+        f"flows.reno.tcp={{{option}: {linux}}}",
+    )
+
+
 def test_options_of_one_end_do_not_concern_flows_of_the_other_way() -> None:
     back = "flows.reno={group: a, name: reno, direction: reverse}"
     assert run(back, "flows.westwood.tcp={initial_window: 3}").hosts["a_src0"].metrics == {11: 3}

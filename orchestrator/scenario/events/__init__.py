@@ -100,7 +100,9 @@ class EventSpec(Strict, ABC):
     """Something that happens once, or again and again."""
 
     kind: str
-    at: Time = Field(description="since the start of traffic")
+    at: Time = Field(
+        description="since the start of traffic; events of one instant happen in the file's order"
+    )
     every: Duration | None = Field(
         default=None, description="happens again each time this has passed"
     )
