@@ -25,6 +25,7 @@ import asyncssh
 from orchestrator.backends import clocks
 from orchestrator.backends.archive import files_of, packed, unpack
 from orchestrator.backends.clocks import ClockOffset
+from orchestrator.backends.ssh_connection import Address, closed, connected, end_tasks, reason
 from orchestrator.errors import RemoteError
 
 __all__ = [
@@ -34,38 +35,11 @@ __all__ = [
 T = TypeVar("T")
 R = TypeVar("R")
 
-CONNECT_S = 15.0
 SILENCE_S = 6.0
 """A machine that has not answered for so long is lost."""
-_ASKED_EVERY_S = 2.0
 COMMAND_S = 60.0
 _KEPT_LINES = 40
 _CHUNK_BYTES = 1 << 16
-
-
-@dataclass(frozen=True)
-class Address:
-    """How a machine is reached.
-
-    ``name`` is what it is called in messages. Without ``user`` or ``key`` those of the user's own
-    SSH settings are taken. ``known_hosts`` is a file of host keys, the user's own when None; where
-    ``any_host_key`` is set, none is compared: only right for a machine that was made by this very
-    program on this host. ``root_by_sudo`` lets what is run as root go through ``sudo -n``.
-    """
-
-    name: str
-    host: str
-    port: int = 22
-    user: str | None = None
-    key: Path | None = None
-    known_hosts: Path | None = None
-    any_host_key: bool = False
-    root_by_sudo: bool = False
-
-    def __str__(self) -> str:
-        user = f"{self.user}@" if self.user else ""
-        port = "" if self.port == 22 else f" port {self.port}"
-        return f"{self.name} ({user}{self.host}{port})"
 
 
 @dataclass(frozen=True)
@@ -105,7 +79,7 @@ class Fleet:
     ) -> None:  # fmt: skip
         for remote in self._remotes:
             remote.close()
-        self.await_(_end_tasks(), None)
+        self.await_(end_tasks(), None)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -130,7 +104,7 @@ class Fleet:
         Raises:
             RemoteError: naming it, and why.
         """
-        connection = self.await_(_connected(address, self._silence_s), None)
+        connection = self.await_(connected(address, self._silence_s), None)
         remote = Remote(self, address, connection)
         self._remotes.append(remote)
         return remote
@@ -161,7 +135,7 @@ class Remote:
 
     def close(self) -> None:
         """Cut the connection: whatever was started through it reads the end of its input."""
-        self._fleet.await_(_closed(self._connection), None)
+        self._fleet.await_(closed(self._connection), None)
 
     def run(
         self,
@@ -286,7 +260,7 @@ class Remote:
             text = f"{self.address}: {what} did not end within {timeout_s:g} s"
             raise RemoteError(text) from None
         except (asyncssh.Error, OSError) as error:
-            raise RemoteError(f"{self.address}: lost during {what}: {_reason(error)}") from None
+            raise RemoteError(f"{self.address}: lost during {what}: {reason(error)}") from None
 
 
 class Program:
@@ -343,7 +317,7 @@ class Program:
             if self._process.returncode is not None:
                 status = self._process.returncode
         except (asyncssh.Error, OSError) as error:
-            self._said.append(_reason(error))
+            self._said.append(reason(error))
         finally:
             self._over.set()
             self._ended(status)
@@ -358,52 +332,6 @@ class Program:
             take(line.rstrip(b"\n"))
 
 
-async def _connected(address: Address, silence_s: float) -> asyncssh.SSHClientConnection:
-    options: dict[str, Any] = {}
-    if address.user is not None:
-        options["username"] = address.user
-    if address.key is not None:
-        options["client_keys"] = [str(address.key)]
-        options["agent_path"] = None
-    if address.any_host_key:
-        options["known_hosts"] = None
-    elif address.known_hosts is not None:
-        options["known_hosts"] = str(address.known_hosts)
-    try:
-        return await asyncio.wait_for(
-            asyncssh.connect(
-                address.host,
-                address.port,
-                keepalive_interval=_ASKED_EVERY_S,
-                keepalive_count_max=max(1, round(silence_s / _ASKED_EVERY_S)),
-                **options,
-            ),
-            CONNECT_S,
-        )
-    except TimeoutError:
-        raise RemoteError(f"{address}: no answer within {CONNECT_S:g} s") from None
-    except asyncssh.KeyImportError as error:
-        raise RemoteError(f"{address}: {address.key}: {_reason(error)}") from None
-    except (asyncssh.Error, OSError) as error:
-        raise RemoteError(f"{address}: {_reason(error)}") from None
-
-
-async def _closed(connection: asyncssh.SSHClientConnection) -> None:
-    connection.abort()
-    with contextlib.suppress(asyncssh.Error, OSError):
-        await connection.wait_closed()
-
-
-async def _end_tasks() -> None:
-    """Let what follows programs see the end of their connections."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    if others:
-        await asyncio.wait(others, timeout=1)
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-
-
 def _status(process: asyncssh.SSHClientProcess[bytes]) -> int:
     """Return a process's status; one that told none has lost its connection."""
     if process.returncode is None:
@@ -413,8 +341,3 @@ def _status(process: asyncssh.SSHClientProcess[bytes]) -> int:
 
 def _bytes(said: bytes | str | None) -> bytes:
     return said.encode() if isinstance(said, str) else said or b""
-
-
-def _reason(error: BaseException) -> str:
-    text = error.reason if isinstance(error, asyncssh.Error) else str(error)
-    return text or type(error).__name__
