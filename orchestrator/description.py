@@ -23,11 +23,16 @@ class Plan:
     warnings: list[Fault] = field(default_factory=list)
 
     def describe(self) -> dict[str, Any]:
-        """Return what will be run, JSON-ready, with estimates of wall time and disk."""
+        """Return what will be run, JSON-ready, with estimates of wall time and disk.
+
+        The wall time is that of the guest; in real time runs take ``duration_s`` and what it takes
+        to build and probe the network.
+        """
         return {
             "schema": 1,
             "experiment": self.experiment,
             "scenario": self.runs[0].scenario_name,
+            "duration_s": sum(run.duration_s for run in self.runs),
             "estimated_wall_s": round(sum(wall_s(run) for run in self.runs), 1),
             "estimated_disk_bytes": sum(run.estimated_disk_bytes for run in self.runs),
             "runs": [_describe_run(run) for run in self.runs],

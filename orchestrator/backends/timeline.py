@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from orchestrator.backends.ideal import ideal_steps
 from orchestrator.backends.netem import (
@@ -20,7 +20,9 @@ from orchestrator.backends.netem import (
 from orchestrator.qdisc import Setting
 from orchestrator.runspec import ChannelState, Pair, RunSpec
 from orchestrator.scenario.losses import independent_loss
+from topologies.model import Channel
 
+T = TypeVar("T")
 Step = dict[str, Any]
 Settings = tuple[Setting, ...]
 
@@ -139,19 +141,27 @@ def _jitter_steps(
 
     Each begins with its jitter, and the n-th jitter (from 0) has the seed "jitter:n".
     """
+    spans = _spans(states, _ns(run.duration_s), lambda channel: channel.jitter)
+    for number, (begin_ns, end_ns, jitter) in enumerate(spans):
+        if jitter is not None:
+            seed = channel_seed(run.seed, f"jitter:{number}" if number else "jitter", *where)
+            for time_s, settings in jitter.changes(seed, (end_ns - begin_ns) / 1e9):
+                yield netem_step(begin_ns + _ns(time_s), name, settings)
+
+
+def _spans(
+    states: list[_Change], end_ns: int, model: Callable[[Channel], T]
+) -> Iterator[tuple[int, int, T]]:
+    """Yield (begin in ns, end in ns, model) of each of the models that come one after the other."""
     begins = [states[0]]
     begins += [
         after
         for before, after in itertools.pairwise(states)
-        if after.state.channel.jitter is not before.state.channel.jitter
+        if model(after.state.channel) is not model(before.state.channel)
     ]
-    ends_ns = [*(each.time_ns for each in begins[1:]), _ns(run.duration_s)]
-    for number, (begin, end_ns) in enumerate(zip(begins, ends_ns, strict=True)):
-        jitter = begin.state.channel.jitter
-        if jitter is not None:
-            seed = channel_seed(run.seed, f"jitter:{number}" if number else "jitter", *where)
-            for time_s, settings in jitter.changes(seed, (end_ns - begin.time_ns) / 1e9):
-                yield netem_step(begin.time_ns + _ns(time_s), name, settings)
+    ends_ns = [*(each.time_ns for each in begins[1:]), end_ns]
+    for begin, its_end_ns in zip(begins, ends_ns, strict=True):
+        yield begin.time_ns, its_end_ns, model(begin.state.channel)
 
 
 def _has_table(state: ChannelState) -> bool:
@@ -165,20 +175,13 @@ def _ticks(
 
     Each model's clock begins with it, and its n-th one (from 0) has the seed "states:n".
     """
-    begins = [states[0]]
-    begins += [
-        after
-        for before, after in itertools.pairwise(states)
-        if after.state.channel.loss is not before.state.channel.loss
-    ]
-    ends_ns = [*(each.time_ns for each in begins[1:]), _ns(run.duration_s)]
-    for number, (begin, end_ns) in enumerate(zip(begins, ends_ns, strict=True)):
-        model = begin.state.channel.loss
+    spans = _spans(states, _ns(run.duration_s), lambda channel: channel.loss)
+    for number, (begin_ns, end_ns, model) in enumerate(spans):
         if model is not None and any(model.state_losses):
             what = f"states:{number}" if number else "states"
             seed = channel_seed(run.seed, what, *where)
-            for time_s, chance in model.changes(seed, (end_ns - begin.time_ns) / 1e9):
-                yield begin.time_ns + _ns(time_s), (independent_loss(chance),)
+            for time_s, chance in model.changes(seed, (end_ns - begin_ns) / 1e9):
+                yield begin_ns + _ns(time_s), (independent_loss(chance),)
 
 
 def _loss(state: ChannelState) -> Settings:

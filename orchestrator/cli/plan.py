@@ -95,9 +95,9 @@ def _print(described: dict[str, Any]) -> None:
             _print_network(out, run)
     runs = _text.plural(len(rows), "run")
     disk = f"{described['estimated_disk_bytes'] / 1e6:.1f} MB"
-    out.print(
-        f"{runs}, about {described['estimated_wall_s']:.0f} s of wall time and {disk}", markup=False
-    )
+    wall = f"about {described['estimated_wall_s']:.0f} s of wall time in the guest"
+    real = f"over {described['duration_s']:g} s in real time"
+    out.print(f"{runs}, {wall} ({real}) and {disk}", markup=False)
 
 
 def _print_network(out: Console, run: dict[str, Any]) -> None:

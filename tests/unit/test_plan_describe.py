@@ -118,4 +118,5 @@ def test_totals() -> None:
     description = described("repetitions=3", "matrix={seed: [1, 2]}")
     assert len(description["runs"]) == 6
     assert description["estimated_disk_bytes"] == 6 * run().estimated_disk_bytes
+    assert description["duration_s"] == 6 * 60.0
     assert description["estimated_wall_s"] == round(6 * wall_s(run()), 1)
