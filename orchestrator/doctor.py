@@ -18,7 +18,8 @@ from guest import build, cache, source
 from orchestrator import backends
 from orchestrator.backends import sandbox
 from orchestrator.backends.backend import Examined, Finding
-from orchestrator.errors import MachineError
+from orchestrator.backends.shell import run_commands
+from orchestrator.errors import GuestError, MachineError
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """Runs the test bed inside the guest; Mininet is installed for it."""
@@ -36,6 +37,7 @@ GUEST_PROGRAMS = {
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROBE_TIMEOUT_S = 20.0
+BOOT_TIMEOUT_S = 60.0
 GUEST_MEMORY_BYTES = 512 * 1024**2
 """What one guest can come to use of its memory, with 60 hosts."""
 
@@ -96,6 +98,8 @@ def examine_guest() -> Examined:
         _memory(),
         _ptrace(),
     ]
+    if all(finding.ok for finding in findings):
+        findings += _boots()
     return Examined(findings, _guest_absent())
 
 
@@ -144,6 +148,20 @@ def _kernel() -> Iterator[Finding]:
         else f"make room for {build.FREE_BYTES_NEEDED / 1e9:.0f} GB, "
         f"or let {cache.CACHE_VARIABLE} name another folder",
     )
+
+
+def _boots() -> Iterator[Finding]:
+    """Whether the guest kernel, if there is one yet, gets as far as a program on this processor."""
+    kernel = build.find()
+    if kernel is None:
+        return
+    try:
+        run_commands(kernel, b"true\n", timeout_s=BOOT_TIMEOUT_S)
+    except GuestError as error:
+        detail = " | ".join([str(error).partition("\n")[0], *error.console[-2:]])
+        yield Finding("guest boots", False, detail, "take another machine, and report this one")
+    else:
+        yield Finding("guest boots", True, "as far as a program")
 
 
 def _programs() -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 import select
 import signal
@@ -18,6 +19,8 @@ from orchestrator.errors import BedError
 
 _PROGRESS_S = 0.1
 _CONSOLE_LINES = 12
+_OF_A_STACK = re.compile(r"\s*(\[<[0-9a-f]+>\]|[0-9a-f]{8}[0-9a-f ]*$|Stack:|Call Trace:)")
+"""A line of what a kernel dumps behind its words."""
 
 
 def last_words(folder: Path) -> list[str]:
@@ -26,8 +29,14 @@ def last_words(folder: Path) -> list[str]:
     for path in (folder / "out" / "bed.log", folder / "console"):
         if path.exists():
             text = path.read_text(encoding="utf-8", errors="replace")
-            lines += [line for line in text.splitlines() if line.strip()][-_CONSOLE_LINES:]
+            lines += last_lines(text)
     return lines
+
+
+def last_lines(text: str) -> list[str]:
+    """Return the last lines of a console that are words, and no dump of a kernel's stack."""
+    lines = [line for line in text.splitlines() if line.strip() and not _OF_A_STACK.match(line)]
+    return lines[-_CONSOLE_LINES:]
 
 
 def require_done(folder: Path, what: str, error: type[BedError] = BedError) -> None:

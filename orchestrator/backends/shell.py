@@ -13,6 +13,7 @@ from pathlib import Path
 
 from guest.build import GuestKernel
 from orchestrator.backends import sandbox
+from orchestrator.backends.process import last_lines
 from orchestrator.errors import GuestError
 
 _MEMORY_BYTES = 512 * 2**20
@@ -83,22 +84,29 @@ class Said:
 
 
 def run_commands(
-    kernel: GuestKernel, commands: bytes, files: Mapping[str, bytes] | None = None
+    kernel: GuestKernel,
+    commands: bytes,
+    files: Mapping[str, bytes] | None = None,
+    timeout_s: float | None = None,
 ) -> Said:
     """Boot the guest and run shell commands in it, with ``files`` by their names in /bed/in.
 
     Raises:
         MachineError: this user cannot be confined here.
-        GuestError: the guest ended before the commands did.
+        GuestError: the guest ended before the commands did, or did not end within ``timeout_s``.
     """
     with _folders() as (given, output):
         for name, content in {**(files or {}), "commands": commands}.items():
             (given / name).write_bytes(content)
-        ended = _boot(kernel, given, output, interactive=False)
+        try:
+            ended = _boot(kernel, given, output, interactive=False, timeout_s=timeout_s)
+        except subprocess.TimeoutExpired as late:
+            lines = last_lines((late.stdout or b"").decode(errors="replace"))
+            raise GuestError(f"the guest did not end within {timeout_s:g} s", lines) from None
         status = output / "status"
         if not status.exists():
-            lines = ended.stdout.decode(errors="replace").splitlines()
-            raise GuestError("the guest ended before the commands did", lines[-8:])
+            lines = last_lines(ended.stdout.decode(errors="replace"))
+            raise GuestError("the guest ended before the commands did", lines)
         return Said(int(status.read_text(encoding="ascii")), (output / "said").read_bytes())
 
 
@@ -115,7 +123,11 @@ def _folders() -> Iterator[tuple[Path, Path]]:
 
 
 def _boot(
-    kernel: GuestKernel, given: Path, output: Path, interactive: bool
+    kernel: GuestKernel,
+    given: Path,
+    output: Path,
+    interactive: bool,
+    timeout_s: float | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         _command(kernel, given, output, interactive),
@@ -126,6 +138,7 @@ def _boot(
         },
         cwd="/",
         check=False,
+        timeout=timeout_s,
         stdin=None if interactive else subprocess.DEVNULL,
         stdout=None if interactive else subprocess.PIPE,
         stderr=None if interactive else subprocess.STDOUT,

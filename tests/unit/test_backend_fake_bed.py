@@ -255,3 +255,17 @@ def test_last_words_are_of_log_and_console(tmp_path: Path) -> None:
     assert process.last_words(tmp_path) == ["said", "kernel \N{REPLACEMENT CHARACTER}"]
     error = GuestError("why", ["one", "two"])
     assert str(error) == "why\n  console: one\n  console: two"
+
+
+def test_last_words_are_words() -> None:
+    console = """\
+Run /bin/true as init process
+userspace - ptrace set fp regs failed, errno = 14
+Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b
+Stack:
+ 6025f4e0 96003c50 6080ab04 96003d00
+ 60039d30
+Call Trace:
+"""
+    stack = 30 * " [<60027b50>] ? show_stack+0x0/0xc0\n"
+    assert process.last_lines(console + stack) == console.splitlines()[:3]

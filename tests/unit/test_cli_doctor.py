@@ -18,7 +18,7 @@ from orchestrator import doctor
 from orchestrator.backends import local, sandbox, vagrant
 from orchestrator.backends.backend import Examined, Finding
 from orchestrator.cli import commands
-from orchestrator.errors import MachineError
+from orchestrator.errors import GuestError, MachineError
 
 KERNEL = GuestKernel(
     "key",
@@ -46,6 +46,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     )
     monkeypatch.setattr("orchestrator.doctor.platform.machine", lambda: "x86_64")
     monkeypatch.setattr(doctor, "_try", lambda argv: None)
+    monkeypatch.setattr(doctor, "run_commands", lambda kernel, commands, timeout_s: None)
     monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 1)
     monkeypatch.setattr(doctor, "STORE_BYTES", 1)
     monkeypatch.setattr(local, "examine", lambda: Examined([], "needs root"))
@@ -140,6 +141,22 @@ def test_probes_that_fail(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(missing) == {"mininet", "ptrace"}
     assert missing["mininet"].detail == "ImportError: no"
     assert missing["mininet"].mend == "apt-get install mininet"
+
+
+def test_a_guest_kernel_that_does_not_boot_here(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["Run /bin/sh as init process", "set fp regs failed, errno = 14", "Kernel panic"]
+
+    def dies(kernel: GuestKernel, commands: bytes, timeout_s: float) -> None:
+        raise GuestError("the guest ended early", said)
+
+    monkeypatch.setattr(doctor, "run_commands", dies)
+    missing = lacks(healthy)
+    assert set(missing) == {"guest boots"}
+    assert missing["guest boots"].detail == f"the guest ended early | {said[1]} | {said[2]}"
+    monkeypatch.setattr(doctor, "_try", lambda argv: "no")  # then it would only fail likewise
+    assert "guest boots" not in lacks(healthy)
 
 
 def test_another_processor(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
