@@ -15,7 +15,7 @@ from tests.guest.conftest import failed_checks
 from tests.guest.realtime import boot
 from tests.lab.inside import NEED_NETEM
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.real_time]
 
 LONGEST_S = 900
 ROUTER = "router (root@10.231.102.2 port 2200)"

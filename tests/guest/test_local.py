@@ -15,7 +15,7 @@ from tests.guest.conftest import Run, failed_checks
 from tests.guest.realtime import boot
 from tests.guest.realtime.inside import LENGTH, STEPS
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.real_time]
 
 STEP_NAMES = [step.__name__ for step in STEPS]
 

@@ -15,9 +15,13 @@ import pytest
 from tests.lab import inside
 from tests.lab.namespaces import Lab
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0, reason="network namespaces with servers of their own can only be had by root"
-)
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.skipif(
+        os.geteuid() != 0,
+        reason="network namespaces with servers of their own can only be had by root",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
