@@ -62,7 +62,7 @@ def test_every_module_was_built_for_the_stock_kernel_and_is_loaded(machine: Mach
     assert release in line
     assert "installed" in line
     assert loaded(machine) == MODULES
-    told = "sysctl -n net.ipv4.tcp_available_congestion_control"
+    told = "cat /proc/sys/net/ipv4/tcp_available_congestion_control"
     there = machine.inside("available congestion controls", told).said.split()
     assert {name.removeprefix("tcp_") for name in MODULES} <= set(there)
 
@@ -137,7 +137,7 @@ def test_check_mode_on_what_is_set_up_changes_nothing(machine: Machine) -> None:
 def test_a_reboot_keeps_modules_values_and_dashboard(machine: Machine) -> None:
     machine.vagrant("reload", "reload")
     assert loaded(machine) == MODULES
-    told = "sysctl -n net.core.netdev_max_backlog; systemctl is-active orchestrator-web"
+    told = "cat /proc/sys/net/core/netdev_max_backlog; systemctl is-active orchestrator-web"
     assert machine.inside("after reload", told).said.split() == ["10000", "active"]
 
 
@@ -153,7 +153,7 @@ def test_uninstall_takes_everything_away(machine: Machine) -> None:
     look = f"ls -d {' '.join(BROUGHT)} 2>/dev/null; getent passwd orchestrator-web; true"
     assert machine.inside("what is left", look).said == ""
     assert loaded(machine) == []
-    told = "sysctl -n net.core.netdev_max_backlog; dpkg-query -W mininet dkms 2>/dev/null; true"
+    told = "cat /proc/sys/net/core/netdev_max_backlog; dpkg-query -W mininet dkms 2>/dev/null; true"
     assert machine.inside("values and packages", told).said.split() == ["1000"]
     assert machine.play("uninstall again", "uninstall.yml", "testbeds", *words)["changed"] == 0
 
