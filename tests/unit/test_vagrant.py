@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from orchestrator.backends import vagrant
 from orchestrator.errors import MachineError
@@ -175,3 +177,23 @@ def test_the_vagrantfile_is_valid(tmp_path: Path) -> None:
     )
     assert done.returncode != 0
     assert "kvm or qemu" in done.stdout + done.stderr
+
+
+def test_no_line_of_a_playbook_ends_with_a_backslash_and_an_n() -> None:
+    """Ansible hands Jinja both as they are, so YAML has to make a line's end of them."""
+
+    def texts(value: object) -> Iterator[str]:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            for each in value.values():
+                yield from texts(each)
+        elif isinstance(value, list):
+            for each in value:
+                yield from texts(each)
+
+    files = sorted((PROJECT / "playbooks").rglob("*.yml"))
+    assert len(files) > 20
+    for file in files:
+        found = [text for text in texts(YAML(typ="safe").load(file)) if "\\n" in text]
+        assert not found, (file, found)
