@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -93,35 +94,48 @@ def test_the_keeper_tells_of_the_bed_and_removes_its_folder(tmp_path: Path) -> N
     assert not place.exists()
 
 
-def pack(what: str, path: Path) -> str:
-    words = ["/usr/bin/python3", str(PACK), what, str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+def pack(program: Path, archive: Path) -> list[str]:
+    """Return the digests that packing tells: of all, and of the modules."""
+    words = ["/usr/bin/python3", str(program), str(archive)]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return told.split()
 
 
 def test_packing_is_equal_to_the_bit_and_brings_what_is_needed(tmp_path: Path) -> None:
-    told = {pack("all", tmp_path / name) for name in ("one", "two")}
-    assert len(told) == 1
+    first, second = (pack(PACK, tmp_path / name) for name in ("one", "two"))
+    assert first == second
     content = (tmp_path / "one").read_bytes()
     assert content == (tmp_path / "two").read_bytes()
     with tarfile.open(fileobj=io.BytesIO(content)) as packed:
-        names = set(packed.getnames())
+        listed = packed.getnames()
         assert all(member.isfile() for member in packed)
+    assert listed.pop() == f".packed-{first[0]}", "the last one, so that it says that all is there"
+    names = set(listed)
     words = ["git", "-C", str(PROJECT), "ls-files", "orchestrator", "results", "web", "scenarios"]
-    listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split("\n")
-    visible = {name for name in listed if name and "/." not in name}
+    tracked = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split("\n")
+    visible = {name for name in tracked if name and "/." not in name}
     assert {name for name in visible if (PROJECT / name).exists()} <= names
-    assert {"pyproject.toml", "requirements.lock", "README.md", "kmods/dkms.conf"} <= names
+    assert {"pyproject.toml", "requirements.lock", "README.md"} <= names
     assert not any(name.startswith((".", "tests/")) or ".pyc" in name for name in names)
-
-
-def test_the_modules_alone_are_packed_with_all_that_dkms_wants(tmp_path: Path) -> None:
-    pack("kmods", tmp_path / "kmods.tar")
-    with tarfile.open(tmp_path / "kmods.tar") as packed:
-        names = set(packed.getnames())
     sources = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "kmods").glob("*.[ch]")}
     assert {name for name in sources if not name.endswith(".mod.c")} <= names
     assert {"kmods/Kbuild", "kmods/Makefile", "kmods/dkms.conf", "kmods/core/arith.h"} <= names
+    assert "playbooks/make-environment" in names
+
+
+def test_modules_are_built_again_for_their_own_changes_only(tmp_path: Path) -> None:
+    (tmp_path / "playbooks").mkdir()
+    program = tmp_path / "playbooks" / "pack.py"
+    shutil.copy(PACK, program)
+    for name in ("orchestrator", "kmods"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file.c").write_text("one")
+    told = [pack(program, tmp_path / "build" / "project.tar")]
+    for name in ("orchestrator", "kmods"):
+        (tmp_path / name / "file.c").write_text("two")
+        told.append(pack(program, tmp_path / "build" / "project.tar"))
+    assert len({project for project, _modules in told}) == 3
+    assert told[0][1] == told[1][1] != told[2][1]
 
 
 def test_the_example_of_an_inventory_is_one_for_lab_scenarios_too() -> None:

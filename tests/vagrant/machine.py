@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -91,8 +92,8 @@ class Machine:
         """Run a command in the machine, as a user does."""
         return self.run(title, "vagrant", "ssh", NAME, "-c", command, good=good)
 
-    def inventory(self, group: str) -> Path:
-        """Write an inventory in which the machine is of that group; return the file."""
+    def inventory(self, groups: Iterable[str]) -> Path:
+        """Write an inventory in which the machine is of those groups; return the file."""
         told = self.vagrant("ssh-config", "ssh-config", NAME).said.split()
         values = {
             "ansible_host": told[told.index("HostName") + 1],
@@ -103,16 +104,23 @@ class Machine:
             " -o ControlMaster=auto -o ControlPersist=60s",
             "ansible_python_interpreter": "/usr/bin/python3",
         }
-        path = self.folder / f"{group}.json"
-        path.write_text(json.dumps({group: {"hosts": {"machine": values}}}), encoding="utf-8")
+        path = self.folder / "inventory.json"
+        path.write_text(
+            json.dumps({group: {"hosts": {"machine": values}} for group in groups}),
+            encoding="utf-8",
+        )
         return path
 
-    def play(self, title: str, playbook: str, group: str, *words: str) -> dict[str, int]:
-        """Play a playbook from this host against the machine; return the counts of its recap."""
+    def play(self, title: str, playbook: str, groups: Iterable[str], *words: str) -> dict[str, int]:
+        """Play a playbook from this host against the machine, a member of groups of hosts.
+
+        Returns:
+            The counts of the recap.
+        """
         told = self.run(
             title,
             Path(sys.executable).with_name("ansible-playbook"),
-            f"--inventory={self.inventory(group)}",
+            f"--inventory={self.inventory(groups)}",
             *words,
             f"playbooks/{playbook}",
         )
