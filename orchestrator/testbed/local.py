@@ -99,10 +99,10 @@ def _bed(spec, host):
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     try:
-        system.prefer_this_session()
+        spare = system.prefer_this_session()
         from .hostload import Watcher
 
-        load = Watcher()
+        load = Watcher(spare)
         from .machines import Real
         from .records import Records
         from .run import run

@@ -53,6 +53,7 @@ def run(spec, records: Records, machine):
     timeline.start(origin_ns)
     for flow in flows:
         flow.start(origin_ns)
+    machine.leave_to_packets()
     sampler.run(origin_ns)
     for name, fact in machine.watched().items():
         records.fact(name, **fact)

@@ -144,12 +144,18 @@ def prefer_this_session():
     the CPU between sessions first (sched_autogroup), it is the session that has to be preferred:
     on a machine with seven processes ready at a time, 99 of 100 wake-ups were 0.09 ms late
     with it, and 41 ms with the priority of the process alone.
+
+    Returns:
+        The other CPUs that it was allowed to use.
     """
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    allowed = os.sched_getaffinity(0)
+    chosen = {max(allowed)}
+    os.sched_setaffinity(0, chosen)
     os.setpriority(os.PRIO_PROCESS, 0, -20)
     os.setsid()
     with contextlib.suppress(FileNotFoundError), open("/proc/self/autogroup", "w") as file:
         file.write("-20")
+    return allowed - chosen
 
 
 def set_exact_timers(exact=True):

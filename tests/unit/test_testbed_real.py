@@ -238,7 +238,7 @@ def test_the_machine_is_watched_while_a_loop_keeps_it_busy() -> None:
                 seconds = found["seconds"]
                 good = (
                     found["cpu"] == cpu
-                    and found["wakeups"] == 300
+                    and found["wakeups"] >= 140  # of 150, less those that the readings took
                     and len(seconds) == 2
                     and found["late_ns"]["max"] == max(each["late_ns"] for each in seconds)
                     and sum(seconds[0][name] for name in ("own", "others", "softirq")) > 0.8
@@ -249,6 +249,28 @@ def test_the_machine_is_watched_while_a_loop_keeps_it_busy() -> None:
         _pid, status = os.waitpid(watched, 0)
         loop.kill()
     assert status == 0
+
+
+def test_what_the_sampler_does_on_another_cpu_is_no_load_of_the_packets() -> None:
+    allowed = os.sched_getaffinity(0)
+    spare = allowed - {max(allowed)}
+    watched = os.fork()
+    if watched == 0:
+        status = 1
+        try:
+            os.sched_setaffinity(0, {max(allowed)})
+            watcher = hostload.Watcher(spare)
+            origin_ns = system.monotonic_ns() + 50_000_000
+            watcher.start(origin_ns, 1_000_000_000)
+            watcher.leave()
+            stays = os.sched_getaffinity(0) == (spare or {max(allowed)})
+            while system.monotonic_ns() < origin_ns + 1_100_000_000:
+                pass
+            (second,) = watcher.result()["seconds"]
+            status = 0 if stays and (second["own"] < 0.3) == bool(spare) else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(watched, 0)[1] == 0
 
 
 def test_a_watcher_of_a_bed_that_fails_ends_with_it() -> None:

@@ -97,9 +97,9 @@ def main():
         sys.exit(_FAILED)
     worker = os.fork()
     if worker == 0:
-        system.prefer_this_session()
+        spare = system.prefer_this_session()
         system.die_with_parent(signal.SIGTERM)
-        os._exit(work(place))
+        os._exit(work(place, spare))
     signal.signal(signal.SIGTERM, lambda _number, _frame: _kill(worker, signal.SIGKILL))
     _pid, status = os.waitpid(worker, 0)
     _kill(-worker, signal.SIGKILL)
@@ -125,12 +125,12 @@ def say(what, **values):
     os.write(1, line.encode())
 
 
-def work(place):
-    """Do the host's part; return the status to end with."""
+def work(place, spare):
+    """Do the host's part; return the status to end with. See ``Watcher`` about ``spare``."""
 
     leaving = _Leaving(place)
     signal.signal(signal.SIGTERM, lambda _number, _frame: leaving.leave())
-    load = Watcher(shared=True)
+    load = Watcher(spare, shared=True)
     told = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(told, leaving), daemon=True).start()
     try:
@@ -233,6 +233,7 @@ def run(spec, records, ledger, told, load):
     timeline.start(origin_ns)
     for flow in flows:
         flow.start(origin_ns)
+    load.leave()
     sampler.run(origin_ns)
     fitted = {"late_timers_ns": late_ns, "netem_seeded": seeded}
     records.fact("host", node=spec["name"], **fitted, **load.result())
