@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,11 +49,13 @@ _STATE = (
 class Lab:
     """The hosts; ``folder`` takes keys, logs and the inventory. A context manager.
 
-    ``ahead_s`` is how far a host's monotonic clock is ahead of ours.
+    ``ahead_s`` is how far a host's monotonic clock is ahead of ours. Of the folders ``own`` each
+    host has an empty one of its own; all other files are this machine's.
     """
 
     folder: Path
     ahead_s: Mapping[str, int] = field(default_factory=dict)
+    own: Sequence[str] = ()
     servers: dict[str, sshd.Server] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -127,6 +130,9 @@ class Lab:
 
     def _serve(self) -> None:
         lines = []
+        # `ip netns exec` begins a mount namespace, too.
+        each = "".join(f"mount -t tmpfs none {shlex.quote(name)} && " for name in self.own)
+        mounts = ["sh", "-c", each + 'exec "$@"', "sh"]
         for number, host in enumerate(HOSTS):
             clock: list[str] = []
             if host in self.ahead_s:
@@ -135,7 +141,7 @@ class Lab:
                 self.folder / host,
                 _CONTROL.format(100 + number, 2),
                 PORT,
-                inside=[*self.inside(host), *clock],
+                inside=[*self.inside(host), *clock, *mounts],
             )
             server = self.servers[host]
             lines.append(f"        {host}:\n          ansible_host: {server.host}\n")
