@@ -54,6 +54,9 @@ def changed(hosts: Lab, *words: str) -> set[int]:
             "HOME": str(hosts.folder),
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_CONFIG": str(PROJECT / "playbooks" / "ansible.cfg"),
+            # A shared connection has a socket, for whose path there is not room enough here.
+            "ANSIBLE_SSH_ARGS": "-o ControlMaster=no",
         },
         capture_output=True,
         text=True,
