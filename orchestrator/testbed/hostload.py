@@ -71,9 +71,10 @@ class Watcher:
     def result(self):
         """Wait until the time is over and return what was seen.
 
-        {"cpu": the bed's, "cpus": how many the machine has, "wakeups": how many, "late_ns": how
-        late they were, {"median", "p99", "max"}, "seconds": a list of {"late_ns": the worst of that
-        second, "own", "others", "softirq", "steal", "idle": shares of the bed's CPU, "pressure":
+        {"cpu": the bed's, "cpus": how many the machine has, "wakeups": how many, "missed": how many
+        more were due while the CPU's counters were read, "late_ns": how late they were, {"median",
+        "p99", "max"}, "seconds": a list of {"late_ns": the worst of that second, "own", "others",
+        "softirq", "steal", "idle": shares of the bed's CPU, "pressure":
         share of the time in which anything on the machine waited for a CPU, null where the kernel
         does not tell}}. "own" are the bed's processes, "others" all other processes and interrupts.
         """
@@ -92,7 +93,7 @@ def _watch(asked, answers, cpu, group):
         return
     origin_ns, duration_ns, leaves = json.loads(request)
     system.set_exact_timers()
-    late, seconds = [], []
+    late, seconds, missed = [], [], 0
     end_ns = origin_ns + duration_ns
     due_ns, edge_ns = origin_ns, origin_ns + SECOND_NS
     _late_ns(origin_ns)
@@ -108,13 +109,15 @@ def _watch(asked, answers, cpu, group):
             before, worst = after, 0
             edge_ns += SECOND_NS
             # What was due during the reading was late because of it.
-            missed = max(system.monotonic_ns() - due_ns, 0) // PERIOD_NS
-            due_ns = min(due_ns + missed * PERIOD_NS, end_ns)
+            over = max(min(system.monotonic_ns(), end_ns) - due_ns, 0) // PERIOD_NS
+            missed += over
+            due_ns += over * PERIOD_NS
     late.sort()
     result = {
         "cpu": cpu,
         "cpus": os.cpu_count(),
         "wakeups": len(late),
+        "missed": missed,
         "late_ns": {
             "median": late[len(late) // 2],
             "p99": late[len(late) * 99 // 100],
