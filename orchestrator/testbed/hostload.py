@@ -8,6 +8,7 @@ It must not be what keeps the CPU busy: on an emulated processor a wake-up takes
 of a timer's descriptor 1.0 ms.
 """
 
+import contextlib
 import json
 import os
 import threading
@@ -67,6 +68,20 @@ class Watcher:
         """
         if self._spare:
             os.sched_setaffinity(0, self._spare)
+
+    @contextlib.contextmanager
+    def among_packets(self):
+        """Run the body where the packets are, by the thread that did ``leave``.
+
+        For what sends something itself: each CPU has a backlog of its own, so what is sent from
+        another CPU may overtake what was sent before.
+        """
+        if self._spare:
+            os.sched_setaffinity(0, {self._cpu})
+        try:
+            yield
+        finally:
+            self.leave()
 
     def result(self):
         """Wait until the time is over and return what was seen.

@@ -1,5 +1,6 @@
 """What a run does otherwise in a guest's virtual time than on a real machine."""
 
+import contextlib
 import fcntl
 import os
 import time
@@ -67,6 +68,10 @@ class Guest:
     def leave_to_packets(self):
         """Do nothing: a guest has one CPU."""
 
+    def among_packets(self):
+        """Return a context for what the sampling thread sends: none is needed."""
+        return contextlib.nullcontext()
+
     def watched(self):
         """Return the facts of what ``watch`` began: none."""
         return {}
@@ -109,6 +114,10 @@ class Real:
     def leave_to_packets(self):
         """Go on elsewhere than on the CPU of the packets; for the thread that called ``watch``."""
         self._load.leave()
+
+    def among_packets(self):
+        """Return a context for what the sampling thread sends: it is back on the packets' CPU."""
+        return self._load.among_packets()
 
     def watched(self):
         """Return the facts of what was watched, by the names of the facts."""

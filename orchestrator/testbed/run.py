@@ -38,7 +38,7 @@ def run(spec, records: Records, machine):
         known[flow["engine"]](bed, flow, Services(records, number, flow["name"]))
         for number, flow in enumerate(spec["flows"])
     ]
-    sampler = Sampler(bed, records, flows)
+    sampler = Sampler(bed, records, flows, machine.among_packets)
     timeline = Timeline(
         bed,
         lambda problem: records.fact("timeline_error", problem=problem),

@@ -1,5 +1,7 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
+import contextlib
+
 from . import qdisc, redirect, schedule, system, tcpdiag
 from .settings import ENDS
 from .traffic.sockets import MANY_PORTS
@@ -16,12 +18,15 @@ class Sampler:
         records: where the samples go.
         flows: the engines, in the order of the specification's flows; those with ``counters()``
             are asked, the others' sockets are sampled.
+        among_packets: makes a context in which flows are stopped, which sends something; see
+            ``hostload.Watcher``.
     """
 
-    def __init__(self, bed, records, flows):
+    def __init__(self, bed, records, flows, among_packets=contextlib.nullcontext):
         self._records = records
         self._spec = bed.spec
         self._flows = flows
+        self._among_packets = among_packets
         # On a machine of a lab there may be some of all flows only.
         self._counting = [
             (flow.spec.get("number", place), flow)
@@ -90,7 +95,8 @@ class Sampler:
             while stops and stops[0][0] <= time_ns:
                 stop_ns, flow = stops.pop(0)
                 timer.sleep_until(origin_ns + stop_ns)
-                flow.stop()
+                with self._among_packets():
+                    flow.stop()
             timer.sleep_until(origin_ns + time_ns + _BEHIND_NS)
             self._take(time_ns, what)
         for flow in self._flows:

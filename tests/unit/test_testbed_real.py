@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import subprocess
@@ -270,6 +271,25 @@ def test_what_the_sampler_does_on_another_cpu_is_no_load_of_the_packets() -> Non
                 pass
             (second,) = watcher.result()["seconds"]
             status = 0 if stays and (second["own"] < 0.3) == bool(spare) else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(watched, 0)[1] == 0
+
+
+def test_who_samples_elsewhere_is_back_among_the_packets_to_send_something() -> None:
+    allowed = os.sched_getaffinity(0)
+    cpu = {max(allowed)}
+    watched = os.fork()
+    if watched == 0:
+        status = 1
+        try:
+            os.sched_setaffinity(0, cpu)
+            watcher = hostload.Watcher(allowed - cpu)
+            watcher.leave()
+            with contextlib.suppress(KeyError), watcher.among_packets():
+                there = os.sched_getaffinity(0)
+                raise KeyError
+            status = 0 if (there, os.sched_getaffinity(0)) == (cpu, allowed - cpu or cpu) else 2
         finally:
             os._exit(status)
     assert os.waitpid(watched, 0)[1] == 0

@@ -210,7 +210,7 @@ def run(spec, records, ledger, told, load):
         for flow in spec["flows"]
         if bed.holds(flow["source"]) or bed.holds(flow["sink"])
     ]
-    sampler = Sampler(bed, records, flows)
+    sampler = Sampler(bed, records, flows, load.among_packets)
     timeline = Timeline(
         bed,
         lambda problem: records.fact("timeline_error", problem=problem),
