@@ -33,6 +33,7 @@ class Machine:
 
     folder: Path
     times_s: dict[str, float] = field(default_factory=dict)
+    _noting: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.environment = {
@@ -78,8 +79,9 @@ class Machine:
                 for reader in readers:
                     reader.join()
         done = Done(process.returncode, "".join(said["stdout"]), "".join(said["stderr"]))
-        self.times_s[title] = round(time.monotonic() - began, 1)
-        (self.folder / "times.json").write_text(json.dumps(self.times_s, indent=1))
+        with self._noting:  # some commands run beside others
+            self.times_s[title] = round(time.monotonic() - began, 1)
+            (self.folder / "times.json").write_text(json.dumps(self.times_s, indent=1))
         sys.stderr.write(f"{title}: {self.times_s[title]:.0f} s, status {done.status}\n")
         assert done.status in good, (done.said + done.errors)[-6000:]
         return done
@@ -92,8 +94,8 @@ class Machine:
         """Run a command in the machine, as a user does."""
         return self.run(title, "vagrant", "ssh", NAME, "-c", command, good=good)
 
-    def inventory(self, groups: Iterable[str]) -> Path:
-        """Write an inventory in which the machine is of those groups; return the file."""
+    def inventory(self, title: str, groups: Iterable[str]) -> Path:
+        """Write a play's inventory, in which the machine is of those groups; return the file."""
         told = self.vagrant("ssh-config", "ssh-config", NAME).said.split()
         values = {
             "ansible_host": told[told.index("HostName") + 1],
@@ -104,7 +106,7 @@ class Machine:
             " -o ControlMaster=auto -o ControlPersist=60s",
             "ansible_python_interpreter": "/usr/bin/python3",
         }
-        path = self.folder / "inventory.json"
+        path = self.folder / f"inventory-{title.replace(' ', '-')}.json"
         path.write_text(
             json.dumps({group: {"hosts": {"machine": values}} for group in groups}),
             encoding="utf-8",
@@ -120,7 +122,7 @@ class Machine:
         told = self.run(
             title,
             Path(sys.executable).with_name("ansible-playbook"),
-            f"--inventory={self.inventory(groups)}",
+            f"--inventory={self.inventory(title, groups)}",
             *words,
             f"playbooks/{playbook}",
         )
