@@ -35,7 +35,6 @@ test: lint  ## check everything: lint, types, unit, guest and browser tests
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
 	@tools/setup-debian vagrant
-	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/pytest tests/vagrant --exitfirst --capture=no
 
 lint: $(DEV_READY)  ## check style and types, of the playbooks, too

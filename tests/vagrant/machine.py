@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +17,7 @@ from typing import IO, Any
 PROJECT = Path(__file__).resolve().parents[2]
 BOX = "orchestrator-test/debian-12"
 NAME = "orchestrator"
+ORCHESTRATOR = PROJECT / ".venv" / "bin" / "orchestrator"
 
 
 @dataclass
@@ -29,9 +31,13 @@ class Done:
 
 @dataclass
 class Machine:
-    """``folder`` takes the box, Vagrant's home, logs and ``times.json``."""
+    """``folder`` takes the box, Vagrant's home, logs and ``times.json``.
+
+    ``guest`` is done when the guest kernel is there that the machine is compared to.
+    """
 
     folder: Path
+    guest: Future[Done] = field(default_factory=Future)
     times_s: dict[str, float] = field(default_factory=dict)
     _noting: threading.Lock = field(default_factory=threading.Lock)
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.vagrant import daemons
-from tests.vagrant.machine import BOX, NAME, PROJECT, Machine, recap
+from tests.vagrant.machine import BOX, NAME, ORCHESTRATOR, PROJECT, Machine, recap
 
 MODULES = sorted(
     path.stem for path in (PROJECT / "kmods").glob("tcp_*.c") if ".mod" not in path.name
@@ -76,17 +76,16 @@ def test_the_quickstart_runs_inside_close_to_the_guest(machine: Machine, tmp_pat
     (run,) = json.loads(done.said)["runs"]
     judge(run, "local")
     assert run["fidelity"]["verdict"] != "unfaithful", run["fidelity"]
-    orchestrator = PROJECT / ".venv" / "bin" / "orchestrator"
+    machine.guest.result()
     words = ("run", "scenarios/quickstart.yaml", "--json", "--db", str(tmp_path / "guest.db"))
-    (guest,) = json.loads(machine.run("run in the guest", orchestrator, *words).said)["runs"]
+    (guest,) = json.loads(machine.run("run in the guest", ORCHESTRATOR, *words).said)["runs"]
     assert abs(utilisation(run) - utilisation(guest)) <= CLOSE * utilisation(guest)
 
 
 def test_a_run_from_the_host_brings_its_results_home(machine: Machine, tmp_path: Path) -> None:
-    orchestrator = PROJECT / ".venv" / "bin" / "orchestrator"
     db = tmp_path / "home.db"
     words = ("run", "scenarios/quickstart.yaml", "--backend", "vagrant", "--json", "--db", str(db))
-    done = machine.run("run from the host", orchestrator, *words, good=(0, 3))
+    done = machine.run("run from the host", ORCHESTRATOR, *words, good=(0, 3))
     (run,) = json.loads(done.said)["runs"]
     judge(run, "vagrant")
     release = machine.inside("kernel", "uname -r").said.strip()
