@@ -59,7 +59,9 @@ lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 	compile() { build/lock/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-header --no-annotate pyproject.toml --group build "$$@"; }; \
 	compile --output-file requirements.lock; \
-	compile --group dev --constraints requirements.lock --output-file requirements-dev.lock
+	compile --group dev --constraints requirements.lock --output-file requirements-dev.lock; \
+	echo pip | build/lock/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate - --output-file playbooks/pip.lock
 
 clean:  ## remove what was built or installed here; stored results stay
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -21,6 +21,7 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 ALL = (
     "LICENSE", "README.md", "pyproject.toml", "requirements.lock", "playbooks/make-environment",
+    "playbooks/pip.lock",
     "guest", "kmods", "orchestrator", "results", "scenarios", "topologies", "web",
 )  # fmt: skip
 NOT_PACKED = {"build", "__pycache__", "tests"}
