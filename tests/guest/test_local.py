@@ -50,11 +50,13 @@ def test_the_quickstart_is_as_in_virtual_time(results: dict[str, Any], run: Run)
     simulated = run(*LENGTH)["metrics"]["utilisation"]
     assert document["metrics"]["utilisation"] == pytest.approx(simulated, rel=0.05)
     # Whatever keeps this machine from being a quiet one is told, and excuses what it explains.
-    assert failed_checks(document) <= {"scheduling_delay"}
+    assert failed_checks(document) <= {"scheduling_delay"}, document["fidelity"]
     checks = {check["name"]: check for check in document["fidelity"]["checks"]}
     assert {"scheduling_delay", "host_load", "run_load", "base_rtt"} <= set(checks)
     doubtful = {name.split()[0] for name, check in checks.items() if check["ok"] is None}
-    if checks["scheduling_delay"]["ok"] is True and checks["host_load"]["ok"] is True:
+    quiet = checks["scheduling_delay"]["ok"] is True and checks["host_load"]["ok"] is True
+    # The probe before the traffic may still have been held up; it tells so itself.
+    if quiet and "full_queue_delay" not in doubtful:
         assert doubtful <= {"run_load"}
         assert (found["status"], document["fidelity"]["verdict"]) == (0, "faithful")
     assert [flow["congestion_control"] for flow in document["flows"]] == ["westwood", "reno"]
