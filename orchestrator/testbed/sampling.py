@@ -1,7 +1,5 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
-import contextlib
-
 from . import qdisc, redirect, schedule, system, tcpdiag
 from .settings import ENDS
 from .traffic.sockets import MANY_PORTS
@@ -22,7 +20,7 @@ class Sampler:
             ``hostload.Watcher``.
     """
 
-    def __init__(self, bed, records, flows, among_packets=contextlib.nullcontext):
+    def __init__(self, bed, records, flows, among_packets):
         self._records = records
         self._spec = bed.spec
         self._flows = flows
