@@ -56,6 +56,7 @@ def _enter(given, output):
         os.close(descriptor)
     system.set_read_only(OUTPUT, False)
     system.mount("proc", "/proc", "proc")
+    system.disable_ipv6()  # the ports of switches are here
     os.makedirs("/run/home")
     os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run/home", TMPDIR="/run/home")
     os.environ["PYTHONHASHSEED"] = "0"  # of programs that are started

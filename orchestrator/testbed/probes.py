@@ -22,6 +22,8 @@ _GRACE_NS = 1_000_000_000
 _PLACE = slice(42, 42 + 8)
 """Of round and number of a probe packet in its frame: behind Ethernet, IP and UDP."""
 _STAMP = struct.Struct("=II")
+_ETHERTYPE, _PROTOCOL, _PORT = slice(12, 14), 23, slice(36, 38)
+_IPV4, _UDP, _PROBE_PORT = b"\x08\x00", 17, struct.pack("!H", PROBE_PORT)
 
 
 def _checksum(data):
@@ -91,7 +93,7 @@ def queue_burst(bed, probe):
         for sequence in range(probe["packets"]):
             sender.send(_STAMP.pack(number, sequence) + padding)
         timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
-        arrivals, departures = (tap.take() for tap in taps)
+        arrivals, departures = (_of_probes(tap.take()) for tap in taps)
         came += len(arrivals)
         passed += _matched(arrivals, departures)
     for tap in taps:
@@ -125,7 +127,7 @@ def policer_bursts(bed, probe):
         for sequence in range(probe["packets"]):
             sender.send(_STAMP.pack(number, sequence) + padding)
     timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
-    arrivals, departures = (tap.take() for tap in taps)
+    arrivals, departures = (_of_probes(tap.take()) for tap in taps)
     for each in (*taps, sender, receiver):
         each.close()
     return {"came": len(arrivals), "passed": _matched(arrivals, departures)}
@@ -141,6 +143,15 @@ def _ends(bed, probe):
         sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * 4096)
         sender.connect((bed.address(probe["sink"]), PROBE_PORT))
     return sender, receiver
+
+
+def _of_probes(frames):
+    """Return those of a tap's frames that are packets of probes; no others are taken for them."""
+    return [
+        (time_ns, frame)
+        for time_ns, frame in frames
+        if frame[_ETHERTYPE] == _IPV4 and frame[_PROTOCOL] == _UDP and frame[_PORT] == _PROBE_PORT
+    ]
 
 
 def _matched(arrivals, departures):

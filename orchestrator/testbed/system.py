@@ -170,11 +170,17 @@ def set_exact_timers(exact=True):
 
 
 def new_network_namespace():
-    """Move the calling thread into a new network namespace and return a descriptor of it.
-
-    Without IPv6, which would send messages of its own over every link.
-    """
+    """Move the calling thread into a new network namespace, without IPv6; return a descriptor."""
     _checked(_libc.unshare(CLONE_NEWNET), "new network namespace")
+    disable_ipv6()
+    return current_network_namespace()
+
+
+def disable_ipv6():
+    """Keep IPv6 from sending messages of its own over every link of the thread's namespace.
+
+    For devices that come to it later, too.
+    """
     for which in ("all", "default"):
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6", os.O_WRONLY)
@@ -182,7 +188,6 @@ def new_network_namespace():
                 os.write(descriptor, b"1")
             finally:
                 os.close(descriptor)
-    return current_network_namespace()
 
 
 def current_network_namespace():

@@ -50,7 +50,7 @@ def test_the_quickstart_is_as_in_virtual_time(results: dict[str, Any], run: Run)
     simulated = run(*LENGTH)["metrics"]["utilisation"]
     assert document["metrics"]["utilisation"] == pytest.approx(simulated, rel=0.05)
     # Whatever keeps this machine from being a quiet one is told, and excuses what it explains.
-    assert failed_checks(document) <= {"scheduling_delay"}, document["fidelity"]
+    assert failed_checks(document) <= {"scheduling_delay"}, f"{document['fidelity']}"
     checks = {check["name"]: check for check in document["fidelity"]["checks"]}
     assert {"scheduling_delay", "host_load", "run_load", "base_rtt"} <= set(checks)
     doubtful = {name.split()[0] for name, check in checks.items() if check["ok"] is None}
@@ -95,3 +95,9 @@ def test_a_killed_bed_s_run_is_marked(results: dict[str, Any]) -> None:
     document = results["killed_bed"]["document"]
     assert document["status"] == "failed"
     assert "the bed was ended by signal 9" in document["error"]
+
+
+def test_nothing_in_a_bed_has_messages_of_its_own_to_send(results: dict[str, Any]) -> None:
+    addresses = results["killed_bed"]["addresses"]
+    assert len(addresses) > 2  # processes of the bed, its switches' daemons among them
+    assert set(addresses) == {""}

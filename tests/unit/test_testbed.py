@@ -123,7 +123,23 @@ def test_the_echo_request_has_a_right_checksum() -> None:
 
 
 def probe_frame(number: int) -> bytes:
-    return bytes(42) + struct.pack("=II", 1, number) + bytes(12)
+    ethernet = bytes(12) + b"\x08\x00"
+    udp = struct.pack("!4H", 50_000, probes.PROBE_PORT, 1480, 0)
+    ipv4 = bytes.fromhex("450005dc0000400040110000") + bytes(8)
+    return ethernet + ipv4 + udp + struct.pack("=II", 1, number) + bytes(12)
+
+
+def test_what_others_send_is_not_taken_for_packets_of_probes() -> None:
+    """A report to ff02::16 has zeros where the first packet's round and number are."""
+    report = bytes.fromhex(
+        "333300000016ee6b26efc5e286dd6000000000240001fe80000000000000ec6b26fffeefc5e2"
+        "ff0200000000000000000000000000163a00050200000100"
+    )
+    assert probes._STAMP.unpack(report[probes._PLACE]) == (0, 0)
+    ours, tcp = probe_frame(0), bytearray(probe_frame(0))
+    tcp[23] = 6
+    seen = [(10, report), (20, ours), (30, bytes(tcp)), (40, ours[:36] + bytes(26)), (50, ours)]
+    assert probes._of_probes(seen) == [(20, ours), (50, ours)]
 
 
 def test_probe_packets_are_matched_where_they_leave_a_queue() -> None:

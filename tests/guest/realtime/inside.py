@@ -169,16 +169,18 @@ def killed_controller(folder: Path) -> dict[str, Any]:
 
 def killed_bed(folder: Path) -> dict[str, Any]:
     with long_run(folder / "runs.db"):
-        (first,) = [number for number in machine()["processes"] if _is_first_of_a_bed(number)]
+        bed = [number for number in machine()["processes"] if len(_numbers(number)) > 1]
+        addresses = [Path(f"/proc/{number}/net/if_inet6").read_text() for number in bed]
+        (first,) = [number for number in bed if _numbers(number)[1] == "1"]
         os.kill(int(first), signal.SIGKILL)
-    return {"document": document(folder / "runs.db")}
+    return {"document": document(folder / "runs.db"), "addresses": addresses}
 
 
-def _is_first_of_a_bed(number: str) -> bool:
-    """Tell whether the process is the first of other namespaces than this one's."""
-    status = Path(f"/proc/{number}/status").read_text().splitlines()
+def _numbers(process: str) -> list[str]:
+    """Return a process's numbers, from the machine's PID namespace to its own."""
+    status = Path(f"/proc/{process}/status").read_text().splitlines()
     (numbers,) = [line.split()[1:] for line in status if line.startswith("NSpid:")]
-    return len(numbers) == 2 and numbers[1] == "1"
+    return numbers
 
 
 STEPS = (doctor, quickstart, busy, killed_controller, killed_bed)
