@@ -35,7 +35,7 @@ test: lint  ## check everything: lint, types, unit, guest and browser tests
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
 	@tools/setup-debian vagrant
-	$(BIN)/pytest tests/vagrant --exitfirst --capture=no
+	$(BIN)/pytest tests/vagrant --exitfirst --capture=no $(if $(THOROUGH),,-m 'not thorough')
 
 lint: $(DEV_READY)  ## check style and types, of the playbooks, too
 	$(BIN)/ruff check

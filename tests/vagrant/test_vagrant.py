@@ -48,13 +48,13 @@ def test_the_vagrantfile_is_valid(machine: Machine) -> None:
 
 def test_up_ends_with_doctor_all_green(machine: Machine) -> None:
     said = machine.vagrant("up", "up").said
-    counts = recap(said.replace(f"    {NAME}: ", ""))
+    lines = [line.removeprefix(f"    {NAME}: ") for line in said.splitlines()]
+    counts = recap("\n".join(lines))
     assert counts["failed"] == counts["unreachable"] == 0
     assert counts["changed"] > 0
-    doctor = machine.inside("doctor", "orchestrator doctor --json")
-    found = json.loads(doctor.said)
-    assert found["ok"], found
-    assert found["backends"]["local"] == "ready"
+    doctor = lines[lines.index("local: ready") :]  # what is missing would be named instead
+    assert sum(line.startswith("ok ") for line in doctor) > 10
+    assert [line for line in doctor if line.startswith("MISSING")] == []
 
 
 def test_every_module_was_built_for_the_stock_kernel_and_is_loaded(machine: Machine) -> None:
@@ -71,12 +71,12 @@ def test_every_module_was_built_for_the_stock_kernel_and_is_loaded(machine: Mach
 
 
 def test_the_quickstart_runs_inside_close_to_the_guest(machine: Machine, tmp_path: Path) -> None:
+    machine.guest.result()  # or it would be built beside what is to be undisturbed
     command = "orchestrator run scenarios/quickstart.yaml --backend local --json"
     done = machine.inside("run inside", command, good=(0, 3))
     (run,) = json.loads(done.said)["runs"]
     judge(run, "local")
     assert run["fidelity"]["verdict"] != "unfaithful", run["fidelity"]
-    machine.guest.result()
     words = ("run", "scenarios/quickstart.yaml", "--json", "--db", str(tmp_path / "guest.db"))
     (guest,) = json.loads(machine.run("run in the guest", ORCHESTRATOR, *words).said)["runs"]
     assert abs(utilisation(run) - utilisation(guest)) <= CLOSE * utilisation(guest)
@@ -84,7 +84,8 @@ def test_the_quickstart_runs_inside_close_to_the_guest(machine: Machine, tmp_pat
 
 def test_a_run_from_the_host_brings_its_results_home(machine: Machine, tmp_path: Path) -> None:
     db = tmp_path / "home.db"
-    words = ("run", "scenarios/quickstart.yaml", "--backend", "vagrant", "--json", "--db", str(db))
+    words = ["run", "scenarios/quickstart.yaml", "--backend", "vagrant", "--json", "--db", str(db)]
+    words += ["--set", "duration=30s"]  # all of it has been seen inside
     done = machine.run("run from the host", ORCHESTRATOR, *words, good=(0, 3))
     (run,) = json.loads(done.said)["runs"]
     judge(run, "vagrant")
@@ -156,6 +157,7 @@ def test_uninstall_takes_everything_away(machine: Machine) -> None:
     assert machine.inside("values and packages", told).said.split() == ["1000"]
 
 
+@pytest.mark.thorough
 def test_nothing_is_changed_where_nothing_is_set_up(machine: Machine) -> None:
     """By check mode of a first run and, beside it, by taking away what is not there."""
     with ThreadPoolExecutor() as beside:
