@@ -213,7 +213,7 @@ class Build:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=True,  # so that an interrupt comes here first
+            process_group=0,  # so that an interrupt comes here first
         ) as process:
             try:
                 assert process.stdout is not None
