@@ -18,7 +18,6 @@ from tests.lab.inside import NEED_NETEM
 pytestmark = [pytest.mark.guest, pytest.mark.real_time]
 
 LONGEST_S = 900
-HOST_CHECKS = {"scheduling_delay", "host_load", "run_load"}
 ROUTER = "router (root@10.231.102.2 port 2200)"
 
 
@@ -43,11 +42,8 @@ def test_a_router_emulates_what_was_asked(results: dict[str, Any]) -> None:
     # Five hosts, a controller and their servers share one emulated CPU: it is told.
     assert failed_checks(run) <= {"scheduling_delay"}, f"{run['fidelity']}"
     checks = {check["name"]: check for check in run["fidelity"]["checks"]}
-    for name in ("clock_agreement", "settings_changed", "events_applied"):
+    for name in ("base_rtt", "clock_agreement", "settings_changed", "events_applied"):
         assert checks[name]["ok"] is True, f"{checks[name]}"
-    # What a slow host explains may be in doubt.
-    quiet = all(each["ok"] for name, each in checks.items() if name.split()[0] in HOST_CHECKS)
-    assert checks["base_rtt"]["ok"] is True or not quiet, f"{checks['base_rtt']}"
     assert checks["settings_changed"]["detail"].startswith("10 channels")
     assert checks["clock_agreement"]["measured"] < 5e-3
     forward = next(link for link in run["links"] if link["direction"] == "forward")
