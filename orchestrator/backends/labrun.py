@@ -12,7 +12,7 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,8 +76,9 @@ class LabRun:
             self._start_agents()
             self._all("ready", READY_S)
             self._phase = "probes"
-            self._tell({"do": "probe"})
-            self._all("probed", READY_S)
+            for name in self._programs:  # one by one: where two probe, each delays the other
+                self._tell({"do": "probe"}, [name])
+                self._all("probed", READY_S, [name])
             before = self._clocks()
             self._begin(before)
             self._traffic()
@@ -120,15 +121,16 @@ class LabRun:
 
             self._programs[name] = station.start_agent(took, ended)
 
-    def _tell(self, what: Mapping[str, Any]) -> None:
+    def _tell(self, what: Mapping[str, Any], names: Iterable[str] | None = None) -> None:
+        """Tell these agents, or every one."""
         line = json.dumps(what).encode()
-        for program in self._programs.values():
-            program.tell(line)
+        for name in self._programs if names is None else names:
+            self._programs[name].tell(line)
 
-    def _all(self, word: str, patience_s: float) -> None:
-        """Wait until every agent has said that word."""
+    def _all(self, word: str, patience_s: float, names: Iterable[str] | None = None) -> None:
+        """Wait until these agents, or every one, have said that word."""
         deadline = time.monotonic() + patience_s
-        waiting = set(self._programs)
+        waiting = set(self._programs if names is None else names)
         while waiting:
             event = self._next()
             if event is not None and event[1] == word:

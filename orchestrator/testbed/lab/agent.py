@@ -258,7 +258,7 @@ def _probe(bed, records, when):
     """Measure the round trips from this host's senders."""
     for probe in bed.spec["round_trips"]:
         ends = (bed.address(probe["source"]), bed.address(probe["sink"]))
-        measured_ns, ttl = trip.round_trips(*ends, ECHOES)
+        measured_ns, ttl = trip.round_trips(*ends, ECHOES, awake=when == "start")
         records.fact("round_trip", at=when, **probe, measured_ns=measured_ns, ttl=ttl)
 
 

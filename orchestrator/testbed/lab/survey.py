@@ -161,7 +161,7 @@ def _way(route, destination):
 
 
 def _echo(source, destination):
-    best_ns, ttl = trip.round_trips(source, destination, _ECHOES)
+    best_ns, ttl = trip.round_trips(source, destination, _ECHOES, awake=True)
     return {"source": source, "destination": destination, "round_trip_ns": best_ns, "ttl": ttl}
 
 
