@@ -17,6 +17,7 @@ from typing import IO, Any
 PROJECT = Path(__file__).resolve().parents[2]
 BOX = "orchestrator-test/debian-12"
 NAME = "orchestrator"
+_RULE = "=========="
 ORCHESTRATOR = PROJECT / ".venv" / "bin" / "orchestrator"
 
 
@@ -99,6 +100,14 @@ class Machine:
     def inside(self, title: str, command: str, good: tuple[int, ...] = (0,)) -> Done:
         """Run a command in the machine, as a user does."""
         return self.run(title, "vagrant", "ssh", NAME, "-c", command, good=good)
+
+    def look(self, title: str, *commands: str) -> list[str]:
+        """Run commands in the machine at once, as to get in takes seconds; return what each said.
+
+        How they end is not asked, but of the last.
+        """
+        said = self.inside(title, f"; echo {_RULE}; ".join(commands)).said
+        return [each.strip() for each in said.split(_RULE)]
 
     def inventory(self, title: str, groups: Iterable[str]) -> Path:
         """Write a play's inventory, in which the machine is of those groups; return the file."""

@@ -28,6 +28,9 @@ HOST_CHECKS = {"scheduling_delay", "host_load", "run_load"}
 """What says that the machine was too slow, or busy with something else."""
 BOTH = ("testbeds", "lab_hosts")
 AS_BOTH = ("--extra-vars=@playbooks/vars/vagrant.yml", "--extra-vars=lab_host_user=vagrant")
+_LOADED = "cut -d' ' -f1 /proc/modules"
+_BACKLOG = "/proc/sys/net/core/netdev_max_backlog"
+_AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 BROUGHT = (
     "/opt/orchestrator",
     "/usr/local/bin/orchestrator",
@@ -58,16 +61,15 @@ def test_up_ends_with_doctor_all_green(machine: Machine) -> None:
 
 
 def test_every_module_was_built_for_the_stock_kernel_and_is_loaded(machine: Machine) -> None:
-    status = machine.inside("dkms status", "uname -r; sudo dkms status").said.splitlines()
-    release = status[0].strip()
+    release, status, there, now = machine.look(
+        "modules", "uname -r", "sudo dkms status", f"cat {_AVAILABLE}", _LOADED
+    )
     assert release.endswith("-amd64"), release
-    (line,) = [line for line in status if line.startswith("paper-congestion-controls")]
+    (line,) = [line for line in status.splitlines() if line.startswith("paper-congestion-controls")]
     assert release in line
     assert "installed" in line
-    assert loaded(machine) == MODULES
-    told = "cat /proc/sys/net/ipv4/tcp_available_congestion_control"
-    there = machine.inside("available congestion controls", told).said.split()
-    assert {name.removeprefix("tcp_") for name in MODULES} <= set(there)
+    assert ours(now) == MODULES
+    assert {name.removeprefix("tcp_") for name in MODULES} <= set(there.split())
 
 
 def test_the_quickstart_runs_inside_close_to_the_guest(machine: Machine, tmp_path: Path) -> None:
@@ -89,15 +91,16 @@ def test_a_run_from_the_host_brings_its_results_home(machine: Machine, tmp_path:
     done = machine.run("run from the host", ORCHESTRATOR, *words, good=(0, 3))
     (run,) = json.loads(done.said)["runs"]
     judge(run, "vagrant")
-    release = machine.inside("kernel", "uname -r").said.strip()
+    release, left = machine.look(
+        "after a run from the host", "uname -r", "ls /var/tmp /run | grep -c tcp-orchestrator; true"
+    )
     assert run["kernel"] == release
     with sqlite3.connect(db) as stored:
         asked = "SELECT value FROM provenance WHERE key = 'vagrant'"
         told = json.loads(stored.execute(asked).fetchone()[0])
         assert (told["provider"], told["box"]) == ("libvirt", BOX)
         assert stored.execute("SELECT COUNT(*) FROM tcp_samples").fetchone()[0] > 1000
-    left = machine.inside("left of the run", "ls /var/tmp /run | grep -c tcp-orchestrator; true")
-    assert left.said.strip() == "0"
+    assert left == "0"
 
 
 def test_the_results_of_the_machine_are_fetched(machine: Machine) -> None:
@@ -121,11 +124,12 @@ def test_the_dashboard_is_there_for_this_host_alone_and_reads_only(machine: Mach
         urllib.request.urlopen(request, timeout=60)
     with refused.value as answer:
         assert answer.code in (403, 405)
-    listeners = machine.inside("listeners", "sudo ss -Hltn 'sport = :8080'").said.split()
-    assert listeners[3] == "127.0.0.1:8080"
-    assert len(listeners) == 5
-    owner = machine.inside("dashboard's user", "ps -o user:32= -C orchestrator").said.split()
-    assert set(owner) == {"orchestrator-web"}
+    listeners, owner = machine.look(
+        "dashboard", "sudo ss -Hltn 'sport = :8080'", "ps -o user:32= -C orchestrator"
+    )
+    assert listeners.split()[3] == "127.0.0.1:8080"
+    assert len(listeners.split()) == 5
+    assert set(owner.split()) == {"orchestrator-web"}
 
 
 def test_a_second_provisioning_and_check_mode_change_nothing(machine: Machine) -> None:
@@ -142,19 +146,29 @@ def test_a_second_provisioning_and_check_mode_change_nothing(machine: Machine) -
 
 def test_a_reboot_keeps_modules_values_and_dashboard(machine: Machine) -> None:
     machine.vagrant("reload", "reload")
-    assert loaded(machine) == MODULES
-    told = "cat /proc/sys/net/core/netdev_max_backlog; systemctl is-active orchestrator-web"
-    assert machine.inside("after reload", told).said.split() == ["10000", "active"]
+    now, backlog, dashboard = machine.look(
+        "after reload", _LOADED, f"cat {_BACKLOG}", "systemctl is-active orchestrator-web"
+    )
+    assert ours(now) == MODULES
+    assert (backlog, dashboard) == ("10000", "active")
 
 
 def test_uninstall_takes_everything_away(machine: Machine) -> None:
     words = ("--extra-vars=testbed_results_too=true",)
     assert machine.play("uninstall", "uninstall.yml", BOTH, *words)["changed"] > 0
-    look = f"ls -d {' '.join(BROUGHT)} 2>/dev/null; getent passwd orchestrator-web; true"
-    assert machine.inside("what is left", look).said == ""
-    assert loaded(machine) == []
-    told = "cat /proc/sys/net/core/netdev_max_backlog; dpkg-query -W mininet dkms 2>/dev/null; true"
-    assert machine.inside("values and packages", told).said.split() == ["1000"]
+    files = f"ls -d {' '.join(BROUGHT)} 2>/dev/null"
+    packages = "dpkg-query -W mininet dkms 2>/dev/null; true"
+    left, user, now, backlog, there = machine.look(
+        "what is left",
+        files,
+        "getent passwd orchestrator-web",
+        _LOADED,
+        f"cat {_BACKLOG}",
+        packages,
+    )
+    assert left == user == there == ""
+    assert ours(now) == []
+    assert backlog == "1000"
 
 
 @pytest.mark.thorough
@@ -180,10 +194,9 @@ def test_destroy_leaves_nothing(machine: Machine) -> None:
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 1
 
 
-def loaded(machine: Machine) -> list[str]:
-    """Return which of our modules the machine's kernel has."""
-    names = machine.inside("modules", "cut -d' ' -f1 /proc/modules").said.split()
-    return sorted(set(names) & set(MODULES))
+def ours(modules: str) -> list[str]:
+    """Return which of our modules are among all that a kernel has."""
+    return sorted(set(modules.split()) & set(MODULES))
 
 
 def judge(run: dict[str, Any], backend: str) -> None:
