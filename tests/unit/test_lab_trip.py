@@ -8,23 +8,27 @@ import time
 from orchestrator.testbed import system
 from orchestrator.testbed.lab import trip
 
+_LATE_S = 0.1
+_PATIENCE_S = 20.0
+
 
 def test_a_packet_has_come_when_the_kernel_got_it_however_late_it_is_read() -> None:
-    late_s = 0.2
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
     ):
         receiver.bind(("127.0.0.1", 0))
         trip.ask_for_arrivals(receiver)
-        # Until the first few have come, the kernel may take the time when one is read.
-        for number in range(20):
+        until = time.monotonic() + _PATIENCE_S
+        late_ns, number = 0, 0
+        # The kernel begins to note arrivals in its own time; until then it says when one is read.
+        while late_ns < 0.9 * _LATE_S * 1e9 and time.monotonic() < until:
+            number += 1
             sent_ns = system.monotonic_ns()
-            sender.sendto(bytes([number]), receiver.getsockname())
-            if number == 19:
-                time.sleep(late_s)
+            sender.sendto(b"%d" % number, receiver.getsockname())
+            time.sleep(_LATE_S)
             packet, came_ns = trip.receive(receiver)
-            read_ns = system.monotonic_ns()
-            assert packet == bytes([number])
-            assert sent_ns <= came_ns <= read_ns
-    assert read_ns - came_ns > 0.9 * late_s * 1e9  # clocks may be slewed
+            late_ns = system.monotonic_ns() - came_ns
+            assert packet == b"%d" % number
+            assert sent_ns <= came_ns
+    assert late_ns >= 0.9 * _LATE_S * 1e9  # clocks may be slewed

@@ -63,12 +63,15 @@ def ask_for_arrivals(receiver):
 
 
 def receive(receiver):
-    """Return (packet, when the kernel got it on the monotonic clock, in ns)."""
+    """Return (packet, when the kernel got it on the monotonic clock, in ns).
+
+    The kernel begins to note that a moment after it was asked; until then it is when it was read.
+    """
     packet, ancillary, _flags, _sender = receiver.recvmsg(2048, socket.CMSG_SPACE(_TIMESPEC.size))
     wall_ns, now_ns = system.realtime_ns(), system.monotonic_ns()
     ((_level, _kind, stamp),) = ancillary
     seconds, rest_ns = _TIMESPEC.unpack(stamp)
-    # By the wall clock, which may have been set meanwhile: nothing comes after it was read.
+    # By the wall clock, which may have been set back meanwhile: nothing comes after it was read.
     return packet, now_ns - max(0, wall_ns - (seconds * 1_000_000_000 + rest_ns))
 
 
