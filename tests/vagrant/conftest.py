@@ -16,7 +16,7 @@ from tests.vagrant.machine import BOX, NAME, ORCHESTRATOR, PROJECT, Machine
 # Takes a fresh machine minutes, of what the emulated one leaves. To the scheduler a session is as
 # good as any other, however nice its processes are to each other: sched(7), the autogroup feature.
 _NICE = 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"'
-_BUILD = ("setsid", "--wait", "sh", "-c", _NICE, "-", ORCHESTRATOR, "guest", "build", "--quiet")
+_BUILD = ("sh", "-c", _NICE, "-", ORCHESTRATOR, "guest", "build", "--quiet")
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,7 @@ def machine() -> Iterator[Machine]:
         daemons.running(folder / "libvirt"),
         contextlib.ExitStack() as ends,
     ):
-        made.guest = beside.submit(made.run, "guest kernel", *_BUILD)
+        made.guest = beside.submit(made.run, "guest kernel", *_BUILD, session=True)
         networks = set(daemons.virsh("net-list", "--all", "--name").split())
         ends.callback(_forget, made, networks)
         ends.callback(made.run, "destroy at the end", "vagrant", "destroy", "--force")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+
+from tests.vagrant import sessions
 
 PROJECT = Path(__file__).resolve().parents[2]
 BOX = "orchestrator-test/debian-12"
@@ -34,11 +37,14 @@ class Done:
 class Machine:
     """``folder`` takes the box, Vagrant's home, logs and ``times.json``.
 
-    ``guest`` is done when the guest kernel is there that the machine is compared to.
+    ``guest`` is done when the guest kernel is there that the machine is compared to, and
+    ``utilisation`` what is compared. A ``session`` is that of a command that was to have its own.
     """
 
     folder: Path
     guest: Future[Done] = field(default_factory=Future)
+    utilisation: float | None = None
+    sessions: dict[str, int] = field(default_factory=dict)
     times_s: dict[str, float] = field(default_factory=dict)
     _noting: threading.Lock = field(default_factory=threading.Lock)
 
@@ -53,7 +59,9 @@ class Machine:
             "ORCHESTRATOR_VM_DRIVER": "qemu",
         }
 
-    def run(self, title: str, *words: str | Path, good: tuple[int, ...] = (0,)) -> Done:
+    def run(
+        self, title: str, *words: str | Path, good: tuple[int, ...] = (0,), session: bool = False
+    ) -> Done:
         """Run a command in the project's folder, timed; ``title`` names its log."""
         began = time.monotonic()
         said: dict[str, list[str]] = {"stdout": [], "stderr": []}
@@ -74,7 +82,10 @@ class Machine:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                start_new_session=session,
             ) as process:
+                if session:
+                    self.sessions[title] = process.pid
                 assert process.stdout
                 assert process.stderr
                 readers = [
@@ -92,6 +103,16 @@ class Machine:
         sys.stderr.write(f"{title}: {self.times_s[title]:.0f} s, status {done.status}\n")
         assert done.status in good, (done.said + done.errors)[-6000:]
         return done
+
+    @contextlib.contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let nothing run beside the machine that was begun here."""
+        if self.guest.done():
+            self.guest.result()  # or what has failed would be known at the end only
+        with contextlib.ExitStack() as until_then:
+            for session in self.sessions.values():
+                until_then.enter_context(sessions.stopped(session))
+            yield
 
     def vagrant(self, title: str, *words: str) -> Done:
         """Run Vagrant."""

@@ -1,0 +1,48 @@
+"""The processes of a session (setsid(2)): stopped for a while, and let go on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_ENDED, _STOPPED = "ZX", "tT"
+
+
+@contextlib.contextmanager
+def stopped(session: int) -> Iterator[None]:
+    """Stop all processes of a session; they go on at the end. None may be left of it.
+
+    Raises:
+        TimeoutError: some still run after a minute.
+    """
+    try:
+        until = time.monotonic() + 60
+        while running := [each for each, state in members(session) if state not in _STOPPED]:
+            if time.monotonic() > until:
+                raise TimeoutError(f"not stopped within a minute: {running}")
+            _signal(running, signal.SIGSTOP)  # what one has started meanwhile is found next time
+            time.sleep(0.05)
+        yield
+    finally:
+        _signal([each for each, _ in members(session)], signal.SIGCONT)
+
+
+def members(session: int) -> list[tuple[int, str]]:
+    """Return process id and state (a letter, proc(5)) of each of a session that has not ended."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            words = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(words[3]) == session and words[0] not in _ENDED:
+                found.append((int(folder.name), words[0]))
+    return found
+
+
+def _signal(processes: list[int], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
