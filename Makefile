@@ -60,8 +60,8 @@ lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 		--no-emit-index-url --no-header --no-annotate pyproject.toml --group build "$$@"; }; \
 	compile --output-file requirements.lock; \
 	compile --group dev --constraints requirements.lock --output-file requirements-dev.lock; \
-	echo pip | build/lock/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header --no-annotate - --output-file playbooks/pip.lock
+	echo uv==$(UV_VERSION) | build/lock/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate - --output-file playbooks/installer.lock
 
 clean:  ## remove what was built or installed here; stored results stay
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
