@@ -22,13 +22,14 @@ UV_VARIABLES = {
     "index-url": ("UV_DEFAULT_INDEX", " "),
     "extra-index-url": ("UV_INDEX", " "),
     "find-links": ("UV_FIND_LINKS", ","),
-    "no-index": ("UV_NO_INDEX", " "),
     "trusted-host": ("UV_INSECURE_HOST", " "),
     "cert": ("SSL_CERT_FILE", " "),
     "proxy": ("ALL_PROXY", " "),
     "timeout": ("UV_HTTP_TIMEOUT", " "),
 }
 """What uv calls pip's settings, and what is between several values."""
+
+TRUE = {"1", "on", "t", "true", "y", "yes"}
 
 # The dashboard's user may write nothing, so what it loads is compiled now, with what a run loads.
 LOADED = "import orchestrator.backends.local, orchestrator.cli.run, orchestrator.doctor, web"
@@ -46,56 +47,77 @@ def main(folder: Path, ready: Path) -> None:
 def make(venv: Path, project: Path) -> None:
     """Make ``venv`` anew. Nothing is compiled but what is loaded: most of it is never used.
 
-    uv takes half of the processor's time that pip takes, whose time goes into reading how many
-    files there are of each package. It is fetched by the pip that `python3 -m venv` would install.
+    By uv, as more than half of pip's time would go into reading what files the index has of each
+    package. uv is fetched by the pip that `python3 -m venv` would install.
     """
+    wheels = sorted(Path("/usr/share/python-wheels").glob("pip-*.whl"))
+    if not wheels:
+        raise SystemExit("there is no pip to begin with: apt-get install python3-venv")
     python = venv / "bin" / "python"
     run("/usr/bin/python3", "-m", "venv", "--clear", "--without-pip", venv)
     with tempfile.TemporaryDirectory() as tools:
-        (wheel,) = Path("/usr/share/python-wheels").glob("pip-*.whl")
         fetch = ["install", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]
         fetch += ["--no-compile", "--no-deps", "--require-hashes", f"--target={tools}"]
         lock = project / "playbooks" / "installer.lock"
-        run(python, "-m", "pip", *fetch, f"--requirement={lock}", PYTHONPATH=str(wheel))
+        run(python, "-m", "pip", *fetch, f"--requirement={lock}", PYTHONPATH=str(wheels[-1]))
 
+        options, variables = for_uv(pip_settings(os.environ))
         install = [f"{tools}/bin/uv", "pip", "install", "--quiet", "--no-cache", "--no-deps"]
-        install += [f"--python={python}"]
-        settings = {"UV_SYSTEM_CERTS": "1", **pip_settings(os.environ)}
+        install += [f"--python={python}", *options]
         locked = project / "requirements.lock"
-        run(*install, "--require-hashes", f"--requirements={locked}", **settings)
-        run(*install, "--no-build-isolation", f"--editable={project}", **settings)
+        run(*install, "--require-hashes", f"--requirements={locked}", **variables)
+        run(*install, "--no-build-isolation", f"--editable={project}", **variables)
     run(python, "-c", LOADED)
 
 
 def pip_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return pip's settings as uv's variables.
+    """Return what pip is set to by its files and variables, by the names of its options.
 
-    uv does not read them, and by them a machine may have an index or an authority of its own. From
-    where pip reads them, the later the stronger: pip's user guide, Configuration.
+    From where it reads them, the later the stronger: pip's user guide, Configuration.
     """
     home = Path(environment.get("HOME", "/root"))
     files = [Path("/etc/pip.conf"), home / ".pip/pip.conf"]
     files += [Path(environment.get("XDG_CONFIG_HOME", home / ".config")) / "pip/pip.conf"]
-    if "PIP_CONFIG_FILE" in environment:
-        files += [Path(environment["PIP_CONFIG_FILE"])]
+    named = environment.get("PIP_CONFIG_FILE")
+    if named:
+        files = [] if named == os.devnull else [*files, Path(named)]
     read = configparser.RawConfigParser()
     read.read(files)
     told: dict[str, str] = {}
     for section in ("global", "install"):
         told |= dict(read[section]) if read.has_section(section) else {}
-    for name in UV_VARIABLES:
-        variable = "PIP_" + name.upper().replace("-", "_")
-        told |= {name: environment[variable]} if environment.get(variable) else {}
-    return {
+    told |= {
+        name.removeprefix("PIP_").lower(): value
+        for name, value in environment.items()
+        if name.startswith("PIP_") and value
+    }
+    return {name.replace("_", "-"): value for name, value in told.items()}
+
+
+def for_uv(told: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return options and variables by which uv does what pip is set to; it does not read that.
+
+    By it a machine may have an index or an authority of its own. Of several indexes each may have
+    what is wanted, as with pip; hashes tell that it is the right one.
+    """
+    options = ["--no-index"] * (told.get("no-index", "").lower() in TRUE)
+    variables = {
         variable: between.join(told[name].split())
         for name, (variable, between) in UV_VARIABLES.items()
         if told.get(name)
     }
+    return options, {
+        "UV_SYSTEM_CERTS": "1",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        **variables,
+    }
 
 
 def run(*words: str | Path, **variables: str) -> None:
-    """Run a command, which must succeed."""
-    subprocess.run(words, env={**os.environ, **variables}, cwd="/", check=True)
+    """Run a command, which must succeed; it says itself what is wrong."""
+    done = subprocess.run(words, env={**os.environ, **variables}, cwd="/", check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"failed with status {done.returncode}: {' '.join(map(str, words))}")
 
 
 if __name__ == "__main__":
