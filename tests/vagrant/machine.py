@@ -38,7 +38,8 @@ class Machine:
     """``folder`` takes the box, Vagrant's home, logs and ``times.json``.
 
     ``guest`` is done when the guest kernel is there that the machine is compared to, and
-    ``utilisation`` what is compared. A ``session`` is that of a command that was to have its own.
+    ``utilisation`` is what is compared. ``sessions`` are those of running commands, by title, that
+    were to have one of their own.
     """
 
     folder: Path
@@ -96,6 +97,7 @@ class Machine:
                     reader.start()
                 for reader in readers:
                     reader.join()
+            self.sessions.pop(title, None)  # its number may become another's
         done = Done(process.returncode, "".join(said["stdout"]), "".join(said["stderr"]))
         with self._noting:  # some commands run beside others
             self.times_s[title] = round(time.monotonic() - began, 1)
@@ -110,7 +112,7 @@ class Machine:
         if self.guest.done():
             self.guest.result()  # or what has failed would be known at the end only
         with contextlib.ExitStack() as until_then:
-            for session in self.sessions.values():
+            for session in list(self.sessions.values()):
                 until_then.enter_context(sessions.stopped(session))
             yield
 
