@@ -16,7 +16,7 @@ from guest.cache import sha256
 from guest.source import SOURCE_VARIABLE, Source
 from orchestrator.errors import MachineError
 
-COMPILE_LINES = 1580
+COMPILE_LINES = 1530
 """Lines that the compilation prints with 6.12 and our configuration; for the progress only."""
 
 FAILURE_LINES = 15
