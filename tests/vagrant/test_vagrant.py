@@ -1,7 +1,6 @@
 """`vagrant up` of the shipped Vagrantfile, from a box of packages to a machine that is gone.
 
-Each test goes on where the one before has ended: run the file whole (`make test-vagrant`, or with
-`THOROUGH=1` what is marked so, too: check mode and uninstallation).
+Each test goes on where the one before has ended: run the file whole (`make test-vagrant`).
 """
 
 from __future__ import annotations
@@ -132,18 +131,15 @@ def test_the_dashboard_is_there_for_this_host_alone_and_reads_only(machine: Mach
     assert set(owner.split()) == {"orchestrator-web"}
 
 
-def test_a_second_provisioning_changes_nothing(machine: Machine) -> None:
-    said = machine.vagrant("provision again", "provision").said
-    assert recap(said.replace(f"    {NAME}: ", ""))["changed"] == 0
-
-
-@pytest.mark.thorough
-def test_check_mode_changes_nothing_for_both_kinds_of_machine(machine: Machine) -> None:
-    """By Ansible on the host: in the machine it has been twice."""
-    lab = machine.play("lab host", "site.yml", ["lab_hosts"], *AS_BOTH)
+def test_a_second_provisioning_and_check_mode_change_nothing(machine: Machine) -> None:
+    """Ansible runs in the machine, as Vagrant has it, and beside it on the host against it."""
+    with ThreadPoolExecutor() as beside:
+        again = beside.submit(machine.vagrant, "provision again", "provision")
+        lab = machine.play("lab host", "site.yml", ["lab_hosts"], *AS_BOTH)
+        checked = machine.play("check mode", "site.yml", BOTH, "--check", *AS_BOTH)
+    assert recap(again.result().said.replace(f"    {NAME}: ", ""))["changed"] == 0
     assert lab["failed"] == 0
     assert lab["changed"] > 0  # one more kind of machine than it was
-    checked = machine.play("check mode", "site.yml", BOTH, "--check", *AS_BOTH)
     assert checked["failed"] == checked["changed"] == 0
 
 
@@ -156,7 +152,6 @@ def test_a_reboot_keeps_modules_values_and_dashboard(machine: Machine) -> None:
     assert (backlog, dashboard) == ("10000", "active")
 
 
-@pytest.mark.thorough
 def test_uninstall_takes_everything_away(machine: Machine) -> None:
     words = ("--extra-vars=testbed_results_too=true",)
     assert machine.play("uninstall", "uninstall.yml", BOTH, *words)["changed"] > 0
