@@ -32,7 +32,9 @@ COMPILER_FLAGS = (
     " -Wno-attribute-alias -Wno-tautological-compare"
 )
 """What spares gcc work that only its warnings and messages gain by: reading sources once more for
-their indentation, and noting where each token of a macro came from. The code is the same."""
+their indentation, and noting where each token of a macro came from. With 6.12 and our configuration
+modules are the same to the bit, and the kernel but for its build ID and one number: the line that
+a warning of __queue_work would name."""
 
 
 class Progress(Protocol):
