@@ -100,13 +100,17 @@ def _await_words(process: subprocess.Popen[bytes], log: Path, words: str) -> Non
         time.sleep(0.01)  # between two looks
 
 
+def parent(process: int) -> int:
+    """Return the process that has started another; OSError: that one has ended."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def children(process: int) -> list[int]:
     """Return the processes that a process has started and that run."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):  # it has ended
-                words = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(words[1]) == process:
+                if parent(int(entry.name)) == process:
                     found.append(int(entry.name))
     return found

@@ -160,7 +160,7 @@ class Lab:
     def agents(self, host: str) -> list[int]:
         """Return the agent's processes on a host: guard, worker, and what watches the load."""
         namespace = Path(f"/run/netns/{self.namespace(host)}").stat().st_ino
-        found = []
+        parents = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
@@ -168,9 +168,8 @@ class Lab:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
                 here = (entry / "ns" / "net").stat().st_ino == namespace
                 if here and b"testbed.lab.agent" in words and b"python3" in words[0]:
-                    found.append(int(entry.name))
-        found.sort()
-        return found
+                    parents[int(entry.name)] = sshd.parent(int(entry.name))
+        return sorted(parents, key=lambda process: _generation(process, parents))
 
     def state(self) -> dict[str, object]:
         """Return what may not be other after a run than before, of all hosts."""
@@ -207,3 +206,9 @@ def lab(folder: Path, ahead_s: Mapping[str, int] | None = None) -> Iterator[Lab]
     """Yield five hosts."""
     with Lab(folder, ahead_s or {}) as hosts:
         yield hosts
+
+
+def _generation(process: int, parents: Mapping[int, int]) -> int:
+    """Return how many of them a process descends from; numbers do not say, as they begin anew."""
+    parent = parents[process]
+    return 1 + _generation(parent, parents) if parent in parents else 0
