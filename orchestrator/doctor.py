@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guest import build, cache, source
-from orchestrator import backends
-from orchestrator.backends import sandbox
+from orchestrator import backends, sandbox
 from orchestrator.backends.backend import Examined, Finding
 from orchestrator.backends.shell import run_commands
 from orchestrator.errors import GuestError, MachineError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Sequence
@@ -10,7 +11,8 @@ from pathlib import Path
 
 from guest import build
 from guest.build import GuestKernel
-from orchestrator.backends import modules, process, sandbox
+from orchestrator import sandbox
+from orchestrator.backends import modules, process
 from orchestrator.backends.backend import WATCHDOG_S, Place, Report, Wishes
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.memory import memory_bytes, require_memory
@@ -20,6 +22,8 @@ from orchestrator.errors import GuestError
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
+from orchestrator.sandbox import bounds
+from orchestrator.sandbox.boundary import Boundary
 
 _EPOCH_NS = 1_700_000_000_000_000_000
 _TESTBED = Path(__file__).resolve().parent.parent / "testbed"
@@ -71,16 +75,30 @@ class Guest:
             report(phase, simulated_s)
 
         with (
+            self._boundary(spec, paths, memory) as boundary,
             (folder / "console").open("wb") as console,
-            process.started(command, console, _ENVIRONMENT, {place.cpu}) as started,
+            process.started(
+                command if boundary is None else boundary.command(command),
+                console,
+                _ENVIRONMENT,
+                {place.cpu},
+                boundary=boundary,
+            ) as started,
         ):
             place.guard(started.pid)
             try:
                 process.watch(started, folder, self.watchdog_s, passed_on, "the guest", GuestError)
             finally:
                 place.release(started.pid)
-        process.require_done(folder, "the guest", GuestError)
+            _require_done(folder, boundary)
         return assemble(spec, folder, tcp, handed, self._machine())
+
+    def _boundary(
+        self, spec: RunSpec, paths: sandbox.Paths, memory: int
+    ) -> contextlib.AbstractContextManager[Boundary | None]:
+        if self.unconfined:
+            return contextlib.nullcontext()
+        return sandbox.around_guest(paths, memory, bounds.of_guest(memory, len(spec.flows)))
 
     def _machine(self) -> Machine:
         manifest = self.kernel.manifest
@@ -121,8 +139,18 @@ def _place(options: Guest, inside: str, outside: Path) -> str:
     return str(outside) if options.unconfined else inside
 
 
+def _require_done(folder: Path, boundary: Boundary | None) -> None:
+    """Raise GuestError unless the bed ended well; it tells of bounds that may be the reason."""
+    try:
+        process.require_done(folder, "the guest", GuestError)
+    except GuestError as error:
+        if boundary is None:
+            raise
+        raise GuestError(f"{error}\n  {boundary.explain()}") from error
+
+
 def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -> list[str]:
-    """Return the whole command line: boundary, fixed address layout, kernel, boot arguments."""
+    """Return the kernel's command line; without a boundary it fixes the address layout itself."""
     code = _place(options, sandbox.BED, paths.bed.parent)
     environment = {
         "PYTHONHASHSEED": "0",
@@ -153,5 +181,4 @@ def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -
         "-m",
         "testbed.init",
     ]
-    boundary = [] if options.unconfined else sandbox.confined(paths, memory)
-    return [*boundary, "setarch", "x86_64", "-R", *boot]
+    return ["setarch", "x86_64", "-R", *boot] if options.unconfined else boot

@@ -16,6 +16,7 @@ from typing import IO
 
 from orchestrator.backends.backend import Report
 from orchestrator.errors import BedError
+from orchestrator.sandbox.boundary import Boundary
 
 _PROGRESS_S = 0.1
 _CONSOLE_LINES = 12
@@ -58,10 +59,16 @@ def started(
     environment: Mapping[str, str],
     cpus: Collection[int],
     stdin: int = subprocess.DEVNULL,
+    boundary: Boundary | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the bed as the leader of its own process group; whatever happens, end it."""
+    """Start the bed as the leader of its own process group; whatever happens, end it.
+
+    ``boundary`` is the sandbox that the command begins with, if any.
+    """
 
     def settle() -> None:
+        if boundary is not None:
+            boundary.enter()
         os.sched_setaffinity(0, cpus)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -74,6 +81,7 @@ def started(
         cwd="/",
         start_new_session=True,
         preexec_fn=settle,
+        **(boundary.options() if boundary is not None else {}),
     )
     try:
         yield process

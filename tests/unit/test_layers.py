@@ -43,6 +43,7 @@ RUN = {
     "orchestrator.fidelity",
     "orchestrator.testbed",
     "orchestrator.backends",
+    "orchestrator.sandbox",
 }
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -74,6 +75,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.testbed": set(),
     "orchestrator.fidelity": {*MODEL, "orchestrator.runspec"},
     "guest": BASE,
+    "orchestrator.sandbox": {*BASE, "guest", "kmods.build"},
     "orchestrator.backends": RUN,
     "results": SCENARIO,
     "web": {*BASE, "results"},
