@@ -17,6 +17,7 @@ says what is promised and how it is tested.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import MachineError
-from orchestrator.sandbox import bounds, identity, syscalls, view
+from orchestrator.sandbox import boundary, bounds, cgroup, identity, syscalls, view
 from orchestrator.sandbox.boundary import Boundary, opened
 from orchestrator.sandbox.bounds import MIB, Bounds
 from orchestrator.sandbox.identity import Identity, within_reach
@@ -89,8 +90,8 @@ def around_guest(
             writable=(OUTPUT, "/dev", "/dev/shm", "/tmp"),
             files=view.MADE_UP,
             fixed_addresses=fixed_addresses,
-        ) as boundary:
-            yield boundary
+        ) as around:
+            yield around
 
 
 @contextlib.contextmanager
@@ -119,8 +120,8 @@ def around_build(tree: Path, workshop: Path) -> Iterator[Boundary]:
             writable=(str(workshop), "/dev", "/tmp"),
             files=view.MADE_UP,
             fixed_addresses=False,
-        ) as boundary:
-            yield boundary
+        ) as around:
+            yield around
 
 
 def _handed_over(paths: Paths, own: Identity | None) -> Paths:
@@ -141,6 +142,20 @@ def _handed_over(paths: Paths, own: Identity | None) -> Paths:
     return Paths(reach(paths.linux), reach(paths.bed), reach(paths.modules), given, paths.output)
 
 
+def described() -> str:
+    """Return in words what confines a guest of this user on this machine, and what is missing."""
+    layers = ["bubblewrap", "system calls filtered"]
+    if os.geteuid() == 0:
+        layers.append("a user of its own")
+    version = boundary.landlock_version()
+    layers.append(f"Landlock {version}" if version else "no Landlock in this kernel")
+    if cgroup.parent() is not None:
+        layers.append("memory and processes bounded in all")
+    else:
+        layers.append("bounds for each process only: no control group of version 2 is delegated")
+    return ", ".join(layers)
+
+
 def require_confinement() -> None:
     """Raise MachineError, with the fix, unless this user can be confined here."""
     fix = "; or run with --unconfined, which is recorded with the run"
@@ -153,18 +168,18 @@ def require_confinement() -> None:
     try:
         with (
             identity.lent() as own,
-            opened(view.alone(), bounds.of_build(), own, ("/dev",), {}, False) as boundary,
+            opened(view.alone(), bounds.of_build(), own, ("/dev",), {}, False) as around,
         ):
             tried = subprocess.run(
-                boundary.command(["/bin/true"]),
+                around.command(["/bin/true"]),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
                 check=False,
                 timeout=_TRY_TIMEOUT_S,
                 cwd="/",
-                preexec_fn=boundary.enter,
-                **boundary.options(),
+                preexec_fn=around.enter,
+                **around.options(),
             )
     except subprocess.TimeoutExpired:
         raise MachineError("bubblewrap does not answer", "look at `bwrap true`" + fix) from None
