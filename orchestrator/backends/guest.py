@@ -22,7 +22,7 @@ from orchestrator.errors import GuestError
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
-from orchestrator.sandbox import bounds
+from orchestrator.sandbox import limits
 from orchestrator.sandbox.boundary import Boundary
 
 _EPOCH_NS = 1_700_000_000_000_000_000
@@ -98,7 +98,7 @@ class Guest:
     ) -> contextlib.AbstractContextManager[Boundary | None]:
         if self.unconfined:
             return contextlib.nullcontext()
-        return sandbox.around_guest(paths, memory, bounds.of_guest(memory, len(spec.flows)))
+        return sandbox.around_guest(paths, memory, limits.of_guest(memory, len(spec.flows)))
 
     def _machine(self) -> Machine:
         manifest = self.kernel.manifest

@@ -25,10 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import MachineError
-from orchestrator.sandbox import boundary, bounds, cgroup, identity, syscalls, view
+from orchestrator.sandbox import boundary, cgroup, identity, syscalls, view
+from orchestrator.sandbox import limits as limited
 from orchestrator.sandbox.boundary import Boundary, opened
-from orchestrator.sandbox.bounds import MIB, Bounds
 from orchestrator.sandbox.identity import Identity, within_reach
+from orchestrator.sandbox.limits import MIB, Limits
 
 KERNEL, BED, MODULES, INPUT, OUTPUT = (
     "/bed/linux",
@@ -60,7 +61,7 @@ class Paths:
 def around_guest(
     paths: Paths,
     memory_bytes: int,
-    limits: Bounds | None = None,
+    limits: Limits | None = None,
     terminal: bool = False,
     fixed_addresses: bool = True,
 ) -> Iterator[Boundary]:
@@ -85,7 +86,7 @@ def around_guest(
         words += [*view.temporary("/tmp"), "--chdir", "/tmp"]
         with opened(
             words,
-            limits or bounds.of_guest(memory_bytes),
+            limits or limited.of_guest(memory_bytes),
             own,
             writable=(OUTPUT, "/dev", "/dev/shm", "/tmp"),
             files=view.MADE_UP,
@@ -115,7 +116,7 @@ def around_build(tree: Path, workshop: Path) -> Iterator[Boundary]:
         words += ["--ro-bind", str(source), str(tree), "--bind", str(workshop), str(workshop)]
         with opened(
             [*words, "--chdir", str(workshop)],
-            bounds.of_build(),
+            limited.of_build(),
             own,
             writable=(str(workshop), "/dev", "/tmp"),
             files=view.MADE_UP,
@@ -168,7 +169,7 @@ def require_confinement() -> None:
     try:
         with (
             identity.lent() as own,
-            opened(view.alone(), bounds.of_build(), own, ("/dev",), {}, False) as around,
+            opened(view.alone(), limited.of_build(), own, ("/dev",), {}, False) as around,
         ):
             tried = subprocess.run(
                 around.command(["/bin/true"]),

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.sandbox import cgroup, launcher, syscalls
-from orchestrator.sandbox.bounds import Bounds
 from orchestrator.sandbox.cgroup import Group
 from orchestrator.sandbox.identity import Identity
+from orchestrator.sandbox.limits import Limits
 
 LAUNCHER = "/bed/launcher.py"
 _PYTHON = "/usr/bin/python3"
@@ -32,14 +32,14 @@ class Boundary:
     Attributes:
         words: the beginning of the command line, up to the launcher's ``--``.
         descriptors: those that bubblewrap reads.
-        bounds: what it may take of the machine.
+        limits: what it may take of the machine.
         identity: the user that it runs as; None: the one that starts it.
         group: the control group around it, where there can be one.
     """
 
     words: tuple[str, ...]
     descriptors: tuple[int, ...]
-    bounds: Bounds
+    limits: Limits
     identity: Identity | None
     group: Group | None
 
@@ -69,17 +69,17 @@ class Boundary:
         _libc.syscall(_SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None)
 
     def explain(self) -> str:
-        """Return what is to be said of the bounds when the sandbox has ended too early."""
+        """Return what is to be said of the limits when the sandbox has ended too early."""
         hit = self.group.exceeded() if self.group else []
         if hit:
             return f"it exceeded its bound of {' and '.join(hit)}"
-        return f"its bounds: {self.bounds}"
+        return f"its limits: {self.limits}"
 
 
 @contextlib.contextmanager
 def opened(
     bubblewrap: Sequence[str],
-    bounds: Bounds,
+    limits: Limits,
     identity: Identity | None,
     writable: Sequence[str],
     files: Mapping[str, bytes],
@@ -89,7 +89,7 @@ def opened(
 
     Args:
         bubblewrap: the command line so far, without ``--``.
-        bounds: what it may take.
+        limits: what it may take.
         identity: the user that it runs as, or None.
         writable: the folders inside that may be changed.
         files: further files by their paths inside, read-only.
@@ -105,19 +105,19 @@ def opened(
         descriptors.append(stack.enter_context(_readable(syscalls.program())))
         words += ["--remount-ro", "/", "--seccomp", str(descriptors[-1]), "--"]
         words += [_PYTHON, "-I", "-S", "-B", LAUNCHER]
-        limits = {
-            "as": bounds.address_bytes,
-            "nproc": bounds.processes,
-            "fsize": bounds.file_bytes,
-            "nofile": bounds.open_files,
+        numbers = {
+            "as": limits.address_bytes,
+            "nproc": limits.processes,
+            "fsize": limits.file_bytes,
+            "nofile": limits.open_files,
             "core": 0,
             "landlock": landlock_version(),
             "fixed": int(fixed_addresses),
         }
-        words += [f"{key}={value}" for key, value in limits.items()]
+        words += [f"{key}={value}" for key, value in numbers.items()]
         words += [f"write={folder}" for folder in writable]
-        group = stack.enter_context(cgroup.around(bounds))
-        yield Boundary((*words, "--"), tuple(descriptors), bounds, identity, group)
+        group = stack.enter_context(cgroup.around(limits))
+        yield Boundary((*words, "--"), tuple(descriptors), limits, identity, group)
 
 
 def landlock_version() -> int:

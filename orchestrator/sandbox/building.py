@@ -15,16 +15,16 @@ from guest import recipe
 from kmods.build import Compiled
 from orchestrator import sandbox
 from orchestrator.errors import MachineError
-from orchestrator.sandbox import bounds
+from orchestrator.sandbox import limits
 from orchestrator.sandbox.boundary import Boundary
 
-MOST_SAID_BYTES = 16 * bounds.MIB
+MOST_SAID_BYTES = 16 * limits.MIB
 _LOOK_S = 0.1
 _FIX = "look into its Kbuild and sources: a module compiles in seconds"
 
 
 def compile_confined(
-    tree: Path, workshop: Path, words: Sequence[str], time_limit_s: float = bounds.BUILD_TIME_S
+    tree: Path, workshop: Path, words: Sequence[str], time_limit_s: float = limits.BUILD_TIME_S
 ) -> Compiled:
     """Run a build's command in a sandbox that reads ``tree`` and writes ``workshop``.
 
@@ -77,14 +77,14 @@ def _watch(
 
 def _require_small(workshop: Path, said: Path) -> None:
     if said.stat().st_size > MOST_SAID_BYTES:
-        raise MachineError(f"a build printed more than {MOST_SAID_BYTES // bounds.MIB} MiB", _FIX)
+        raise MachineError(f"a build printed more than {MOST_SAID_BYTES // limits.MIB} MiB", _FIX)
     total = 0
     for place, _folders, names in os.walk(workshop):
         for name in names:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118
-        if total > bounds.BUILD_TOTAL_BYTES:
-            limit = bounds.BUILD_TOTAL_BYTES // bounds.MIB
+        if total > limits.BUILD_TOTAL_BYTES:
+            limit = limits.BUILD_TOTAL_BYTES // limits.MIB
             raise MachineError(f"a build wrote more than {limit} MiB", _FIX)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.sandbox.bounds import Bounds
+from orchestrator.sandbox.limits import Limits
 
 ROOT = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
@@ -62,7 +62,7 @@ def parent() -> Path | None:
 
 
 @contextlib.contextmanager
-def around(bounds: Bounds) -> Iterator[Group | None]:
+def around(limits: Limits) -> Iterator[Group | None]:
     """Make a group for one sandbox and remove it afterwards; None where none can be made.
 
     What earlier processes of ours left empty is removed first.
@@ -75,9 +75,9 @@ def around(bounds: Bounds) -> Iterator[Group | None]:
     folder = above / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     folder.mkdir()
     try:
-        (folder / "memory.max").write_text(str(bounds.memory_bytes))
+        (folder / "memory.max").write_text(str(limits.memory_bytes))
         (folder / "memory.oom.group").write_text("1")
-        (folder / "pids.max").write_text(str(bounds.processes))
+        (folder / "pids.max").write_text(str(limits.processes))
         entrance = os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
         try:
             yield Group(folder, entrance)

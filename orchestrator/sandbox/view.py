@@ -10,7 +10,7 @@ import functools
 import subprocess
 from pathlib import Path
 
-from orchestrator.sandbox.bounds import MIB
+from orchestrator.sandbox.limits import MIB
 
 ETC = (
     "alternatives",

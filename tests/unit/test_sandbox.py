@@ -12,9 +12,9 @@ import pytest
 
 from orchestrator import sandbox
 from orchestrator.errors import MachineError
-from orchestrator.sandbox import bounds, cgroup, identity, launcher, syscalls, view
-from orchestrator.sandbox.bounds import MIB
+from orchestrator.sandbox import cgroup, identity, launcher, limits, syscalls, view
 from orchestrator.sandbox.identity import Identity
+from orchestrator.sandbox.limits import MIB
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a user to give up")
 
@@ -105,7 +105,7 @@ def test_without_the_library_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_guest_may_take_what_its_plan_says() -> None:
-    small, large = bounds.of_guest(512 * MIB, flows=2), bounds.of_guest(4096 * MIB, flows=200)
+    small, large = limits.of_guest(512 * MIB, flows=2), limits.of_guest(4096 * MIB, flows=200)
     assert small.processes == 264
     assert large.processes == 1056
     assert large.address_bytes > 2 * 4096 * MIB

@@ -30,7 +30,7 @@ BUILD_TOTAL_BYTES = 1024 * MIB
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Limits:
     """What each process of a sandbox may take, and all of them.
 
     Attributes:
@@ -56,9 +56,9 @@ class Bounds:
         )
 
 
-def of_guest(memory_bytes: int, flows: int = 0, output_bytes: int = 2048 * MIB) -> Bounds:
+def of_guest(memory_bytes: int, flows: int = 0, output_bytes: int = 2048 * MIB) -> Limits:
     """Return the bounds of a guest with that memory, which is a file, too."""
-    return Bounds(
+    return Limits(
         address_bytes=2 * memory_bytes + GUEST_OVERHEAD_BYTES,
         processes=GUEST_PROCESSES + PROCESSES_A_FLOW * flows,
         file_bytes=max(memory_bytes, output_bytes),
@@ -66,6 +66,6 @@ def of_guest(memory_bytes: int, flows: int = 0, output_bytes: int = 2048 * MIB) 
     )
 
 
-def of_build() -> Bounds:
+def of_build() -> Limits:
     """Return the bounds of a build of a module."""
-    return Bounds(BUILD_MEMORY_BYTES, BUILD_PROCESSES, BUILD_FILE_BYTES, BUILD_MEMORY_BYTES)
+    return Limits(BUILD_MEMORY_BYTES, BUILD_PROCESSES, BUILD_FILE_BYTES, BUILD_MEMORY_BYTES)
