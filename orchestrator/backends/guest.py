@@ -15,6 +15,8 @@ from orchestrator.backends.backend import WATCHDOG_S, Place, Report, Wishes
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.memory import memory_bytes, require_memory
 from orchestrator.backends.modules import Built, Handed, hand_in
+from orchestrator.backends.output import believing_nothing
+from orchestrator.backends.progress import Headway
 from orchestrator.backends.record import Machine, assemble, decoder
 from orchestrator.errors import GuestError
 from orchestrator.plan import Plan
@@ -64,10 +66,14 @@ class Guest:
         handed = hand_in(spec, self.modules, self.kernel, folder / "in" / "modules")
         paths = _prepare(spec, self, folder, memory, handed)
         command = _command(spec, self, paths, memory)
-        tcp = decoder(spec, folder)
+        tcp = decoder(spec, place.output)
+        headway = Headway(
+            "the guest", spec.duration_s, place.bounds.wall_s, self.watchdog_s, GuestError
+        )
 
         def passed_on(phase: str, simulated_s: float) -> None:
-            tcp.advance()
+            with believing_nothing():
+                tcp.advance()
             report(phase, simulated_s)
 
         with (
@@ -76,11 +82,11 @@ class Guest:
         ):
             place.guard(started.pid)
             try:
-                process.watch(started, folder, self.watchdog_s, passed_on, "the guest", GuestError)
+                process.watch(started, place, headway, passed_on)
             finally:
                 place.release(started.pid)
-        process.require_done(folder, "the guest", GuestError)
-        return assemble(spec, folder, tcp, handed, self._machine())
+        process.require_done(place, spec.duration_s, "the guest", GuestError)
+        return assemble(spec, place, tcp, handed, self._machine())
 
     def _machine(self) -> Machine:
         manifest = self.kernel.manifest
