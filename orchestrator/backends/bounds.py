@@ -34,7 +34,10 @@ _BYTES_PER_TRANSFER = 32
 _BYTES_PER_PACKET = 96  # of a probe, as JSON
 _BYTES_PER_PLACE = 16_384  # facts on a host or a link
 _BYTES_PER_CHANGE = 1_024  # of a netem's settings while traffic runs
-_LEAST_RTT_S = 200e-6
+_LEAST_RTT_S = 1e-3
+"""A real network's is not known before, and one that is shorter is mostly spent computing."""
+_MOST_OPEN_S = 10.0
+"""How long a connection is open on average, where many are at a time."""
 _QDISCS_PER_CHANNEL = 4  # token bucket, queue, netem, policer
 
 _BASE_BYTES = {
@@ -103,8 +106,10 @@ def _tcp_bytes(run: RunSpec) -> int:
     flows = [flow for flow in run.flows if flow.transport == "tcp"]
     answers = 2 * len(flows) * _samples(run, run.sample_tcp_s) + 2 * _connections(run)
     for flow in flows:
-        if flow.connections == "many":  # sampled every second, each for as long as it is open
-            answers += int(_begun(flow, run.duration_s) * run.duration_s)
+        if flow.connections == "many":  # both ends, each second that it is open
+            per_s = _begun(flow, run.duration_s) / run.duration_s  # doubled already
+            open_s = min(run.duration_s / 2, _MOST_OPEN_S)
+            answers += int(per_s * open_s * run.duration_s)
     return _BYTES_PER_SOCKET * answers
 
 
@@ -115,19 +120,21 @@ def _connections(run: RunSpec) -> int:
 
 def _begun(flow: PlannedFlow, duration_s: float) -> int:
     """Return how many connections or exchanges a flow begins: by its rate, or one each RTT."""
-    arrivals_per_s = flow.traffic_parameters.get("arrivals_per_s")
-    if arrivals_per_s is None:
-        return int(duration_s / max(flow.base_rtt_s, _LEAST_RTT_S)) + 1
-    pages, objects = (
-        max(_mean(flow.traffic_parameters.get(name)), 1.0) for name in ("pages", "objects")
-    )
-    return int(2 * arrivals_per_s * duration_s * pages * objects) + 100
+    parameters = flow.traffic_parameters
+    if flow.traffic == "bulk":
+        return 1
+    if parameters.get("arrivals_per_s") is not None:
+        each = _mean(parameters.get("pages")) * _mean(parameters.get("objects"))
+        return int(2 * parameters["arrivals_per_s"] * duration_s * max(each, 1.0)) + 100
+    period_s = max(flow.base_rtt_s, _LEAST_RTT_S)
+    if isinstance(parameters.get("on"), Mapping):
+        period_s = max(period_s, (_mean(parameters["on"]) + _mean(parameters["off"])) / 1e9)
+    return int(2 * duration_s / period_s) + 100
 
 
 def _mean(sizes: object) -> float:
     """Return the mean of a distribution's document; 1 where there is none."""
-    value = sizes.get("mean", sizes.get("value", 1)) if isinstance(sizes, Mapping) else 1
-    return float(value) if isinstance(value, int | float) else 1.0
+    return float(sizes["mean"]) if isinstance(sizes, Mapping) else 1.0
 
 
 def _queue_bytes(run: RunSpec) -> int:
