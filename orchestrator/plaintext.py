@@ -47,7 +47,8 @@ def shortened(text: str, most_chars: int = MOST_LINE_CHARS) -> str:
     if len(text) <= most_chars:
         return text
     head, tail = most_chars - most_chars // 2, most_chars // 2
-    return f"{text[:head]}[... {len(text) - most_chars} characters left out ...]{text[-tail:]}"
+    left_out = f"[... {len(text) - most_chars} characters left out ...]"
+    return text[:head] + left_out + text[len(text) - tail :]
 
 
 def bounded(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_LINE_CHARS) -> str:

@@ -23,6 +23,12 @@ MOST_KEY_CHARS = 300
 _BYTES_PER_VALUE = 8
 """A file may hold a value for so many of the bytes that it may have: each is an object here."""
 _SEPARATORS = (b",", b"[", b"{", b"\n")
+_STATED = (
+    *((name, when) for name in ("channels", "interfaces", "softnet") for when in ("start", "end")),
+    ("namespaces", "end"),
+    *((name, None) for name in ("versions", "sysctls", "queues", "timeline")),
+)
+"""What every bed that ended well has stated, and when."""
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
 
@@ -61,6 +67,9 @@ def require_of_run(facts: Collection[Fact], run: RunSpec) -> None:
             raise malformed(f"{FILE}, fact {name}: no flow goes from {pair}")
         if name == "channels":
             _require_channels(fact, run)
+    for name, when in _STATED:
+        if (name, when) not in seen:
+            raise BedError(f"the test bed did not record {name}{f' at the {when}' if when else ''}")
     _require_asked(facts, run)
 
 
@@ -80,6 +89,8 @@ def _require_channels(fact: Fact, run: RunSpec) -> None:
     if fact["channels"].keys() != wanted:
         other = min(fact["channels"].keys() ^ wanted)
         raise malformed(f"{FILE}, fact channels at the {fact['at']}: {other!r} is missing or extra")
+    if fact["at"] == "end" and "differences" not in fact:
+        raise malformed(f"{FILE}, fact channels at the end: differences are missing")
 
 
 def _require_asked(facts: Collection[Fact], run: RunSpec) -> None:

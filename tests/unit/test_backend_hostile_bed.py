@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +19,7 @@ import pytest
 from orchestrator.errors import BedError
 from orchestrator.runspec import RunSpec
 from results.store import Store
-from tests.unit.hostile import assembled, captured_files, captured_plan, play
+from tests.unit.hostile import ROOT, assembled, captured_files, captured_plan, play
 
 Facts = list[dict[str, Any]]
 Files = dict[str, bytes]
@@ -152,7 +155,8 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
         lambda: with_facts(lambda f: one(f, "timeline").update(events=[[1, 2, 3]])), "events",
     ),
     "no softnet": (
-        lambda: with_facts(lambda f: f.remove(one(f, "softnet"))), "LookupError: 0 facts softnet",
+        lambda: with_facts(lambda f: f.remove(one(f, "softnet"))),
+        "did not record softnet at the start",
     ),
     "a kernel without a name": (
         lambda: with_facts(lambda f: one(f, "versions").update(kernel=None)), "kernel",
@@ -325,3 +329,48 @@ for n in range(10**6):
     assert run["status"] == "failed"
     assert "the guest took longer than 1500ms of wall time" in run["error"]
     assert "--timeout" in run["error"]
+
+
+ENDLESS = """
+row = bytes.fromhex(%r)
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    with open('tcp.bin', 'ab') as file:
+        if file.tell() < 60 << 20:
+            file.write(row * 20_000)
+    with open('progress', 'w') as file:
+        file.write('boot 0')
+"""
+
+SWEEP = """
+import sys
+from pathlib import Path
+import pytest
+from tests.unit.hostile import play
+with pytest.MonkeyPatch.context() as patch:
+    try:
+        play(Path(sys.argv[1]), patch, [(sys.argv[2], "")])
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+def test_the_first_signal_ends_a_run_whose_output_is_hostile(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", SWEEP, str(tmp_path), ENDLESS % diag((2, bytes(124))).hex()]
+    with subprocess.Popen(words, cwd=ROOT) as process:
+        store = tmp_path / "runs.db"
+        deadline = time.monotonic() + 20
+        while not (store.exists() and began(store)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        sent = time.monotonic()
+        assert process.wait(20) == 130
+        assert time.monotonic() - sent < 5
+    with Store.open_read_only(store) as opened:
+        assert [row.status for row in opened.list_runs()] == ["interrupted"]
+
+
+def began(store: Path) -> bool:
+    with Store.open_read_only(store) as opened:
+        return bool(opened.list_runs())
