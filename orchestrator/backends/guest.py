@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from orchestrator.backends.backend import WATCHDOG_S, Place, Report, Wishes
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.memory import memory_bytes, require_memory
 from orchestrator.backends.modules import Built, Handed, hand_in
+from orchestrator.backends.output import believing_nothing
+from orchestrator.backends.progress import Headway
 from orchestrator.backends.record import Machine, assemble, decoder
 from orchestrator.errors import GuestError
 from orchestrator.plan import Plan
@@ -68,14 +70,18 @@ class Guest:
         handed = hand_in(spec, self.modules, self.kernel, folder / "in" / "modules")
         paths = _prepare(spec, self, folder, memory, handed)
         command = _command(spec, self, paths, memory)
-        tcp = decoder(spec, folder)
+        tcp = decoder(spec, place.output)
+        headway = Headway(
+            "the guest", spec.duration_s, place.bounds.wall_s, self.watchdog_s, GuestError
+        )
 
         def passed_on(phase: str, simulated_s: float) -> None:
-            tcp.advance()
+            with believing_nothing():
+                tcp.advance()
             report(phase, simulated_s)
 
         with (
-            self._boundary(spec, paths, memory) as boundary,
+            self._boundary(spec, paths, memory, place) as boundary,
             (folder / "console").open("wb") as console,
             process.started(
                 command if boundary is None else boundary.command(command),
@@ -87,18 +93,25 @@ class Guest:
         ):
             place.guard(started.pid)
             try:
-                process.watch(started, folder, self.watchdog_s, passed_on, "the guest", GuestError)
+                process.watch(started, place, headway, passed_on)
             finally:
                 place.release(started.pid)
-            _require_done(folder, boundary)
-        return assemble(spec, folder, tcp, handed, self._machine())
+            explained = "" if boundary is None else boundary.explain()
+            process.require_done(place, spec.duration_s, "the guest", GuestError, explained)
+        return assemble(spec, place, tcp, handed, self._machine())
 
+    @contextlib.contextmanager
     def _boundary(
-        self, spec: RunSpec, paths: sandbox.Paths, memory: int
-    ) -> contextlib.AbstractContextManager[Boundary | None]:
+        self, spec: RunSpec, paths: sandbox.Paths, memory: int, place: Place
+    ) -> Iterator[Boundary | None]:
+        """Open the sandbox of a run; None without confinement."""
         if self.unconfined:
-            return contextlib.nullcontext()
-        return sandbox.around_guest(paths, memory, limits.of_guest(memory, len(spec.flows)))
+            yield None
+            return
+        allowed = limits.of_guest(memory, len(spec.flows), place.bounds.total_bytes)
+        with sandbox.around_guest(paths, memory, allowed) as boundary:
+            place.output.owner_uid = boundary.uid
+            yield boundary
 
     def _machine(self) -> Machine:
         manifest = self.kernel.manifest
@@ -137,16 +150,6 @@ def _prepare(
 
 def _place(options: Guest, inside: str, outside: Path) -> str:
     return str(outside) if options.unconfined else inside
-
-
-def _require_done(folder: Path, boundary: Boundary | None) -> None:
-    """Raise GuestError unless the bed ended well; it tells of bounds that may be the reason."""
-    try:
-        process.require_done(folder, "the guest", GuestError)
-    except GuestError as error:
-        if boundary is None:
-            raise
-        raise GuestError(f"{error}\n  {boundary.explain()}") from error
 
 
 def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -> list[str]:

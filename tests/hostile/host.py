@@ -103,7 +103,7 @@ class Desk:
 
     def run(self, **parameters: Sequence[int]) -> Outcome:
         """Run the hostile scenario for each value of its module's parameters."""
-        words = ["run", str(self.scenario), "--json", "--quiet"]
+        words = ["run", str(self.scenario), "--json", "--quiet", "--timeout", "8s"]
         for name, values in parameters.items():
             path = f"flows.mine.congestion.parameters.{name}"
             words += ["--set", f"matrix={{{path}: {json.dumps(list(values))}}}"]

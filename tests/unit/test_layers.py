@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
-BASE = {"orchestrator", "orchestrator.errors", "orchestrator.units"}
+BASE = {"orchestrator", "orchestrator.errors", "orchestrator.plaintext", "orchestrator.units"}
 MODEL = {
     *BASE,
     "orchestrator.capacity",
@@ -49,6 +49,7 @@ RUN = {
 MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator": set(),
     "orchestrator.errors": set(),
+    "orchestrator.plaintext": set(),
     "orchestrator.units": BASE,
     "orchestrator.recording": BASE,
     "orchestrator.capacity": {*BASE, "orchestrator.recording"},

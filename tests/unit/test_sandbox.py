@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -66,23 +67,22 @@ def test_what_others_cannot_read_is_copied(tmp_path: Path) -> None:
 
 
 @ROOT_ONLY
-def test_a_way_is_opened_below_the_temporary_folder_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outer, run = tmp_path / "t" / "session", tmp_path / "t" / "session" / "run"
-    run.mkdir(parents=True, mode=0o700)
-    outer.chmod(0o700)
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "t"))
-    tmp_path.chmod(0o700)
-    with pytest.raises(MachineError, match="TMPDIR"):
+def test_a_way_is_opened_below_the_temporary_folder_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        above = Path(name)
+        session = above / "temporary" / "session"
+        run = session / "run"
+        run.mkdir(parents=True)
+        session.chmod(0o700)
+        run.chmod(0o700)
+        monkeypatch.setattr("tempfile.gettempdir", lambda: str(above / "temporary"))
+        with pytest.raises(MachineError, match="TMPDIR"):
+            Identity(12345).let_pass(run)
+        assert above.stat().st_mode & 0o777 == 0o700
+        above.chmod(0o711)
         Identity(12345).let_pass(run)
-    assert tmp_path.stat().st_mode & 0o777 == 0o700
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o711)
-    run.chmod(0o700)
-    Identity(12345).let_pass(run)
-    assert run.stat().st_mode & 0o777 == 0o710
-    assert outer.stat().st_mode & 0o777 == 0o701
+        assert run.stat().st_mode & 0o777 == 0o710
+        assert session.stat().st_mode & 0o777 == 0o701
 
 
 def test_the_filter_is_a_program_that_denies_what_it_does_not_know() -> None:
