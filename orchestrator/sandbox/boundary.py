@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ LAUNCHER = "/bed/launcher.py"
 _PYTHON = "/usr/bin/python3"
 _SYS_LANDLOCK_CREATE_RULESET, _VERSION_FLAG = 444, 1
 _SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING = 250, 1
-_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+_PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -65,14 +66,19 @@ class Boundary:
         if self.group is not None:
             os.write(self.group.entrance, b"0")
         # Changing the user clears this, so it comes here, and a keyring of its own, too.
-        _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+        _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         _libc.syscall(_SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None)
 
-    def explain(self) -> str:
-        """Return what is to be said of the limits when the sandbox has ended too early."""
+    def explain(self, status: int | None) -> str:
+        """Return what is to be said of the limits when the sandbox has ended too early.
+
+        ``status`` is what bubblewrap ended with: 128 and the signal that ended the command.
+        """
         hit = self.group.exceeded() if self.group else []
+        if status == 128 + signal.SIGXFSZ:
+            hit.append(f"{self.limits.file_bytes / 2**30:.1f} GiB a file")
         if hit:
-            return f"it exceeded its bound of {' and '.join(hit)}"
+            return f"it exceeded its limit of {' and '.join(hit)}"
         return f"its limits: {self.limits}"
 
 

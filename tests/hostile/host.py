@@ -104,9 +104,11 @@ class Desk:
     def run(self, **parameters: Sequence[int]) -> Outcome:
         """Run the hostile scenario for each value of its module's parameters."""
         words = ["run", str(self.scenario), "--json", "--quiet", "--timeout", "8s"]
-        for name, values in parameters.items():
-            path = f"flows.mine.congestion.parameters.{name}"
-            words += ["--set", f"matrix={{{path}: {json.dumps(list(values))}}}"]
+        axes = (
+            f"flows.mine.congestion.parameters.{name}: {json.dumps(list(values))}"
+            for name, values in parameters.items()
+        )
+        words += ["--set", f"matrix={{{', '.join(axes)}}}"]
         return self.orchestrator(*words)
 
     def python(self, *words: str, timeout_s: float = 120) -> Outcome:
