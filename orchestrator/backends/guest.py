@@ -96,7 +96,7 @@ class Guest:
                 process.watch(started, place, headway, passed_on)
             finally:
                 place.release(started.pid)
-            explained = "" if boundary is None else boundary.explain(started.returncode)
+            explained = "" if boundary is None else boundary.explain()
             process.require_done(place, spec.duration_s, "the guest", GuestError, explained)
         return assemble(spec, place, tcp, handed, self._machine())
 

@@ -69,14 +69,9 @@ class Boundary:
         _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         _libc.syscall(_SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None)
 
-    def explain(self, status: int | None) -> str:
-        """Return what is to be said of the limits when the sandbox has ended too early.
-
-        ``status`` is what bubblewrap ended with: 128 and the signal that ended the command.
-        """
+    def explain(self) -> str:
+        """Return what is to be said of the limits when the sandbox has ended too early."""
         hit = self.group.exceeded() if self.group else []
-        if status == 128 + signal.SIGXFSZ:
-            hit.append(f"{self.limits.file_bytes / 2**30:.1f} GiB a file")
         if hit:
             return f"it exceeded its limit of {' and '.join(hit)}"
         return f"its limits: {self.limits}"

@@ -48,7 +48,7 @@ REPLACED = {
     10: "is a symbolic link",
     20: "is a symbolic link",
     30: "is a folder",
-    40: r"exceeded its limit of \d\.\d GiB a file",
+    40: r"its limits: .* \d\.\d GiB a file",
 }
 TEXTS = 8
 
