@@ -101,7 +101,7 @@ class SamplesHash:
     """
 
     def __init__(self, table: str, columns: Sequence[str]) -> None:
-        _dtype, keys, *_ = TABLES[table]
+        _dtype, keys, self._time, _unique = TABLES[table]
         self.names = [name for name in columns if name not in keys]
         self._hash = hashlib.sha256(_line([table, *self.names]))
         self._rows = 0
@@ -109,12 +109,17 @@ class SamplesHash:
     def add_stored(
         self, key: Sequence[int], rows: npt.NDArray[np.void], varying: Collection[str]
     ) -> None:
-        """Add a whole series that is being stored; ``varying`` has all columns that vary in it."""
+        """Add a whole series that is being stored.
+
+        ``varying`` has all columns that vary in it, and may have the time where it does not.
+        """
         columns = {name: rows[name] for name in self.names if name in varying}
+        known = {name for name in columns if name != self._time and len(rows) <= BLOCK_ROWS}
         for start in range(0, len(rows), BLOCK_ROWS):
             part = {name: column[start : start + BLOCK_ROWS] for name, column in columns.items()}
-            if len(rows) > BLOCK_ROWS:
-                part = {name: column for name, column in part.items() if _varies(column)}
+            part = {
+                name: column for name, column in part.items() if name in known or _varies(column)
+            }
             first = dict(zip(rows.dtype.names or (), rows[start].item(), strict=True))
             count = min(BLOCK_ROWS, len(rows) - start)
             self._add(key, count, [first[name] for name in self.names], part)

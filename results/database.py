@@ -22,6 +22,10 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 APPLICATION_ID = 0x54435072
 """``PRAGMA application_id`` of our files, by which a stranger's database is told."""
 
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What an operation on a file can raise. The second is for a damaged file whose own text is in
+SQLite's message."""
+
 BUSY_TIMEOUT_S = 60.0
 """Storing a large run holds the write lock for seconds; a second writer waits this long."""
 
@@ -42,7 +46,7 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
     _refuse_strangers(path)
     try:
         connection = _connect(path, "rwc")
-    except sqlite3.Error as error:
+    except ERRORS as error:
         raise unwritable(path, error) from error
     try:
         _check_kind(connection, path, newest(migrations))
@@ -52,7 +56,7 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
         connection.execute("PRAGMA journal_size_limit = 16777216")  # bytes the WAL may keep
         _use_wal(connection, path)
         migrate(connection, migrations)
-    except sqlite3.Error as error:
+    except ERRORS as error:
         connection.close()
         raise unwritable(path, error) from error
     except BaseException:
@@ -89,7 +93,7 @@ def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connect
             connection.close()
             connection = _connect(path, "ro", "&immutable=1")
             _check_kind(connection, path, needed)
-    except sqlite3.Error as error:
+    except ERRORS as error:
         if connection is not None:
             connection.close()
         raise unreadable(path, error) from error
@@ -246,12 +250,12 @@ def _statements(script: str) -> Iterator[str]:
 
 def unreadable(path: Path, error: Exception) -> StoreError:
     """Return the error to raise when SQLite cannot read the file, with what to do about it."""
-    damaged = isinstance(error, sqlite3.DatabaseError) and _is_damage(error)
+    damaged = isinstance(error, UnicodeDecodeError) or _is_damage(error)
     fix = "; `orchestrator doctor --store` tells what is damaged" if damaged else ""
     return StoreError(f"{path}: cannot read the results database: {error}{fix}")
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
+def _is_damage(error: Exception) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
     return isinstance(code, int) and code & 0xFF in damage

@@ -16,6 +16,7 @@ from typing import Literal
 from orchestrator.errors import StoreError
 from results import checksum, database
 from results.checksum import ALL_TABLES, Checksum
+from results.database import MIGRATIONS
 from results.samples import TABLES
 
 State = Literal["ok", "damaged", "not checked", "running"]
@@ -66,20 +67,21 @@ class Integrity:
         return {state: found[state] for state in states}
 
 
-def examine(path: Path) -> Integrity:
+def examine(path: Path, migrations: Path = MIGRATIONS) -> Integrity:
     """Read the whole store and compare it with its checksums; nothing is written.
 
     Raises:
         StoreError: there is no store, or not even its first page can be read.
     """
-    with closing(database.open_read_only(path)) as connection:
+    with closing(database.open_read_only(path, migrations)) as connection:
         schema = database.schema_version(connection)
-        problems = [*_sqlite_problems(connection), *_schema_problems(connection, schema)]
+        with closing(database.in_memory(schema, migrations)) as model:
+            problems = [*_sqlite_problems(connection), *_schema_problems(connection, model)]
         runs: list[RunState] = []
         try:
             runs = _runs(connection)
             problems += _orphans(connection)
-        except sqlite3.Error as error:
+        except database.ERRORS as error:
             problems.append(f"the runs cannot be read: {error}")
         return Integrity(path, schema, problems, runs)
 
@@ -97,7 +99,7 @@ def examine_run(connection: sqlite3.Connection, key: int) -> RunState:
                 'SELECT "table", schema, rows, sha256 FROM checksums WHERE run = ?', (key,)
             )
         }
-    except sqlite3.Error as error:
+    except database.ERRORS as error:
         return RunState(f"#{key}", "damaged", [Damage("runs", str(error))])
     if status == "running" and not stored:
         return RunState(run_id, "running")
@@ -154,7 +156,7 @@ def _problem(
         else:
             rows = checksum.read_rows(connection, table, key, columns)
             found = checksum.of_rows(table, columns, rows)
-    except sqlite3.Error as error:
+    except database.ERRORS as error:
         return f"cannot be read: {error}"
     except (StoreError, TypeError) as error:
         return str(error)
@@ -168,7 +170,7 @@ def _runs(connection: sqlite3.Connection) -> list[RunState]:
     keys = {key for (key,) in connection.execute("SELECT run FROM runs")}
     if _has(connection, "checksums"):
         keys |= {key for (key,) in connection.execute("SELECT DISTINCT run FROM checksums")}
-        return [examine_run(connection, key) for key in sorted(keys)]
+        return [examine_run(connection, key) for key in sorted(keys, key=str)]
     rows = connection.execute("SELECT id, status FROM runs ORDER BY run").fetchall()
     return [
         RunState(run_id, "running" if status == "running" else "not checked")
@@ -180,7 +182,7 @@ def _sqlite_problems(connection: sqlite3.Connection) -> Iterator[str]:
     for pragma in ("integrity_check", "foreign_key_check"):
         try:
             rows = connection.execute(f"PRAGMA main.{pragma}").fetchall()
-        except sqlite3.Error as error:
+        except database.ERRORS as error:
             yield f"{pragma}: {error}"
             continue
         for row in rows:
@@ -190,19 +192,18 @@ def _sqlite_problems(connection: sqlite3.Connection) -> Iterator[str]:
                 yield f"{pragma}: {row[0]}"
 
 
-def _schema_problems(connection: sqlite3.Connection, schema: int) -> Iterator[str]:
+def _schema_problems(connection: sqlite3.Connection, model: sqlite3.Connection) -> Iterator[str]:
     """Yield how tables, indexes and triggers differ from those that the migrations make."""
-    with closing(database.in_memory(schema)) as model:
-        try:
-            wanted, found = _objects(model), _objects(connection)
-            recorded = connection.execute("SELECT * FROM migrations ORDER BY version").fetchall()
-        except sqlite3.Error as error:
-            yield f"the schema cannot be read: {error}"
-            return
-        applied = model.execute("SELECT version, name FROM migrations ORDER BY version").fetchall()
+    try:
+        wanted, found = _objects(model), _objects(connection)
+        recorded = connection.execute("SELECT * FROM migrations ORDER BY version").fetchall()
+    except database.ERRORS as error:
+        yield f"the schema cannot be read: {error}"
+        return
+    applied = model.execute("SELECT version, name FROM migrations ORDER BY version").fetchall()
     for name in sorted(wanted.keys() | found.keys()):
         if wanted.get(name) != found.get(name):
-            yield f"the definition of {name!r} is not that of schema {schema}"
+            yield f"the definition of {name!r} is not that of this schema version"
     if [row[:2] for row in recorded] != applied or not all(
         database.is_moment(row[2]) for row in recorded
     ):

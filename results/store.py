@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -214,7 +213,7 @@ class Store:
         try:
             with database.transaction(self._connection):
                 yield
-        except sqlite3.Error as error:
+        except database.ERRORS as error:
             raise database.unwritable(self.path, error) from error
 
     def _rows(self, where: str, *parameters: object) -> list[tuple[int, RunRow]]:

@@ -28,7 +28,7 @@ def reading(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into StoreError naming the file."""
     try:
         yield
-    except sqlite3.Error as error:
+    except database.ERRORS as error:
         raise database.unreadable(path, error) from error
 
 
