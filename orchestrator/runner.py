@@ -11,7 +11,6 @@ import ctypes
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -24,6 +23,7 @@ from typing import Protocol
 
 from orchestrator.backends.backend import Backend, Place
 from orchestrator.backends.janitor import Janitor
+from orchestrator.commit import git_commit
 from orchestrator.errors import OrchestratorError, RunError, UsageError
 from orchestrator.plan import Plan
 from orchestrator.runspec import RunSpec
@@ -31,7 +31,6 @@ from results.model import RunHead, summarise_links
 from results.store import Store
 
 _WAKE_S = 0.2
-_PROJECT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -244,16 +243,6 @@ class _HeadMaker:
             git_commit=self.git_commit,
             unconfined=self.options.backend.unconfined,
         )
-
-
-def git_commit() -> str | None:
-    """Return the project's commit, with ``+`` when files differ; None outside a checkout."""
-    words = ["git", "-C", str(_PROJECT), "describe", "--always", "--abbrev=40", "--dirty=+"]
-    try:
-        told = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return told.stdout.strip() or None
 
 
 def _cpus(jobs: int) -> list[int]:

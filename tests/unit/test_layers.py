@@ -52,6 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.recording": BASE,
     "orchestrator.capacity": {*BASE, "orchestrator.recording"},
     "orchestrator.intervals": set(),
+    "orchestrator.commit": set(),
     "orchestrator.inventory": BASE,
     "orchestrator.qdisc": set(),
     "topologies.model": {*BASE, "orchestrator.qdisc"},
@@ -77,7 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.backends": RUN,
     "results": SCENARIO,
     "web": {*BASE, "results"},
-    "orchestrator.runner": {*RUN, "results"},
+    "orchestrator.runner": {*RUN, "results", "orchestrator.commit"},
     "orchestrator.doctor": {*RUN, "results"},
     "orchestrator.modulecheck": {*RUN, "results", "orchestrator.runner"},
     "orchestrator.cli": {
