@@ -49,7 +49,14 @@ def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
     run("git", *who, "commit", "--quiet", "-m", "x", cwd=folder)
     venv.create(folder / "venv", with_pip=False)
     python = folder / "venv/bin/python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "--disable-pip-version-check",
+    ]
     run(*pip, "install", "--quiet", "--no-deps", "--no-index", built[1], cwd=folder)
     packages = run(
         python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder
@@ -86,8 +93,6 @@ def test_the_sdist_can_be_tested(built: tuple[Path, Path]) -> None:
 
 def test_both_record_the_commit_they_were_built_from(built: tuple[Path, Path]) -> None:
     commit = git_commit(ROOT)
-    if commit is None:  # these files are not in git, and say what they were built from, or nothing
-        commit = (ROOT / RECORD).read_text().strip() if (ROOT / RECORD).exists() else None
     sdist, wheel = built
     with zipfile.ZipFile(wheel) as archive, tarfile.open(sdist) as source:
         in_wheel = archive.read(RECORD).decode().strip() if RECORD in archive.namelist() else None
