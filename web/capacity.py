@@ -14,6 +14,7 @@ from typing import Any, cast
 from flask import Flask
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError, TransferEncodingNotImplemented
 from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
@@ -34,8 +35,23 @@ BODY_BYTES = 1024
 """Bodies are read and ignored: every request that is answered has none."""
 
 
+class Parser(HTTPRequestParser):
+    """Reads a request; whatever cannot be read is a bad request, and no error of the server."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the request line and the headers."""
+        try:
+            super().parse_header(header_plus)
+        except TransferEncodingNotImplemented as error:  # would be 501
+            raise ParsingError(str(error)) from error
+        except ValueError as error:  # of urllib: waitress would close without an answer
+            raise ParsingError("Bad URI") from error
+
+
 class Channel(HTTPChannel):
     """One connection, which knows since when it waits for its visitor."""
+
+    parser_class = Parser
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         self.waits_since = time.monotonic()

@@ -108,6 +108,8 @@ def test_what_is_sent_is_bounded(port: int) -> None:
         (b"GET /" + host + b"X: " + b"a" * 20_000 + b"\r\n\r\n", b"431"),
         (b"GET /" + b"a" * 20_000 + host + b"\r\n", b"431"),
         (b"POST /" + host + b"Content-Length: 99999999\r\n\r\n", b"413"),
+        (b"GET /" + host + b"Transfer-Encoding: gzip\r\n\r\n", b"400"),
+        (b"GET http://[" + host + b"\r\n", b"400"),
     ):
         with ExitStack() as stack:
             connection = connect(port, stack)
