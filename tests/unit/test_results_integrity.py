@@ -30,7 +30,7 @@ from tests.unit.test_results_recordings import head, whole
 from web import create_app
 
 OVERWRITES = 80
-ASKED = 6
+ASKED = 4
 """Of so many overwritten stores every command and page is asked."""
 
 
