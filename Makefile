@@ -30,8 +30,8 @@ run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
 
 test: lint  ## check everything: lint, types, unit, guest and browser tests
 	@$(BIN)/orchestrator guest build --quiet
-	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile -m 'not real_time'
-	$(BIN)/pytest -m real_time
+	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile -m 'not real_time and not long'
+	$(BIN)/pytest -m 'real_time and not long'
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
 	@tools/setup-debian vagrant

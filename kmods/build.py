@@ -6,12 +6,13 @@ Ours go to ``guest/kmods-<kernel>-<sources>`` of the cache, those of a user's fo
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +26,36 @@ _SHOWN_LINES = 20
 _SOURCE, _HEADERS = "source", "headers"
 _PROGRESS = re.compile(r"make(\[\d+\])?:|  [A-Z]+ +(\[M\] +)?/")
 
-Confine = Callable[[Path, Path], list[str]]
-"""Given a kernel's tree and the one folder to write, what goes in front of a build's command."""
+MOST_MODULES = 64
+MOST_MODULE_BYTES = 32 * 2**20
+"""What is kept of a build: more or larger ones are no modules of a congestion control."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """How a build's command ended, and what it said on either stream."""
+
+    status: int
+    output: str
+
+
+Compile = Callable[[Path, Path, Sequence[str]], Compiled]
+"""Runs a build's command, given a kernel's tree and the one folder that it may write."""
+
+
+def compile_plainly(_tree: Path, _workshop: Path, words: Sequence[str]) -> Compiled:
+    """Run a build of sources that are trusted: without a boundary."""
+    done = subprocess.run(
+        words,
+        env=recipe.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return Compiled(done.returncode, done.stdout)
 
 
 @dataclass(frozen=True)
@@ -72,12 +101,12 @@ def ensure(kernel: GuestKernel, folder: Path = FOLDER) -> BuiltModules:
     return _find(place) or _Build(kernel, files, folder).make(place)
 
 
-def ensure_folder(kernel: GuestKernel, folder: Folder, confine: Confine | None) -> BuiltModules:
+def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> BuiltModules:
     """Return the modules of a user's folder for that kernel, building them when not cached.
 
-    Nothing is written to that folder: what was read of it is built elsewhere, behind ``confine``
-    (None: without a boundary), and only the modules are kept. What is built depends on nothing but
-    the kernel, those files and our headers, if it includes one; so does its place in the cache.
+    Nothing is written to that folder: what was read of it is built elsewhere by ``compiler``, and
+    only the modules are kept. What is built depends on nothing but the kernel, those files and our
+    headers, if it includes one; so does its place in the cache.
 
     Raises:
         MachineError: as ``ensure``, with the compiler's words.
@@ -89,7 +118,7 @@ def ensure_folder(kernel: GuestKernel, folder: Folder, confine: Confine | None) 
         headers = catalogue.headers().items()
         files |= {f"{_HEADERS}/{name}": path.read_bytes() for name, path in headers}
     place = f"module-{kernel.key}-{catalogue.hash_of(files)[:32]}"
-    return _find(place) or _Build(kernel, files, folder.path, confine).make(place)
+    return _find(place) or _Build(kernel, files, folder.path, compiler).make(place)
 
 
 def _find(name: str) -> BuiltModules | None:
@@ -108,7 +137,7 @@ class _Build:
     kernel: GuestKernel
     files: Mapping[str, bytes]
     origin: Path
-    confine: Confine | None = None
+    compiler: Compile = compile_plainly
 
     def make(self, name: str) -> BuiltModules:
         """Build in a temporary folder of the cache and move the modules to their place."""
@@ -118,17 +147,25 @@ class _Build:
             )
         root = cache.make_root()
         place = root / "guest" / name
-        with tempfile.TemporaryDirectory(dir=root / "guest", prefix="building-") as temporary:
-            workshop, result = Path(temporary) / "workshop", Path(temporary) / "result"
+        with (
+            tempfile.TemporaryDirectory(dir=root / "guest", prefix="building-") as temporary,
+            tempfile.TemporaryDirectory(prefix="orchestrator-build-") as away,
+        ):
+            # Away from the cache, which a sandbox's user may not be able to reach.
+            workshop, result = Path(away) / "workshop", Path(temporary) / "result"
             for path, content in self.files.items():
                 target = workshop / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
             self._compile(workshop)
             result.mkdir()
-            for built in (workshop / _SOURCE).rglob("*.ko"):
-                if stat.S_ISREG(built.lstat().st_mode):  # a link could lead anywhere
-                    shutil.copyfile(built, result / built.name)
+            for number, built in enumerate(_built(workshop / _SOURCE)):
+                if number == MOST_MODULES:
+                    raise MachineError(
+                        f"the build of `{self.origin}` left more than {MOST_MODULES} modules",
+                        "fix its Kbuild",
+                    )
+                (result / built.name).write_bytes(_read_module(built, self.origin))
             try:
                 cache.publish(result, place)
             except OSError:
@@ -141,19 +178,41 @@ class _Build:
         flags = f"KCFLAGS=-fmacro-prefix-map={source}/="  # the same to the bit wherever it is built
         flags += f" -I{headers}" if headers.exists() else ""
         words = ["make", "-C", str(tree), f"M={source}", "ARCH=um", flags, "modules"]
-        done = subprocess.run(
-            [*(self.confine(tree, workshop) if self.confine else ()), *words],
-            env=recipe.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode:
-            text = done.stdout.replace(f"{source}/", f"{self.origin}/")
+        done = self.compiler(tree, workshop, words)
+        if done.status:
+            text = done.output.replace(f"{source}/", f"{self.origin}/")
             said = text.replace(f"{headers}/", f"{FOLDER}/").splitlines()
             telling = [line for line in said if not _PROGRESS.match(line)] or said
             lines = "\n  ".join(telling[:_SHOWN_LINES])
             raise MachineError(f"`{self.origin}` does not compile:\n  {lines}", "mend the source")
+
+
+def _built(folder: Path) -> Iterator[Path]:
+    """Yield what a build left that is called like a module; no links, which may lead anywhere."""
+    for place, _folders, names in os.walk(folder):
+        found = (Path(place) / name for name in sorted(names) if name.endswith(".ko"))
+        yield from (path for path in found if not path.is_symlink())
+
+
+def _read_module(path: Path, origin: Path) -> bytes:
+    """Return a module's content, which a hostile build may have made anything.
+
+    Raises:
+        MachineError: it is no regular file, or larger than a module is.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise MachineError(
+            f"the build of `{origin}` left a {path.name} that cannot be read: {error.strerror}",
+            "fix its Kbuild",
+        ) from None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_MODULE_BYTES:
+            raise MachineError(
+                f"the build of `{origin}` left a {path.name} that is no module: a regular file of "
+                f"{MOST_MODULE_BYTES // 2**20} MiB at most",
+                "fix its Kbuild",
+            )
+        return file.read(MOST_MODULE_BYTES)

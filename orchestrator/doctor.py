@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guest import build, cache, source
-from orchestrator import backends
-from orchestrator.backends import sandbox
+from orchestrator import backends, sandbox
 from orchestrator.backends.backend import Examined, Finding
 from orchestrator.backends.shell import run_commands
 from orchestrator.errors import GuestError, MachineError
@@ -187,7 +186,7 @@ def _confinement() -> Finding:
         sandbox.require_confinement()
     except MachineError as error:
         return _finding(name, error)
-    return Finding(name, True, "bubblewrap confines")
+    return Finding(name, True, sandbox.described())
 
 
 def _ptrace() -> Finding:

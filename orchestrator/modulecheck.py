@@ -17,7 +17,8 @@ import kmods.build
 from guest.build import GuestKernel
 from kmods import catalogue
 from kmods.catalogue import Module, Parameter
-from orchestrator.backends import sandbox, shell
+from orchestrator import sandbox
+from orchestrator.backends import shell
 from orchestrator.backends.guest import Guest
 from orchestrator.errors import GuestError
 from orchestrator.plan import Plan, plan

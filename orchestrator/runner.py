@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import shutil
 import signal
+import sqlite3
 import tempfile
 import threading
 import time
@@ -21,25 +21,36 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+from orchestrator.backends import bounds
 from orchestrator.backends.backend import Backend, Place
 from orchestrator.backends.janitor import Janitor
+from orchestrator.backends.output import believing_nothing, console_text, malformed
+from orchestrator.backends.removal import remove_tree
 from orchestrator.commit import git_commit
-from orchestrator.errors import OrchestratorError, RunError, UsageError
+from orchestrator.errors import OrchestratorError, RunError, StoreError, UsageError
 from orchestrator.plan import Plan
+from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
 from results.model import RunHead, summarise_links
 from results.store import Store
 
 _WAKE_S = 0.2
+_VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError,
+                 sqlite3.ProgrammingError)  # fmt: skip
+"""What SQLite raises for values that it does not take; all else tells of the file or the disk."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run a plan: where to store it, on what, and how many runs at a time."""
+    """How to run a plan: where to store it, on what, and how many runs at a time.
+
+    ``timeout_s`` is the most wall time of each run, by default what its estimate allows.
+    """
 
     db: Path
     backend: Backend
     jobs: int = 1
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +154,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
             return _run_all(plan, session)
     finally:
         backend.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         janitor.dismiss()
 
 
@@ -182,29 +193,42 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
 
         folder = session.folder / str(index)
         folder.mkdir()
-        place = Place(folder, cpu, session.guard, session.release, session.stopping)
+        limits = bounds.of(spec, options.timeout_s, not options.backend.reproducible)
+        place = Place(folder, cpu, session.guard, session.release, session.stopping, limits)
         try:
             recording = options.backend.run(spec, place, report)
             report("storing", spec.duration_s)
-            store.finish(run_id, recording, time.monotonic() - began)
+            _finish(store, run_id, recording, time.monotonic() - began)
         except BaseException as error:
-            _mark(store, run_id, error, folder, session)
+            _mark(store, run_id, error, place, session)
             report("interrupted" if session.stopping.is_set() else "failed", 0.0)
             if session.stopping.is_set() or isinstance(error, RunError):
                 return run_id
             raise
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
         report("ok", spec.duration_s)
         return run_id
 
 
-def _mark(store: Store, run_id: str, error: BaseException, folder: Path, session: _Session) -> None:
-    console, log = folder / "console", folder / "out" / "bed.log"
-    texts = [
-        path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        for path in (console, log)
-    ]
+def _finish(store: Store, run_id: str, recording: Recording, wall_s: float) -> None:
+    """Store a recording.
+
+    Raises:
+        BedError: its values cannot be stored; the other runs go on.
+        StoreError: the store itself cannot be written, whatever the run.
+    """
+    with believing_nothing():
+        try:
+            store.finish(run_id, recording, wall_s)
+        except StoreError as error:
+            if error.__cause__ is None or isinstance(error.__cause__, _VALUE_ERRORS):
+                raise malformed(f"it cannot be stored: {error}") from error
+            raise
+
+
+def _mark(store: Store, run_id: str, error: BaseException, place: Place, session: _Session) -> None:
+    texts = console_text(place.folder / "console"), place.output.text("bed.log")
     if session.stopping.is_set():
         store.fail(run_id, "interrupted by the user", "interrupted", *texts)
     elif isinstance(error, OrchestratorError):

@@ -7,7 +7,15 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from orchestrator import plaintext
 from orchestrator.errors import RemoteError
+
+MOST_BYTES = 2**32
+MOST_MEMBERS = 2000
+"""Of one folder that is fetched; a bed writes eight files."""
+
+SPARE_BYTES = 2**22
+"""Of an archive beside the content of its files: a header for each."""
 
 _CHUNK_BYTES = 1 << 16
 
@@ -21,23 +29,49 @@ def packed(files: Iterable[tuple[Path, str]]) -> bytes:
     return stream.getvalue()
 
 
-def unpack(archive: Path, folder: Path, who: object) -> None:
-    """Unpack plain files and folders; the other machine does not choose any other place."""
-    with tarfile.open(archive) as packed:
-        for member in packed:
-            name = PurePosixPath(member.name)
-            if name.is_absolute() or ".." in name.parts or not (member.isfile() or member.isdir()):
-                raise RemoteError(f"{who}: handed out {member.name!r}, which is no plain file")
-            target = folder / name
-            if member.isdir():
-                target.mkdir(parents=True, exist_ok=True)
-            else:
-                source = packed.extractfile(member)
-                assert source is not None, "of a file there is one"
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with source, target.open("wb") as file:
-                    while chunk := source.read(_CHUNK_BYTES):
-                        file.write(chunk)
+def unpack(archive: Path, folder: Path, who: object, most_bytes: int = MOST_BYTES) -> None:
+    """Unpack plain files and folders; the other machine does not choose any other place.
+
+    Raises:
+        RemoteError: links, devices, sparse files, names that lead elsewhere, more than
+            ``most_bytes`` in all or MOST_MEMBERS; or what is no archive.
+    """
+    total = 0
+    try:
+        with tarfile.open(archive, "r:") as packed:
+            for number, member in enumerate(packed, start=1):
+                name = PurePosixPath(member.name)
+                plain = member.isdir() or (member.isreg() and not member.issparse())
+                if name.is_absolute() or ".." in name.parts or "\0" in member.name or not plain:
+                    shown = plaintext.shortened(member.name, 300)
+                    raise RemoteError(f"{who}: handed out {shown!r}, which is no plain file")
+                total += member.size
+                if number > MOST_MEMBERS or total > most_bytes:
+                    raise RemoteError(f"{who}: {too_much(member.name, most_bytes)}")
+                _unpack_member(packed, member, folder / name)
+    except (tarfile.TarError, OverflowError, ValueError, UnicodeError) as error:
+        raise RemoteError(f"{who}: handed out what is no archive: {error}") from None
+    except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+        raise RemoteError(f"{who}: handed out a name twice: {error.strerror}") from None
+
+
+def too_much(name: str, most_bytes: int) -> str:
+    """Return what is wrong with an archive that is too large, in words."""
+    shown = plaintext.visible(plaintext.shortened(name, 300))
+    most = f"{most_bytes // 2**20} MiB in {MOST_MEMBERS} files"
+    return f"hands out too much, at {shown}; at most {most} are taken"
+
+
+def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    source = packed.extractfile(member)
+    assert source is not None, "of a file there is one"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source, target.open("wb") as file:
+        while chunk := source.read(_CHUNK_BYTES):
+            file.write(chunk)
 
 
 def files_of(folder: Path, below: str = "") -> Iterator[tuple[Path, str]]:

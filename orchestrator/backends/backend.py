@@ -10,10 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from guest.recipe import Progress
+from orchestrator.backends.bounds import Bounds
+from orchestrator.backends.output import Output
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
@@ -71,7 +74,8 @@ class Place:
     The runner keeps ``folder/console`` and ``folder/out/bed.log`` of a run that fails. ``cpu`` is
     one that no other run of this plan uses. A process group that is told to ``guard`` is ended when
     this process is interrupted or dies, until it is told to ``release``. A back end whose bed is no
-    process group looks at ``stopping`` now and then, and ends the run when it is set.
+    process group looks at ``stopping`` now and then, and ends the run when it is set. ``bounds``
+    are how long the run may take and how much it may write.
     """
 
     folder: Path
@@ -79,6 +83,15 @@ class Place:
     guard: Callable[[int], None]
     release: Callable[[int], None]
     stopping: threading.Event = field(default_factory=threading.Event)
+    bounds: Bounds = field(default_factory=Bounds)
+
+    @cached_property
+    def output(self) -> Output:
+        """The one way to what the bed writes, in ``folder/out``.
+
+        A back end whose bed runs as another user sets ``output.owner_uid`` before it starts.
+        """
+        return Output(self.folder / "out", self.bounds, self.stopping)
 
 
 class Backend(Protocol):

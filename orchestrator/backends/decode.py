@@ -1,18 +1,18 @@
-"""Reads what the test bed wrote (see testbed/records.py) into arrays and facts."""
+"""Reads the samples that the test bed wrote (see testbed/records.py) into arrays."""
 
 from __future__ import annotations
 
 import functools
-import json
 import struct
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator import plaintext
 from orchestrator.backends.connections import ConnectionsDecoder
+from orchestrator.backends.output import CHUNK_BYTES, File, Output, malformed
 from orchestrator.backends.policer import LINK_HEADER_BYTES
 from orchestrator.errors import BedError
 from orchestrator.qdisc import Statistic
@@ -34,12 +34,20 @@ from orchestrator.testbed.traffic.sockets import SEQUENTIAL_PORTS
 
 _HEAD = struct.Struct("<qI")
 _MESSAGE_HEAD = struct.Struct("<IH")  # nlmsg_len, nlmsg_type of struct nlmsghdr
+_MESSAGE_HEAD_BYTES = 16
 _SOCK_DIAG_BY_FAMILY = 20
 _DIAG, _DIAG_BYTES = 16, 72  # struct inet_diag_msg behind the netlink header
 _LEAST_BYTES = _DIAG + _DIAG_BYTES + 128  # time-wait and request sockets have no tcp_info
 _STATE, _PORTS, _COOKIE, _QUEUES = _DIAG + 1, _DIAG + 4, _DIAG + 44, _DIAG + 56
 _LISTEN = 10
 _INFO, _NAME, _MEMORY = 2, 4, 7  # INET_DIAG_INFO, _CONG, _SKMEMINFO
+_MOST_RECORD_BYTES = 2**26
+_MOST_MESSAGE_BYTES = 4096
+_MOST_ATTRIBUTES = 64
+_MOST_LAYOUTS = 128
+"""Of a record, a message, and all messages of a run. A kernel's have some 450 bytes, a dozen
+attributes, and a few layouts: by the congestion control, its own information and the state."""
+_MOST_NAME_BYTES = 16  # TCP_CA_NAME_MAX
 
 # An algorithm's own info attribute: the kind's number (include/uapi/linux/inet_diag.h), the
 # layout of its structure, and what the integers mean.
@@ -78,17 +86,6 @@ _CONGESTION_KINDS: dict[int, tuple[np.dtype[np.void], tuple[tuple[str, str], ...
 }
 
 
-def facts(folder: Path) -> list[dict[str, Any]]:
-    """Return the facts in the order of their writing; an unfinished last line is left."""
-    found = []
-    for line in (folder / "facts.jsonl").read_text(encoding="utf-8").splitlines():
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return found
-
-
 Layout = list[tuple[int, int, int]]
 """(attribute type, first byte of its payload, bytes of it), in the order of the message."""
 
@@ -110,7 +107,7 @@ class TcpDecoder:
     """Takes the TCP samples apart while the bed still writes them.
 
     Args:
-        path: the bed's tcp.bin, which need not exist yet.
+        output: what the bed writes; its tcp.bin need not exist yet.
         ports: of each flow.
         edges_ns: when everything is sampled; the last is the run's duration.
 
@@ -119,10 +116,13 @@ class TcpDecoder:
     """
 
     def __init__(
-        self, path: Path, ports: Sequence[FlowPorts], edges_ns: Sequence[int] = (0,)
+        self, output: Output, ports: Sequence[FlowPorts], edges_ns: Sequence[int] = (0,)
     ) -> None:
-        self._path, self._ports, self._edges_ns = path, ports, edges_ns
+        self._output, self._ports, self._edges_ns = output, ports, edges_ns
+        self._file: File | None = None
         self._read_bytes = 0
+        self._rest = b""
+        self._layouts: set[tuple[int, tuple[tuple[int, int, int], ...]]] = set()
         self._parts: list[npt.NDArray[np.void]] = []
         kinds = {flow: each.connections for flow, each in enumerate(ports)}
         self._several = np.array([kind != "one" for kind in kinds.values()], np.bool_)
@@ -131,31 +131,43 @@ class TcpDecoder:
         self.congestion_fields: dict[int, tuple[tuple[str, str], ...]] = {}
 
     def advance(self) -> None:
-        """Take what has been written since the last call, up to the last whole record."""
-        if not self._path.exists():
+        """Take what has been written since the last call, up to the last whole record.
+
+        Raises:
+            BedError: the file or a record in it is not what a bed writes.
+        """
+        self._file = self._file or self._output.opened("tcp.bin")
+        if self._file is None:
             return
-        with self._path.open("rb") as file:
-            file.seek(self._read_bytes)
-            data = file.read()
-        messages, used = _messages(data)
-        self._read_bytes += used
-        if len(messages):
-            self._take(data, messages)
+        size = self._file.size()
+        while self._read_bytes < size:
+            self._output.require_going_on()
+            part = self._file.read(self._read_bytes, min(CHUNK_BYTES, size - self._read_bytes))
+            if not part:  # cut off meanwhile
+                return
+            self._read_bytes += len(part)
+            data = self._rest + part
+            messages, used = _messages(data)
+            self._rest = data[used:]
+            if len(messages):
+                self._take(data, messages)
 
     def samples(self) -> npt.NDArray[np.void]:
         """Return all samples in the order of time, flow and end, when the bed has ended.
 
         Raises:
-            BedError: the last record is not whole.
+            BedError: as ``advance``; or the last record is not whole.
         """
         self.advance()
-        if self._path.exists() and self._path.stat().st_size != self._read_bytes:
+        if self._rest or (self._file is not None and self._file.size() != self._read_bytes):
             raise BedError("tcp.bin ends in the middle of a record")
         edges_ns = np.array(self._edges_ns, np.int64)
         together = self._connections.samples(self._grid(DIGEST_NS), self._grid(CROWD_NS), edges_ns)
         rows = np.concatenate([together, *self._parts])
+        self._parts.clear()  # the largest arrays of a run
         order = np.lexsort((rows["endpoint"], rows["flow"], rows["time_ns"]))
         ordered: npt.NDArray[np.void] = rows[order]
+        self._parts.append(ordered)
         return ordered
 
     def _grid(self, period_ns: int) -> npt.NDArray[np.int64]:
@@ -171,6 +183,9 @@ class TcpDecoder:
             time_ns = alike[:, 0]
             while len(raw):
                 layout = _layout(raw[0].tobytes())
+                self._layouts.add((int(length), tuple(layout)))
+                if len(self._layouts) > _MOST_LAYOUTS:
+                    raise malformed(f"tcp.bin has more than {_MOST_LAYOUTS} layouts of messages")
                 kept = np.ones(len(raw), np.bool_)
                 for place in (start - 4 + byte for _k, start, _s in layout for byte in range(4)):
                     kept &= raw[:, place] == raw[0, place]
@@ -198,9 +213,13 @@ class TcpDecoder:
                 for name in values.dtype.names or ():
                     out[name] = values[name]
             elif kind == _NAME:
+                if size > _MOST_NAME_BYTES:
+                    raise malformed(f"tcp.bin has a congestion control's name of {size} bytes")
                 self._note_names(out, raw[:, start : start + size])
             elif kind in _CONGESTION_KINDS:
                 congestion, meaning = _CONGESTION_KINDS[kind]
+                if size < congestion.itemsize:
+                    raise malformed(f"tcp.bin has an attribute {kind} of {size} bytes")
                 values = _view(raw, start, congestion)
                 for slot, name in enumerate((congestion.names or ())[:CONGESTION_SLOTS]):
                     out[f"congestion_{slot}"] = values[name].astype(np.int64)
@@ -218,22 +237,32 @@ class TcpDecoder:
         flows, last = np.unique(out["flow"][senders], return_index=True)
         for flow, place in zip(flows.tolist(), last.tolist(), strict=True):
             text = names[senders[place]].tobytes().rstrip(b"\0")
-            self.congestion_names[flow] = text.decode(errors="replace")
+            self.congestion_names[flow] = plaintext.visible(text.decode(errors="replace"))
 
 
 def _messages(data: bytes) -> tuple[npt.NDArray[np.int64], int]:
     """Return (time, place, length) of each netlink message about a whole socket, and the bytes of
-    whole records in ``data``."""
+    whole records in ``data``.
+
+    Raises:
+        BedError: a record or message has a length that nothing can have.
+    """
     found: list[tuple[int, int, int]] = []
     offset, unpack = 0, _MESSAGE_HEAD.unpack_from
     while offset + _HEAD.size <= len(data):
         time_ns, length = _HEAD.unpack_from(data, offset)
         end = offset + _HEAD.size + length
+        if length > _MOST_RECORD_BYTES:
+            raise malformed(f"tcp.bin has a record of {length} bytes")
         if end > len(data):
             break
         offset += _HEAD.size
         while offset < end:
+            if end - offset < _MESSAGE_HEAD_BYTES:
+                raise malformed("tcp.bin has a record that ends in the middle of a message")
             length, kind = unpack(data, offset)
+            if not _MESSAGE_HEAD_BYTES <= length <= min(end - offset, _MOST_MESSAGE_BYTES):
+                raise malformed(f"tcp.bin has a message of {length} bytes at {time_ns} ns")
             if kind == _SOCK_DIAG_BY_FAMILY and length >= _LEAST_BYTES:
                 found.append((time_ns, offset, length))
             offset += (length + 3) & ~3
@@ -248,6 +277,8 @@ def _layout(message: bytes) -> Layout:
         length, kind = struct.unpack_from("<HH", message, offset)
         if length < 4:
             break
+        if length > len(message) - offset or len(found) == _MOST_ATTRIBUTES:
+            raise malformed("tcp.bin has a message with impossible attributes")
         found.append((kind & 0x3FFF, offset + 4, length - 4))
         offset += (length + 3) & ~3
     return found
@@ -257,6 +288,8 @@ def _ends(
     raw: npt.NDArray[np.uint8], ports: Sequence[FlowPorts]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (flow, endpoint) of each answer, flow -1 for a socket of no flow."""
+    if not ports:
+        return np.full(len(raw), -1), np.zeros(len(raw), np.int64)
     known = np.array(ports, np.dtype([("client", "i8"), ("server", "i8"), ("kind", "U10"),
                                       ("sender_listens", "?")]))  # fmt: skip
     flow_of = np.full(1 << 16, -1)
@@ -290,12 +323,12 @@ def _view(
 
 
 def queue_samples(
-    folder: Path, statistics: Sequence[Sequence[Statistic]], policers: int
+    output: Output, statistics: Sequence[Sequence[Statistic]], policers: int
 ) -> npt.NDArray[np.void]:
     """Return an array of QUEUE_DTYPE whose ``queue`` is the place in the bed's list.
 
     Args:
-        folder: where the bed wrote.
+        output: where the bed wrote.
         statistics: of each qdisc in the bed's list; policers follow in that list.
         policers: how many there are.
     """
@@ -304,7 +337,7 @@ def queue_samples(
     further = sum(len(one.words) for each in statistics for one in each)
     layout = [("qdiscs", "<u4", (qdiscs, 8)), ("further", "<u4", (further,)),
               ("policers", "<u4", (policers, 8))]  # fmt: skip
-    rows = _table(folder / "queue.bin", np.dtype([("time_ns", "<i8"), *layout]))
+    rows = _table(output, "queue.bin", np.dtype([("time_ns", "<i8"), *layout]))
     out = np.zeros((len(rows), places), QUEUE_DTYPE)
     out["time_ns"] = rows["time_ns"][:, None]
     out["queue"] = np.arange(places)[None, :]
@@ -324,26 +357,33 @@ def queue_samples(
     return out.reshape(-1)
 
 
-def datagrams(folder: Path) -> npt.NDArray[np.void]:
+def datagrams(output: Output) -> npt.NDArray[np.void]:
     """Return an array of DATAGRAM_DTYPE, in the order of time and flow."""
-    return _narrowed(
-        folder / "datagrams.bin", ("time_ns", "flow", *DATAGRAM_FIELDS), DATAGRAM_DTYPE
-    )
+    names = ("time_ns", "flow", *DATAGRAM_FIELDS)
+    return _narrowed(output, "datagrams.bin", names, DATAGRAM_DTYPE)
 
 
-def transfers(folder: Path) -> npt.NDArray[np.void]:
+def transfers(output: Output) -> npt.NDArray[np.void]:
     """Return an array of TRANSFER_DTYPE, in the order of flow, start, end and size."""
     names = TRANSFER_DTYPE.names or ()
-    return np.sort(_narrowed(folder / "transfers.bin", names, TRANSFER_DTYPE), order=names)
+    rows = _narrowed(output, "transfers.bin", names, TRANSFER_DTYPE)
+    # As np.sort(order=names), which takes a hundred times as long.
+    ordered: npt.NDArray[np.void] = rows[np.lexsort([rows[name] for name in reversed(names)])]
+    return ordered
 
 
-def _narrowed(path: Path, names: tuple[str, ...], dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+def _narrowed(
+    output: Output, file: str, names: tuple[str, ...], dtype: np.dtype[np.void]
+) -> npt.NDArray[np.void]:
     """Return rows that were written as 64-bit integers."""
-    return _table(path, np.dtype([(name, "<i8") for name in names])).astype(dtype)
+    rows = _table(output, file, np.dtype([(name, "<i8") for name in names]))
+    if len(rows) and not 0 <= int(rows["flow"].min()) <= int(rows["flow"].max()) < 2**31:
+        raise malformed(f"{file} has a row of flow {int(rows['flow'].min())}")
+    return rows.astype(dtype)
 
 
-def _table(path: Path, layout: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    data = path.read_bytes()
+def _table(output: Output, file: str, layout: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    data = output.whole(file)
     if len(data) % layout.itemsize:
-        raise BedError(f"{path.name} ends in the middle of a row: the test bed did not finish it")
+        raise BedError(f"{file} ends in the middle of a row: the test bed did not finish it")
     return np.frombuffer(data, layout)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from guest import build
 from guest.build import GuestKernel
-from orchestrator.backends import modules, process, sandbox
+from orchestrator import sandbox
+from orchestrator.backends import modules, process
 from orchestrator.backends.backend import WATCHDOG_S, Place, Report, Wishes
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.memory import memory_bytes, require_memory
 from orchestrator.backends.modules import Built, Handed, hand_in
+from orchestrator.backends.output import believing_nothing
+from orchestrator.backends.progress import Headway
 from orchestrator.backends.record import Machine, assemble, decoder
 from orchestrator.errors import GuestError
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
+from orchestrator.sandbox import limits
+from orchestrator.sandbox.boundary import Boundary
 
 _EPOCH_NS = 1_700_000_000_000_000_000
 _TESTBED = Path(__file__).resolve().parent.parent / "testbed"
@@ -64,23 +70,48 @@ class Guest:
         handed = hand_in(spec, self.modules, self.kernel, folder / "in" / "modules")
         paths = _prepare(spec, self, folder, memory, handed)
         command = _command(spec, self, paths, memory)
-        tcp = decoder(spec, folder)
+        tcp = decoder(spec, place.output)
+        headway = Headway(
+            "the guest", spec.duration_s, place.bounds.wall_s, self.watchdog_s, GuestError
+        )
 
         def passed_on(phase: str, simulated_s: float) -> None:
-            tcp.advance()
+            with believing_nothing():
+                tcp.advance()
             report(phase, simulated_s)
 
         with (
+            self._boundary(spec, paths, memory, place) as boundary,
             (folder / "console").open("wb") as console,
-            process.started(command, console, _ENVIRONMENT, {place.cpu}) as started,
+            process.started(
+                command if boundary is None else boundary.command(command),
+                console,
+                _ENVIRONMENT,
+                {place.cpu},
+                boundary=boundary,
+            ) as started,
         ):
             place.guard(started.pid)
             try:
-                process.watch(started, folder, self.watchdog_s, passed_on, "the guest", GuestError)
+                process.watch(started, place, headway, passed_on)
             finally:
                 place.release(started.pid)
-        process.require_done(folder, "the guest", GuestError)
-        return assemble(spec, folder, tcp, handed, self._machine())
+            explained = "" if boundary is None else boundary.explain(started.returncode)
+            process.require_done(place, spec.duration_s, "the guest", GuestError, explained)
+        return assemble(spec, place, tcp, handed, self._machine())
+
+    @contextlib.contextmanager
+    def _boundary(
+        self, spec: RunSpec, paths: sandbox.Paths, memory: int, place: Place
+    ) -> Iterator[Boundary | None]:
+        """Open the sandbox of a run; None without confinement."""
+        if self.unconfined:
+            yield None
+            return
+        allowed = limits.of_guest(memory, len(spec.flows), place.bounds.total_bytes)
+        with sandbox.around_guest(paths, memory, allowed) as boundary:
+            place.output.owner_uid = boundary.uid
+            yield boundary
 
     def _machine(self) -> Machine:
         manifest = self.kernel.manifest
@@ -122,7 +153,7 @@ def _place(options: Guest, inside: str, outside: Path) -> str:
 
 
 def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -> list[str]:
-    """Return the whole command line: boundary, fixed address layout, kernel, boot arguments."""
+    """Return the kernel's command line; without a boundary it fixes the address layout itself."""
     code = _place(options, sandbox.BED, paths.bed.parent)
     environment = {
         "PYTHONHASHSEED": "0",
@@ -153,5 +184,4 @@ def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -
         "-m",
         "testbed.init",
     ]
-    boundary = [] if options.unconfined else sandbox.confined(paths, memory)
-    return [*boundary, "setarch", "x86_64", "-R", *boot]
+    return ["setarch", "x86_64", "-R", *boot] if options.unconfined else boot

@@ -21,6 +21,7 @@ from orchestrator.backends.labmerge import merge
 from orchestrator.backends.labrun import LabRun
 from orchestrator.backends.labspec import agent_documents, plan_of
 from orchestrator.backends.labsurvey import look_at_all
+from orchestrator.backends.output import Output, believing_nothing
 from orchestrator.backends.record import Machine, assemble, decoder
 from orchestrator.backends.ssh import Fleet
 from orchestrator.errors import UsageError
@@ -76,15 +77,19 @@ class Lab:
         documents = agent_documents(spec, found.addresses, found.bare_ns)
         report("setup", 0.0)
         with Fleet() as fleet:
-            running = LabRun(fleet, spec, documents, place.stopping, report)
+            running = LabRun(
+                fleet, spec, documents, place.stopping, report,
+                place.bounds.wall_s, place.bounds.total_bytes,
+            )  # fmt: skip
             try:
                 parts = running.go(_hosts(lab), place.folder / "parts")
             finally:
                 (place.folder / "out").mkdir()
                 running.write_log(place.folder / "out" / "bed.log")
-        merge(spec, parts, running.clock_facts, place.folder / "out")
+        with believing_nothing():
+            merge(spec, _outputs(parts, place), running.clock_facts, place.folder / "out")
         machine = Machine({"lab": _provenance(lab, found, running.clock_facts)})
-        return assemble(spec, place.folder, decoder(spec, place.folder), (), machine)
+        return assemble(spec, place, decoder(spec, place.output), (), machine)
 
     def close(self) -> None:
         """Do nothing: connections end with runs."""
@@ -99,6 +104,11 @@ def examine() -> Examined:
     """Return what this machine lacks to reach lab hosts; hosts are looked at by each run."""
     found = f"asyncssh {metadata.version('asyncssh')}; each run looks at the hosts of its scenario"
     return Examined([Finding("ssh", True, found)])
+
+
+def _outputs(parts: Mapping[str, Path], place: Place) -> dict[str, Output]:
+    """Return the way to what each agent wrote; it lies here as files of this user."""
+    return {host: Output(part, place.bounds, place.stopping) for host, part in parts.items()}
 
 
 def _hosts(lab: LabPlan) -> dict[str, InventoryHost]:

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.backends import decode
+from orchestrator.backends.facts import facts as read_facts
 from orchestrator.backends.labspec import plan_of
+from orchestrator.backends.output import Output
 from orchestrator.errors import BedError
 from orchestrator.runspec import RunSpec
 from orchestrator.testbed.records import DATAGRAM_COUNTERS
@@ -31,7 +32,7 @@ _DATAGRAMS = struct.Struct(f"<{2 + len(DATAGRAM_COUNTERS)}q")
 _ONCE = ("flow_error", "timeline_error", "congestion", "engine", "route", "host")
 
 
-def merge(run: RunSpec, parts: Mapping[str, Path], clocks: Sequence[Fact], output: Path) -> None:
+def merge(run: RunSpec, parts: Mapping[str, Output], clocks: Sequence[Fact], output: Path) -> None:
     """Write the files of a bed to ``output``.
 
     Args:
@@ -43,13 +44,13 @@ def merge(run: RunSpec, parts: Mapping[str, Path], clocks: Sequence[Fact], outpu
     Raises:
         BedError: the files of an agent are incomplete.
     """
-    facts = {host: decode.facts(part) for host, part in parts.items()}
+    facts = {host: read_facts(part) for host, part in parts.items()}
     for host, found in facts.items():
         if not any(fact["fact"] == "done" for fact in found):
             raise BedError(f"the agent of {host} did not finish its records")
     _write(output / "tcp.bin", _tcp(parts.values()))
     router = plan_of(run).router
-    queues = b"" if router is None else (parts[router.host] / "queue.bin").read_bytes()
+    queues = b"" if router is None else parts[router.host].whole("queue.bin")
     (output / "queue.bin").write_bytes(queues)
     _write(output / "transfers.bin", _transfers(run, parts.values(), facts))
     _write(output / "datagrams.bin", _datagrams(parts.values()))
@@ -62,32 +63,33 @@ def _write(path: Path, rows: Iterable[bytes]) -> None:
         file.writelines(rows)
 
 
-def _tcp(parts: Iterable[Path]) -> Iterator[bytes]:
+def _tcp(parts: Iterable[Output]) -> Iterator[bytes]:
     """Yield the records of all machines in the order of time."""
     records = heapq.merge(*map(_tcp_records, parts), key=lambda record: record[0])
     return (record for _time_ns, record in records)
 
 
-def _tcp_records(part: Path) -> Iterator[tuple[int, bytes]]:
-    data = (part / "tcp.bin").read_bytes()
+def _tcp_records(part: Output) -> Iterator[tuple[int, bytes]]:
+    data = part.whole("tcp.bin")
     offset = 0
     while offset < len(data):
         if offset + _TCP_HEAD.size > len(data):
-            raise BedError(f"{part.name}: tcp.bin ends in the middle of a record")
+            raise BedError(f"{part.folder.name}: tcp.bin ends in the middle of a record")
         time_ns, length = _TCP_HEAD.unpack_from(data, offset)
         end = offset + _TCP_HEAD.size + length
         if end > len(data):
-            raise BedError(f"{part.name}: tcp.bin ends in the middle of a record")
+            raise BedError(f"{part.folder.name}: tcp.bin ends in the middle of a record")
         yield time_ns, data[offset:end]
         offset = end
 
 
-def _datagrams(parts: Iterable[Path]) -> Iterator[bytes]:
+def _datagrams(parts: Iterable[Output]) -> Iterator[bytes]:
     """Yield one row a time and flow: what the source's machine counted, and the sink's."""
     sums: dict[tuple[int, int], list[int]] = {}
     least = DATAGRAM_COUNTERS.index("delay_min_ns")
     for part in parts:
-        for time_ns, flow, *values in _DATAGRAMS.iter_unpack((part / "datagrams.bin").read_bytes()):
+        rows = _rows(part, "datagrams.bin", _DATAGRAMS)
+        for time_ns, flow, *values in _DATAGRAMS.iter_unpack(rows):
             known = sums.setdefault((time_ns, flow), [0] * least + [-1, -1])
             for place, value in enumerate(values):
                 # The extremes are -1 where nothing came, so also at the source.
@@ -96,15 +98,22 @@ def _datagrams(parts: Iterable[Path]) -> Iterator[bytes]:
         yield _DATAGRAMS.pack(time_ns, flow, *values)
 
 
+def _rows(part: Output, file: str, row: struct.Struct) -> bytes:
+    data = part.whole(file)
+    if len(data) % row.size:
+        raise BedError(f"{part.folder.name}: {file} ends in the middle of a row")
+    return data
+
+
 def _transfers(
-    run: RunSpec, parts: Iterable[Path], facts: Mapping[str, list[Fact]]
+    run: RunSpec, parts: Iterable[Output], facts: Mapping[str, list[Fact]]
 ) -> Iterator[bytes]:
     """Yield whole transfers: the begin from one machine, the end from the other.
 
     The connections from one port follow each other, so the first begin goes with the first end.
     """
     for part in parts:
-        yield (part / "transfers.bin").read_bytes()
+        yield _rows(part, "transfers.bin", _TRANSFER)
     everything = [fact for found in facts.values() for fact in found]
     for number, flow in enumerate(run.flows):
         mine = [fact for fact in everything if fact.get("flow") == flow.name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import math
 import queue
 import threading
 import time
@@ -17,7 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator import plaintext
+from orchestrator.backends.archive import MOST_BYTES
 from orchestrator.backends.backend import Report
+from orchestrator.backends.progress import shown_time
 from orchestrator.backends.ssh import ClockOffset, Fleet, Program, at_once
 from orchestrator.backends.station import Station
 from orchestrator.errors import RemoteError
@@ -45,7 +49,8 @@ class Interrupted(RemoteError):
 
 @dataclass
 class LabRun:
-    """Args: the fleet, what to run, each host's document, when to stop, who is told of progress.
+    """Args: the fleet, what to run, each host's document, when to stop, who is told of progress,
+    the seconds of wall time that the run may take, and the bytes that a host may hand out.
 
     ``clock_facts`` has, afterwards, what is known of each host's clock.
     """
@@ -55,6 +60,8 @@ class LabRun:
     documents: Mapping[str, dict[str, Any]]
     stopping: threading.Event
     report: Report
+    wall_s: float = math.inf
+    most_bytes: int = MOST_BYTES
     clock_facts: list[dict[str, Any]] = field(default_factory=list, init=False)
     _stations: dict[str, Station] = field(default_factory=dict, init=False)
     _programs: dict[str, Program] = field(default_factory=dict, init=False)
@@ -63,6 +70,7 @@ class LabRun:
     _reached_ns: dict[str, int] = field(default_factory=dict, init=False)
     _began_ns: int | None = field(default=None, init=False)
     _phase: str = field(default="setup", init=False)
+    _end_s: float = field(default=math.inf, init=False)
 
     def go(self, hosts: Mapping[str, InventoryHost], folder: Path) -> dict[str, Path]:
         """Run, and return the folder of what each host's agent wrote, by its name.
@@ -71,6 +79,7 @@ class LabRun:
             RemoteError: a host was lost or could not do its part; the others are free.
         """
         folder.mkdir()
+        self._end_s = time.monotonic() + self.wall_s
         with self._freeing():
             self._open(hosts, folder)
             self._start_agents()
@@ -86,7 +95,9 @@ class LabRun:
             self._note_clocks(before, self._clocks())
             parts = {name: folder / name for name in self._stations}
             for name, station in self._stations.items():
-                station.remote.fetch(f"{station.place}/out", parts[name], root=True)
+                station.remote.fetch(
+                    f"{station.place}/out", parts[name], root=True, most_bytes=self.most_bytes
+                )
         self._require_free()
         return parts
 
@@ -146,6 +157,11 @@ class LabRun:
         """
         if self.stopping.is_set():
             raise Interrupted("interrupted")
+        if time.monotonic() > self._end_s:
+            raise RemoteError(
+                f"the lab took longer than {shown_time(self.wall_s)} of wall time, the bound of "
+                f"this run, and was in phase {self._phase}; --timeout sets another bound"
+            )
         try:
             name, kind, what = self._events.get(timeout=_WAKE_S)
         except queue.Empty:
@@ -157,10 +173,15 @@ class LabRun:
         try:
             said = json.loads(what)
             word = said["say"]
-        except (ValueError, KeyError, TypeError):
+            if word == "progress":
+                said["time_ns"] = min(
+                    max(int(said["time_ns"]), 0), round(self.run.duration_s * 1e9)
+                )
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise self._lost(name, f"its agent said what makes no sense: {what[:200]!r}") from None
         if word == "failed":
-            raise RemoteError(f"{self._stations[name].remote.address}: {said['problem']}")
+            problem = plaintext.visible(plaintext.shortened(str(said.get("problem"))))
+            raise RemoteError(f"{self._stations[name].remote.address}: {problem}")
         return name, word, said
 
     def _lost(self, name: str, why: str) -> RemoteError:

@@ -26,6 +26,7 @@ from orchestrator.backends.backend import (
 )
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.modules import Built, Handed, needed
+from orchestrator.backends.progress import Headway
 from orchestrator.backends.record import Machine, assemble, decoder
 from orchestrator.errors import MachineError, UsageError
 from orchestrator.plan import Plan
@@ -77,6 +78,7 @@ class Local:
         folder = place.folder
         handed = write_input(spec, folder, self.hook)
         given, output = folder / "in", folder / "out"
+        headway = Headway("the bed", spec.duration_s, place.bounds.wall_s, self.watchdog_s)
         words = [SYSTEM_PYTHON, "-B", "-m", "testbed.local", str(given), str(output)]
         with (
             (folder / "console").open("wb") as console,
@@ -86,11 +88,11 @@ class Local:
         ):
             place.guard(started.pid)
             try:
-                process.watch(started, folder, self.watchdog_s, report, "the bed")
+                process.watch(started, place, headway, report)
             finally:
                 place.release(started.pid)
-        process.require_done(folder, "the bed")
-        return assemble(spec, folder, decoder(spec, folder), handed, Machine())
+        process.require_done(place, spec.duration_s, "the bed")
+        return assemble(spec, place, decoder(spec, place.output), handed, Machine())
 
     def close(self) -> None:
         """Do nothing: all ends with the run."""

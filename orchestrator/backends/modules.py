@@ -12,11 +12,11 @@ import kmods.build
 from guest.build import GuestKernel
 from guest.cache import sha256
 from kmods import catalogue
-from kmods.build import BuiltModules, modinfo
+from kmods.build import BuiltModules, compile_plainly, modinfo
 from kmods.catalogue import Folder
-from orchestrator.backends import sandbox
 from orchestrator.errors import MachineError
 from orchestrator.runspec import PlannedFlow, RunSpec
+from orchestrator.sandbox import building
 from orchestrator.scenario.congestion import BUILT_IN
 
 
@@ -58,12 +58,12 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Bui
     flows = [flow for run in runs for flow in run.flows]
     asked = {flow.congestion for flow in flows if flow.module is None}
     ours = kmods.build.ensure(kernel) if asked & set(catalogue.modules()) else None
-    confine = None if unconfined else sandbox.confined_build
+    compiler = compile_plainly if unconfined else building.compile_confined
     folders = {flow.module.sha256: flow.module for flow in flows if flow.module is not None}
     built = Built(
         ours,
         {
-            key: kmods.build.ensure_folder(kernel, folder, confine)
+            key: kmods.build.ensure_folder(kernel, folder, compiler)
             for key, folder in folders.items()
         },
     )

@@ -9,46 +9,61 @@ import resource
 import select
 import signal
 import subprocess
-import time
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import IO
 
-from orchestrator.backends.backend import Report
+from orchestrator import plaintext
+from orchestrator.backends.backend import Place, Report
+from orchestrator.backends.output import Output, console_text, require_small_console
+from orchestrator.backends.progress import Headway, parsed
 from orchestrator.errors import BedError
+from orchestrator.sandbox.boundary import Boundary
 
 _PROGRESS_S = 0.1
+_PROGRESS_BYTES = 64
 _CONSOLE_LINES = 12
+_LINE_CHARS = 500
+"""Of a line that an error quotes."""
+_FAILURE_BYTES, _LINES = 4096, 40
+"""Of what the bed says went wrong."""
 _OF_A_STACK = re.compile(r"\s*(\[<[0-9a-f]+>\]|[0-9a-f]{8}[0-9a-f ]*$|Stack:|Call Trace:)")
 """A line of what a kernel dumps behind its words."""
 
 
-def last_words(folder: Path) -> list[str]:
-    """Return the last lines that the test bed and its console said, of a run's folder."""
-    lines: list[str] = []
-    for path in (folder / "out" / "bed.log", folder / "console"):
-        if path.exists():
-            text = path.read_text(encoding="utf-8", errors="replace")
-            lines += last_lines(text)
-    return lines
+def last_words(place: Place) -> list[str]:
+    """Return the last lines that the test bed and its console said."""
+    texts = (place.output.text("bed.log"), console_text(place.folder / "console"))
+    return [line for text in texts for line in last_lines(text)]
 
 
 def last_lines(text: str) -> list[str]:
     """Return the last lines of a console that are words, and no dump of a kernel's stack."""
     lines = [line for line in text.splitlines() if line.strip() and not _OF_A_STACK.match(line)]
-    return lines[-_CONSOLE_LINES:]
+    return [plaintext.shortened(line, _LINE_CHARS) for line in lines[-_CONSOLE_LINES:]]
 
 
-def require_done(folder: Path, what: str, error: type[BedError] = BedError) -> None:
-    """Raise ``error``, with why, unless the bed of that folder has ended well."""
-    output = folder / "out"
-    if progress(output)[0] == "done":
+def require_done(
+    place: Place,
+    duration_s: float,
+    what: str,
+    error: type[BedError] = BedError,
+    explained: str = "",
+) -> None:
+    """Raise ``error``, with why, unless the bed of that place has ended well.
+
+    ``explained`` is added for a bed that ended without a word: which limits it had.
+    """
+    output = place.output
+    output.written()
+    require_small_console(place.folder / "console", place.bounds)
+    if progress(output, duration_s)[0] == "done":
         return
-    failure = output / "failure"
-    if failure.exists():
-        said = failure.read_text(encoding="utf-8", errors="replace")
-        raise error(f"the test bed failed: {said}", last_words(folder))
-    raise error(f"{what} ended before the run did", last_words(folder))
+    said = output.start("failure", _FAILURE_BYTES)
+    if said is not None:
+        text = plaintext.shortened(plaintext.bounded(said.decode("utf-8", "replace"), _LINES))
+        raise error(f"the test bed failed: {text}", last_words(place))
+    because = f"; {explained}" if explained else ""
+    raise error(f"{what} ended before the run did{because}", last_words(place))
 
 
 @contextlib.contextmanager
@@ -58,10 +73,16 @@ def started(
     environment: Mapping[str, str],
     cpus: Collection[int],
     stdin: int = subprocess.DEVNULL,
+    boundary: Boundary | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the bed as the leader of its own process group; whatever happens, end it."""
+    """Start the bed as the leader of its own process group; whatever happens, end it.
+
+    ``boundary`` is the sandbox that the command begins with, if any.
+    """
 
     def settle() -> None:
+        if boundary is not None:
+            boundary.enter()
         os.sched_setaffinity(0, cpus)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -74,6 +95,7 @@ def started(
         cwd="/",
         start_new_session=True,
         preexec_fn=settle,
+        **(boundary.options() if boundary is not None else {}),
     )
     try:
         yield process
@@ -85,45 +107,44 @@ def started(
             process.stdin.close()
 
 
-def progress(output: Path) -> tuple[str, float]:
-    """Return the phase and the seconds of traffic that the bed last reported."""
-    try:
-        phase, time_ns = (output / "progress").read_text(encoding="ascii").split()
-        return phase, int(time_ns) / 1e9
-    except (FileNotFoundError, ValueError):
-        return "boot", 0.0
+def progress(output: Output, duration_s: float) -> tuple[str, float]:
+    """Return the phase and the seconds of traffic that the bed last reported.
+
+    Raises:
+        BedError: the file is not what a bed writes.
+    """
+    return parsed(output.start("progress", _PROGRESS_BYTES) or b"", duration_s)
 
 
 def watch(
     process: subprocess.Popen[bytes],
-    folder: Path,
-    watchdog_s: float,
+    place: Place,
+    headway: Headway,
     report: Report,
-    what: str,
-    error: type[BedError] = BedError,
 ) -> None:
-    """Wait for the end of the bed, which is called ``what`` in words, passing its progress on.
+    """Wait for the end of the bed, passing its progress on.
 
     Raises:
-        BedError: as ``error``: nothing moved for ``watchdog_s`` of wall time.
+        BedError: as ``headway`` says; or the bed writes what it must not, or too much.
     """
-    output = folder / "out"
-    last: tuple[object, ...] = ()
-    moved = time.monotonic()
     end = os.pidfd_open(process.pid)
     try:
+        doubtful = b""
         while not select.select([end], [], [], _PROGRESS_S)[0]:
-            phase, simulated_s = progress(output)
-            report(phase, simulated_s)
-            now = (phase, simulated_s, _written(output))
-            if now != last:
-                last, moved = now, time.monotonic()
-            elif time.monotonic() - moved > watchdog_s:
-                message = f"{what} made no progress for {watchdog_s:g} s, in phase {phase}"
-                raise error(message, last_words(folder))
+            try:
+                written = place.output.written()
+                require_small_console(place.folder / "console", place.bounds)
+                text = place.output.start("progress", _PROGRESS_BYTES) or b""
+                try:
+                    phase, simulated_s = parsed(text, headway.duration_s)
+                except BedError:
+                    # The bed may be in the middle of writing it: twice the same is no accident.
+                    if text == doubtful:
+                        raise
+                    doubtful, phase, simulated_s = text, headway.phase, headway.simulated_s
+                report(phase, simulated_s)
+                headway.take(phase, simulated_s, written)
+            except BedError as error:
+                raise headway.error(str(error), last_words(place)) from None
     finally:
         os.close(end)
-
-
-def _written(output: Path) -> int:
-    return sum(entry.stat().st_size for entry in os.scandir(output))

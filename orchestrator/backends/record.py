@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.backends import decode
+from orchestrator.backends.backend import Place
 from orchestrator.backends.bedspec import CLIENT_PORT_OFFSET, nanoseconds
+from orchestrator.backends.facts import facts as read_facts
+from orchestrator.backends.facts import require_of_run
 from orchestrator.backends.happened import event_provenance, rate_steps
 from orchestrator.backends.modules import Handed
 from orchestrator.backends.netem import netem_provenance
+from orchestrator.backends.output import Output, believing_nothing, console_text, malformed
+from orchestrator.backends.ranges import require_checks, require_samples
 from orchestrator.errors import BedError
 from orchestrator.fidelity import judge
 from orchestrator.fidelity.evidence import Evidence, by_queue
@@ -27,6 +31,8 @@ from topologies.model import DirectionName, Link
 
 _WIRE_INDEX_BASE = 100
 _ROOT_HANDLE, _CHILD_HANDLE = 0x00010000, 0x00100000
+_MOST_PER_CHANNEL = 4
+"""Places in the bed's list: token bucket, queue, netem and policer."""
 _POLICER = 0
 """In the place of a qdisc's handle."""
 
@@ -43,7 +49,7 @@ class Machine:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
-def decoder(spec: RunSpec, folder: Path) -> decode.TcpDecoder:
+def decoder(spec: RunSpec, output: Output) -> decode.TcpDecoder:
     """Return the decoder of the run's TCP samples, for ``assemble``."""
     ports = [
         decode.FlowPorts(
@@ -53,38 +59,51 @@ def decoder(spec: RunSpec, folder: Path) -> decode.TcpDecoder:
     ]
     edges_s = (0.0, spec.warmup_s, *(edge for w in spec.windows for edge in (w.from_s, w.to_s)))
     edges_ns = [*map(nanoseconds, edges_s), nanoseconds(spec.duration_s)]
-    return decode.TcpDecoder(folder / "out" / "tcp.bin", ports, edges_ns)
+    return decode.TcpDecoder(output, ports, edges_ns)
 
 
 def assemble(
     spec: RunSpec,
-    folder: Path,
+    place: Place,
     tcp: decode.TcpDecoder,
     modules: Sequence[Handed],
     machine: Machine,
 ) -> Recording:
     """Return the recording of a run whose bed has ended; ``modules`` were handed in to it.
 
-    ``folder`` has the bed's ``out`` and, where there is one, its ``console``.
+    ``place`` has the bed's output and, where there is one, its console.
 
     Raises:
-        BedError: the bed's files are incomplete, or a traffic end point failed.
+        BedError: the bed's files are incomplete or malformed, or a traffic end point failed.
     """
-    output = folder / "out"
-    facts = decode.facts(output)
-    _require_whole(facts)
+    with believing_nothing():
+        return _assembled(spec, place, tcp, modules, machine)
+
+
+def _assembled(
+    spec: RunSpec,
+    place: Place,
+    tcp: decode.TcpDecoder,
+    modules: Sequence[Handed],
+    machine: Machine,
+) -> Recording:
+    output = place.output
+    facts = read_facts(output)
+    require_of_run(facts, spec)
     tcp_samples = tcp.samples()
     listed = _fact(facts, "queues")
-    names = [*listed["names"], *([index, _POLICER] for index in listed["policers"])]
+    names = _listed(spec, listed)
     queues, places = _queues(spec, names, _fact(facts, "channels", "start")["channels"])
     statistics = _statistics(spec, listed["names"])
     samples = decode.queue_samples(output, statistics, len(listed["policers"]))
     samples = _renumbered(samples, places)
     flows = _flows(spec, facts, tcp)
     datagrams, transfers = decode.datagrams(output), decode.transfers(output)
+    require_samples(spec, tcp_samples, samples, datagrams, transfers)
     windows = dict(_windows(spec, tcp_samples))
     evidence = Evidence(spec.network, facts, flows, queues, samples, windows)
     verdict, checks = judge(evidence)
+    require_checks(checks)
     return Recording(
         kernel=_fact(facts, "versions")["kernel"],
         simulated_s=spec.duration_s,
@@ -105,8 +124,8 @@ def assemble(
             "impairments": netem_provenance(spec),
             "events": event_provenance(spec, _fact(facts, "timeline")),
         },
-        console=_text(folder / "console"),
-        log=_text(output / "bed.log"),
+        console=console_text(place.folder / "console"),
+        log=output.text("bed.log"),
     )
 
 
@@ -170,22 +189,20 @@ def _crowds(spec: RunSpec) -> set[int]:
     return {number for number, flow in enumerate(spec.flows) if flow.connections == "many"}
 
 
-def _require_whole(facts: list[dict[str, Any]]) -> None:
-    broken = [fact for fact in facts if fact["fact"] == "flow_error"]
-    if broken:
-        raise BedError(f"flow {broken[0]['flow']}: {broken[0]['problem']}")
-    late = [fact for fact in facts if fact["fact"] == "timeline_error"]
-    if late:
-        raise BedError(f"what changes while traffic runs: {late[0]['problem']}")
-    if not any(fact["fact"] == "done" for fact in facts):
-        raise BedError("the test bed did not finish its records")
-
-
 def _fact(facts: list[dict[str, Any]], name: str, at: str | None = None) -> dict[str, Any]:
     for fact in facts:
         if fact["fact"] == name and (at is None or fact.get("at") == at):
             return fact
     raise BedError(f"the test bed did not record {name}")
+
+
+def _listed(spec: RunSpec, queues: Mapping[str, Any]) -> list[list[int]]:
+    """Return (index, handle) of each qdisc and policer that is sampled, by its place in samples."""
+    names = [*queues["names"], *([index, _POLICER] for index in queues["policers"])]
+    most = _MOST_PER_CHANNEL * 2 * len(spec.network.links)
+    if len(names) > most or len({tuple(name) for name in names}) < len(names):
+        raise malformed(f"the fact queues has {len(names)} places; up to {most}, each once, may be")
+    return names
 
 
 def _queues(
@@ -353,7 +370,3 @@ def _provenance(facts: list[dict[str, Any]], modules: Sequence[Handed]) -> dict[
         },
         "origin_ns": origin_ns,
     }
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guest.build import GuestKernel
-from orchestrator.backends import sandbox
+from orchestrator import sandbox
 from orchestrator.backends.process import last_lines
 from orchestrator.errors import GuestError
 
@@ -129,31 +129,32 @@ def _boot(
     interactive: bool,
     timeout_s: float | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        _command(kernel, given, output, interactive),
-        env={
-            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-            "TMPDIR": "/dev/shm",
-            "TERM": os.environ.get("TERM", "dumb"),
-        },
-        cwd="/",
-        check=False,
-        timeout=timeout_s,
-        stdin=None if interactive else subprocess.DEVNULL,
-        stdout=None if interactive else subprocess.PIPE,
-        stderr=None if interactive else subprocess.STDOUT,
-    )
-
-
-def _command(kernel: GuestKernel, given: Path, output: Path, interactive: bool) -> list[str]:
     testbed = Path(__file__).resolve().parent.parent / "testbed"
     paths = sandbox.Paths(kernel.linux, testbed, kernel.modules_dir, given, output)
-    boundary = sandbox.confined(paths, _MEMORY_BYTES)
-    if interactive:
-        boundary.remove("--new-session")  # the shell needs this terminal
+    with sandbox.around_guest(
+        paths, _MEMORY_BYTES, terminal=interactive, fixed_addresses=False
+    ) as boundary:
+        return subprocess.run(
+            boundary.command(_command(interactive)),
+            env={
+                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+                "TMPDIR": "/dev/shm",
+                "TERM": os.environ.get("TERM", "dumb"),
+            },
+            cwd="/",
+            check=False,
+            timeout=timeout_s,
+            stdin=None if interactive else subprocess.DEVNULL,
+            stdout=None if interactive else subprocess.PIPE,
+            stderr=None if interactive else subprocess.STDOUT,
+            preexec_fn=boundary.enter,
+            **boundary.options(),
+        )
+
+
+def _command(interactive: bool) -> list[str]:
     console = "con0=fd:0,fd:1" if interactive else "con0=null,fd:1"
     return [
-        *boundary,
         sandbox.KERNEL,
         f"mem={_MEMORY_BYTES // 2**20}M",
         "rootfstype=hostfs",

@@ -22,8 +22,16 @@ from typing import Any, TypeVar
 
 import asyncssh
 
+from orchestrator import plaintext
 from orchestrator.backends import clocks
-from orchestrator.backends.archive import files_of, packed, unpack
+from orchestrator.backends.archive import (
+    MOST_BYTES,
+    SPARE_BYTES,
+    files_of,
+    packed,
+    too_much,
+    unpack,
+)
 from orchestrator.backends.clocks import ClockOffset
 from orchestrator.backends.ssh_connection import Address, closed, connected, end_tasks, reason
 from orchestrator.errors import RemoteError
@@ -56,7 +64,7 @@ class Done:
         for said in (self.stderr, self.stdout):
             lines = said.decode(errors="replace").strip().splitlines()
             if lines:
-                return lines[-1].strip()
+                return plaintext.visible(plaintext.shortened(lines[-1].strip()))
         return f"status {self.status}"
 
 
@@ -205,12 +213,19 @@ class Remote:
         self.require(words, given=packed(files), root=root)
 
     def fetch(
-        self, place: str, folder: Path, *, root: bool = False, timeout_s: float = 600
+        self,
+        place: str,
+        folder: Path,
+        *,
+        root: bool = False,
+        timeout_s: float = 600,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         """Copy the files of a folder there into a new folder here.
 
         Raises:
-            RemoteError: also when the machine answers with what is no plain file in that folder.
+            RemoteError: also when the machine answers with what is no plain file in that folder, or
+                with more than ``most_bytes`` of files.
         """
         words = self._words(["tar", "--create", "--file=-", f"--directory={place}", "."], root)
         folder.mkdir(parents=True)
@@ -223,6 +238,8 @@ class Remote:
                 with archive.open("wb") as file:
                     while chunk := await process.stdout.read(_CHUNK_BYTES):
                         file.write(chunk)
+                        if file.tell() > most_bytes + SPARE_BYTES:
+                            raise RemoteError(f"{self.address}: {too_much(place, most_bytes)}")
                 complaint = await process.stderr.read()
                 await process.wait_closed()
             if _status(process):
@@ -231,7 +248,7 @@ class Remote:
 
         try:
             self._do(fetched(), f"the files of {place}", timeout_s)
-            unpack(archive, folder, self.address)
+            unpack(archive, folder, self.address, most_bytes)
         finally:
             archive.unlink(missing_ok=True)
 
@@ -323,7 +340,7 @@ class Program:
             self._ended(status)
 
     def _complain(self, line: bytes) -> None:
-        self._said.append(line.decode(errors="replace"))
+        self._said.append(plaintext.visible(plaintext.shortened(line.decode(errors="replace"))))
 
     async def _lines(
         self, stream: asyncssh.SSHReader[bytes], take: Callable[[bytes], None]

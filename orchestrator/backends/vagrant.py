@@ -11,7 +11,6 @@ import json
 import queue
 import shutil
 import subprocess
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,8 @@ from typing import Any
 
 from orchestrator.backends import local, process
 from orchestrator.backends.backend import WATCHDOG_S, Examined, Finding, Place, Report, Wishes
+from orchestrator.backends.output import malformed
+from orchestrator.backends.progress import Headway, parsed
 from orchestrator.backends.record import Machine, assemble, decoder
 from orchestrator.backends.ssh import Address, Fleet, Program, Remote, files_of
 from orchestrator.errors import BedError, MachineError, RemoteError
@@ -38,6 +39,7 @@ _VAGRANT_S = 120.0
 _PREFLIGHT_S = 120.0
 _WAKE_S = 0.2
 _GONE_S = 30.0
+_MOST_DIGITS = 18
 
 
 @dataclass
@@ -78,14 +80,16 @@ class Vagrant:
         handed = local.write_input(spec, folder, memory_bytes=self._memory_bytes)
         (folder / "out").rmdir()  # comes from the machine
         with Fleet() as fleet:
-            kept = _Kept(fleet.connect(self._address), place, report, self.watchdog_s)
+            headway = Headway("the bed", spec.duration_s, place.bounds.wall_s, self.watchdog_s)
+            kept = _Kept(fleet.connect(self._address), place, report, headway)
             try:
                 kept.go()
             finally:
                 text = "".join(f"{line}\n" for line in kept.last_words)
                 (folder / "console").write_text(text, encoding="utf-8")
-        process.require_done(folder, "the bed")
-        return assemble(spec, folder, decoder(spec, folder), handed, Machine(_provenance()))
+        process.require_done(place, spec.duration_s, "the bed")
+        machine = Machine(_provenance())
+        return assemble(spec, place, decoder(spec, place.output), handed, machine)
 
     def close(self) -> None:
         """Do nothing: all ends with the run."""
@@ -173,9 +177,9 @@ def read_ssh_config(text: str) -> Address:
 class _Kept:
     """A bed in the machine, from laying it there to bringing home what it wrote."""
 
-    def __init__(self, remote: Remote, place: Place, report: Report, watchdog_s: float) -> None:
+    def __init__(self, remote: Remote, place: Place, report: Report, headway: Headway) -> None:
         self._remote, self._place, self._report = remote, place, report
-        self._watchdog_s = watchdog_s
+        self._headway = headway
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._program: Program | None = None
 
@@ -189,7 +193,7 @@ class _Kept:
 
         Raises:
             RemoteError: the machine was lost, or the run was to stop.
-            BedError: the bed made no progress.
+            BedError: the bed made no progress, or took too long.
         """
         folder = self._place.folder
         self._report("setup", 0.0)
@@ -201,34 +205,44 @@ class _Kept:
             words, self._lines.put, lambda _status: self._lines.put(None), root=True
         )
         self._follow()
-        self._remote.fetch(f"{there}/out", folder / "out", root=True)
+        self._remote.fetch(
+            f"{there}/out", folder / "out", root=True, most_bytes=self._place.bounds.total_bytes
+        )
         self._program.end_input()
         if not self._program.wait(_GONE_S):
             raise RemoteError(f"{self._remote.address}: {there} is not removed yet")
 
     def _follow(self) -> None:
         """Pass the bed's progress on until it has ended."""
-        moved, phase = time.monotonic(), "setup"
         while True:
             try:
                 line = self._lines.get(timeout=_WAKE_S)
             except queue.Empty:
-                if self._place.stopping.is_set():
-                    raise RemoteError(f"{self._remote.address}: the run was to stop") from None
-                if time.monotonic() - moved > self._watchdog_s:
-                    text = f"the bed made no progress for {self._watchdog_s:g} s, in phase {phase}"
-                    raise BedError(text, self.last_words) from None
-                continue
-            moved = time.monotonic()
+                line = b""
+            if self._place.stopping.is_set():
+                raise RemoteError(f"{self._remote.address}: the run was to stop")
             if line is None:
                 said = "; ".join(self.last_words[-3:]) or "the connection ended"
-                raise RemoteError(f"{self._remote.address}: lost in phase {phase}: {said}")
-            words = line.decode(errors="replace").split()
-            if words[:1] == ["ended"]:
+                where = f"lost in phase {self._headway.phase}"
+                raise RemoteError(f"{self._remote.address}: {where}: {said}")
+            words = line.split()
+            if words[:1] == [b"ended"]:
                 return
-            if words[:1] == ["progress"]:
-                phase = words[1]
-                self._report(phase, int(words[2]) / 1e9)
+            try:
+                if words[:1] == [b"progress"]:
+                    self._moved(words[1:])
+                self._headway.require()
+            except BedError as error:
+                raise BedError(str(error), self.last_words) from None
+
+    def _moved(self, words: list[bytes]) -> None:
+        """Take a phase, nanoseconds of traffic, and bytes written (testbed/keeper.py)."""
+        phase, simulated_s = parsed(b" ".join(words[:2]), self._headway.duration_s)
+        written = words[2] if len(words) == 3 else b""
+        if not written.isdigit() or len(written) > _MOST_DIGITS:
+            raise malformed(f"the keeper says {b' '.join(words)[:80]!r}")
+        self._report(phase, simulated_s)
+        self._headway.take(phase, simulated_s, int(written))
 
 
 def _new_folder(remote: Remote) -> str:

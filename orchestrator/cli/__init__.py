@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import click
 
-from orchestrator import __version__
+from orchestrator import __version__, plaintext
 from orchestrator.errors import OrchestratorError, ScenarioError
 
 INTERRUPTED = 130
@@ -80,13 +80,14 @@ class Commands(click.Group):
                 traceback.print_exc()
             # A fault of a scenario begins with its place, for editors that jump to it.
             name = "" if isinstance(error, ScenarioError) else "orchestrator: "
-            click.echo(f"{name}{error}", err=True)
+            click.echo(plaintext.visible(f"{name}{error}"), err=True)
             return error.exit_status
         except Exception as error:  # noqa: BLE001 - the outermost one: a mistake of this program
             if settings["debug"]:
                 traceback.print_exc()
             name = type(error).__name__
-            click.echo(f"orchestrator: unexpected {name}: {error}", err=True)
+            text = f"orchestrator: unexpected {name}: {error}"
+            click.echo(plaintext.visible(text), err=True)
             if not settings["debug"]:
                 click.echo("  `orchestrator --debug ...` shows where it happened", err=True)
             return 1

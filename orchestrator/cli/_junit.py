@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from orchestrator import plaintext
 from orchestrator.cli import _report
 from orchestrator.errors import UsageError
-
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, even escaped (section 2.2)."""
 
 
 def require_writable(path: Path) -> None:
@@ -79,7 +76,8 @@ def _failure(run: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("?", text)
+    """Return the text without what XML 1.0 cannot hold, even escaped (section 2.2)."""
+    return plaintext.visible(text)
 
 
 def _seconds(time_s: float) -> str:

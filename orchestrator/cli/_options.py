@@ -13,6 +13,26 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 DEFAULT_DB = Path("results/runs.db")
 
 
+def wall_time(text: str | None) -> float | None:
+    """Return the seconds of ``--timeout``, None when it is not given.
+
+    Raises:
+        UsageError: it is no time above zero.
+    """
+    if text is None:
+        return None
+    from orchestrator.errors import UsageError
+    from orchestrator.units import UnitError, parse_time
+
+    try:
+        time_s = parse_time(text)
+    except UnitError as error:
+        raise UsageError(f"--timeout {error}") from None
+    if time_s <= 0:
+        raise UsageError(f"--timeout {text}: a time above zero is valid, such as 30min")
+    return time_s
+
+
 def database(command: Command) -> Command:
     """Add ``--db``, handed over as ``db: Path``."""
     return click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orchestrator import plaintext
 from orchestrator.cli import _text
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ def _checks(checks: Iterable[Document]) -> Any:
 
 
 def _line(text: str, out: Console) -> None:
-    out.print(text, markup=False, soft_wrap=True)
+    out.print(plaintext.visible(text), markup=False, soft_wrap=True)
 
 
 def _plain(value: object) -> str:

@@ -8,6 +8,8 @@ import time
 from types import TracebackType
 from typing import Self, TextIO
 
+from orchestrator import plaintext
+
 PERIOD_S = 0.1
 """Least time between two states of the line on a terminal."""
 
@@ -47,7 +49,7 @@ class StatusLine:
         if self._quiet or (topic == self._topic and now_s - self._shown_s < period_s):
             return
         self._topic, self._shown_s = topic, now_s
-        text = f"{topic} {detail}".rstrip()
+        text = plaintext.visible(f"{topic} {detail}".rstrip())
         if self._terminal:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"\r\x1b[K{text[:width]}")
@@ -60,7 +62,7 @@ class StatusLine:
         """Leave ``text`` on a line of its own, above the status line."""
         if not self._quiet:
             self.clear()
-            self._stream.write(f"{text}\n")
+            self._stream.write(f"{plaintext.visible(text)}\n")
             self._stream.flush()
 
     def clear(self) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from orchestrator import plaintext
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -27,11 +29,15 @@ def console(file: TextIO | None = None) -> Console:
 
 def print_json(data: object) -> None:
     """Print JSON on standard output; NaN and infinity are errors, as JSON has none."""
-    click.echo(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
+    text = json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False)
+    click.echo(plaintext.visible_json(text))
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Any:
-    """Return a table without lines; the columns with the indices ``right`` are right-aligned."""
+    """Return a table without lines; the columns with the indices ``right`` are right-aligned.
+
+    Control characters in cells are shown as escapes: some texts come from a guest.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -42,7 +48,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], right: Iterabl
         justify = "right" if index in to_the_right else "left"
         built.add_column(Text(heading), justify=justify, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
-        built.add_row(*(Text(cell) for cell in row))
+        built.add_row(*(Text(plaintext.visible(cell)) for cell in row))
     return built
 
 

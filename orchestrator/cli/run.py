@@ -48,6 +48,12 @@ DETAILED_RUNS = 4
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML there."
 )
+@click.option(
+    "--timeout",
+    metavar="TIME",
+    help="The most wall time of each run, such as 90s or 30min; by default 30 minutes and 20 times "
+    "the estimate.",
+)
 @click.option("--unconfined", is_flag=True, help="Run the guest without a boundary around it.")
 @click.option("--quiet", is_flag=True, help="No progress and no hints.")
 def command(
@@ -61,6 +67,7 @@ def command(
     verify: str | None,
     as_json: bool,
     junit: Path | None,
+    timeout: str | None,
     unconfined: bool,
     quiet: bool,
 ) -> int:
@@ -78,7 +85,7 @@ def command(
     backends.require_known(backend)
     if junit is not None:
         _junit.require_writable(junit)
-    request = _Request(db, backend, jobs, unconfined, quiet)
+    request = _Request(db, backend, jobs, unconfined, quiet, _options.wall_time(timeout))
     if verify is not None:
         if file is not None or overrides or reduced or resume:
             raise UsageError(
@@ -111,6 +118,7 @@ class _Request:
     jobs: int
     unconfined: bool
     quiet: bool
+    timeout_s: float | None = None
 
 
 def exit_status(runs: Sequence[Mapping[str, Any]], same: bool = True) -> int:
@@ -178,7 +186,9 @@ def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
             raise UsageError(
                 f"--verify: with the back end {backend.name} no run is equal to another to the bit"
             )
-        return run_plan(plan, RunOptions(request.db, backend, request.jobs), Live(plan, line))
+        return run_plan(
+            plan, RunOptions(request.db, backend, request.jobs, request.timeout_s), Live(plan, line)
+        )
 
 
 def _document(ids: Sequence[str], db: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator import plaintext
 from orchestrator.cli import _options, _report, _text
 
 
@@ -28,7 +29,8 @@ def command(run: str, db: Path, as_json: bool, artefact: str | None) -> None:
 
     with Store.open_read_only(db) as store:
         if artefact is not None:
-            click.echo(store.load(run).artefact(artefact), nl=False)
+            # Runs of earlier versions are stored with what the guest wrote as it was.
+            click.echo(plaintext.visible(store.load(run).artefact(artefact)), nl=False)
             return
         document = store.document([run])
     if as_json:

@@ -12,8 +12,8 @@ import pytest
 import kmods.build
 from guest.build import GuestKernel
 from kmods import catalogue
-from orchestrator.backends import sandbox
 from orchestrator.errors import MachineError
+from orchestrator.sandbox.building import compile_confined
 from results.store import Store
 from tests.guest.conftest import Run
 
@@ -71,7 +71,7 @@ def test_the_example_is_built_loaded_and_recorded(run: Run, db: Path, kernel: Gu
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
     assert document["flows"][0]["congestion_control"] == "mycc"
     folder = catalogue.read(EXAMPLE / "mycc")
-    built = kmods.build.ensure_folder(kernel, folder, sandbox.confined_build).folder
+    built = kmods.build.ensure_folder(kernel, folder, compile_confined).folder
     with Store.open_read_only(db) as store:
         assert store.load(document["id"]).provenance["modules"]["tcp_mycc"] == {
             "sha256": hashlib.sha256((built / "tcp_mycc.ko").read_bytes()).hexdigest(),
@@ -191,7 +191,7 @@ def test_a_build_reaches_nothing_but_its_own_folder(
     kbuild = f"$(shell touch {touched})\nobj-m := tcp_mycc.o\n"
     (folder / "Kbuild").write_text(kbuild, encoding="utf-8")
     sources = {path: path.read_bytes() for path in folder.iterdir()}
-    kmods.build.ensure_folder(kernel, catalogue.read(folder), sandbox.confined_build)
+    kmods.build.ensure_folder(kernel, catalogue.read(folder), compile_confined)
     cached = [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()]
     assert cached == ["tcp_mycc.ko"]
     assert not [path for path in (*own, *system) if path.exists()]
@@ -199,7 +199,7 @@ def test_a_build_reaches_nothing_but_its_own_folder(
     # The same without the boundary, or this test could not fail.
     kbuild = f"$(shell touch {own[0]})\nobj-m := tcp_mycc.o\n"
     (folder / "Kbuild").write_text(kbuild, encoding="utf-8")
-    kmods.build.ensure_folder(kernel, catalogue.read(folder), None)
+    kmods.build.ensure_folder(kernel, catalogue.read(folder), kmods.build.compile_plainly)
     assert own[0].exists()
 
 
@@ -213,8 +213,8 @@ def test_a_module_is_the_same_to_the_bit_wherever_it_is_built(
     for cache in (tmp_path / "cache", tmp_path / "another" / "cache"):
         cache.mkdir(parents=True, exist_ok=True)
         monkeypatch.setenv("ORCHESTRATOR_CACHE", str(cache))
-        for confine in (sandbox.confined_build, None):
-            hashes.append(kmods.build.ensure_folder(kernel, folder, confine).sha256())
+        for compiler in (compile_confined, kmods.build.compile_plainly):
+            hashes.append(kmods.build.ensure_folder(kernel, folder, compiler).sha256())
             shutil.rmtree(cache)
     assert hashes[0]
     assert hashes.count(hashes[0]) == len(hashes)

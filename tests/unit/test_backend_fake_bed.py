@@ -18,8 +18,10 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.backends import guest, modules, process
+from orchestrator.backends.backend import Place
 from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.decode import FlowPorts, TcpDecoder
+from orchestrator.backends.output import Output
 from orchestrator.errors import GuestError, MachineError
 from orchestrator.plan import plan
 from orchestrator.recording import RECEIVER, SENDER
@@ -178,11 +180,11 @@ def test_a_hung_guest_is_ended(
 
 def test_the_decoder_gives_the_same_whatever_pieces_it_sees(tmp_path: Path) -> None:
     data = (CAPTURED / "tcp.bin").read_bytes()
-    whole = TcpDecoder(CAPTURED / "tcp.bin", PORTS)
+    whole = TcpDecoder(Output(CAPTURED), PORTS)
     rows = whole.samples()
     assert whole.congestion_names == {0: "westwood", 1: "reno"}
     assert [name for name, _unit in whole.congestion_fields[0]][-1] == "min_rtt"
-    piecemeal = TcpDecoder(tmp_path / "tcp.bin", PORTS)
+    piecemeal = TcpDecoder(Output(tmp_path), PORTS)
     for end in range(0, len(data) + 1, 997):
         (tmp_path / "tcp.bin").write_bytes(data[:end])
         piecemeal.advance()
@@ -197,7 +199,7 @@ def test_the_decoder_gives_the_same_whatever_pieces_it_sees(tmp_path: Path) -> N
 
 
 def test_sockets_of_no_flow_are_left_out() -> None:
-    rows = TcpDecoder(CAPTURED / "tcp.bin", [FlowPorts(1, 2), PORTS[1]]).samples()
+    rows = TcpDecoder(Output(CAPTURED), [FlowPorts(1, 2), PORTS[1]]).samples()
     assert set(rows["flow"].tolist()) == {1}
 
 
@@ -252,7 +254,8 @@ def test_last_words_are_of_log_and_console(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "bed.log").write_text("said\n\n", encoding="utf-8")
     (tmp_path / "console").write_bytes(b"kernel \xff\n")
-    assert process.last_words(tmp_path) == ["said", "kernel \N{REPLACEMENT CHARACTER}"]
+    place = Place(tmp_path, 0, lambda _group: None, lambda _group: None)
+    assert process.last_words(place) == ["said", "kernel \N{REPLACEMENT CHARACTER}"]
     error = GuestError("why", ["one", "two"])
     assert str(error) == "why\n  console: one\n  console: two"
 

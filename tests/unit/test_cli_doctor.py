@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from guest import build
 from guest.build import GuestKernel
 from guest.recipe import Progress
-from orchestrator import doctor
-from orchestrator.backends import local, sandbox, vagrant
+from orchestrator import doctor, sandbox
+from orchestrator.backends import local, vagrant
 from orchestrator.backends.backend import Examined, Finding
 from orchestrator.cli import commands
 from orchestrator.errors import GuestError, MachineError

@@ -184,7 +184,7 @@ def test_junit(tmp_path: Path) -> None:
     assert failures[1] is not None
     assert "rate: expected 0.1, measured 0.1004 s" in (failures[1].text or "")
     assert failures[2] is not None
-    assert failures[2].get("message") == "hung?"
+    assert failures[2].get("message") == "hung\\x00"
 
 
 def test_a_report_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:

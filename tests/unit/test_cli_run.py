@@ -356,3 +356,20 @@ def test_without_a_store_the_error_says_how_to_get_one(fake: FakeRunner, words: 
     assert result.exit_code == 1
     assert "orchestrator run" in result.stderr
     assert not Path("results").exists()
+
+
+@pytest.mark.parametrize(("text", "asked_s"), [("90s", 90.0), ("30min", 1800.0), ("1500ms", 1.5)])
+def test_a_time_for_each_run_may_be_set(fake: FakeRunner, text: str, asked_s: float) -> None:
+    assert orchestrator("run", "pair.yaml", "--timeout", text).exit_code == 0
+    assert fake.asked[0][1].timeout_s == asked_s
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("30", "unit"), ("0s", "above zero"), ("5m", "min"), ("-1s", "negative")]
+)
+def test_a_time_that_is_none_is_told(fake: FakeRunner, text: str, said: str) -> None:
+    refused = orchestrator("run", "pair.yaml", f"--timeout={text}")
+    assert refused.exit_code == 2
+    assert "--timeout" in refused.output
+    assert said in refused.output
+    assert not fake.asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,13 +75,13 @@ def test_a_folder_is_built_elsewhere_and_once(
     calls: Path, kernel: GuestKernel, folder: Path
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
-    built = build.ensure_folder(kernel, catalogue.read(folder), None)
+    built = build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly)
     assert built.folder.parent == Path(calls.parents[1] / "cache" / "guest")
     # A link could lead to any file of whoever builds.
     assert [path.name for path in built.folder.iterdir()] == ["tcp_mycc.ko"]
     assert {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())} == before
     assert "Kbuild" in calls.with_suffix(".files").read_text("utf-8")
-    again = build.ensure_folder(kernel, catalogue.read(folder), None)
+    again = build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly)
     assert again == built
     assert len(calls.read_text("utf-8").splitlines()) == 1
     assert [path.name for path in built.folder.parent.iterdir()] == [built.folder.name]
@@ -90,7 +91,7 @@ def test_a_build_is_known_by_all_that_goes_in(
     calls: Path, kernel: GuestKernel, folder: Path
 ) -> None:
     def place(kernel: GuestKernel = kernel) -> Path:
-        return build.ensure_folder(kernel, catalogue.read(folder), None).folder
+        return build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly).folder
 
     places = [place(), place(replace(kernel, key="other"))]
     (folder / "more.h").write_text("int more;\n", encoding="utf-8")
@@ -105,18 +106,19 @@ def test_a_build_is_known_by_all_that_goes_in(
     assert place() == places[-1]
 
 
-def test_the_boundary_goes_in_front_of_the_build(
+def test_a_build_is_left_to_the_compiler_that_was_given(
     calls: Path, kernel: GuestKernel, folder: Path
 ) -> None:
-    asked: list[tuple[Path, Path]] = []
+    asked: list[tuple[Path, Path, Sequence[str]]] = []
 
-    def confine(tree: Path, workshop: Path) -> list[str]:
-        asked.append((tree, workshop))
-        return ["env", "BOUNDARY=1"]
+    def compiler(tree: Path, workshop: Path, words: Sequence[str]) -> build.Compiled:
+        asked.append((tree, workshop, words))
+        return build.compile_plainly(tree, workshop, words)
 
-    build.ensure_folder(kernel, catalogue.read(folder), confine)
-    ((tree, workshop),) = asked
+    build.ensure_folder(kernel, catalogue.read(folder), compiler)
+    ((tree, workshop, words),) = asked
     assert tree == kernel.tree
+    assert f"M={workshop}/source" in words
     assert f"M={workshop}/source" in calls.read_text("utf-8")
 
 
@@ -127,7 +129,7 @@ def test_the_compilers_words_name_the_users_file(
         (folder / "tcp_mycc.c").read_text("utf-8") + "BROKEN\n", encoding="utf-8"
     )
     with pytest.raises(MachineError) as caught:
-        build.ensure_folder(kernel, catalogue.read(folder), None)
+        build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly)
     assert str(caught.value) == (
         f"`{folder}` does not compile:\n  {folder}/tcp_mycc.c:7:3: error: no\n"
         "  mend: mend the source"

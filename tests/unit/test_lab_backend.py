@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from orchestrator.backends import decode, labcheck
+from orchestrator.backends.facts import facts as read_facts
 from orchestrator.backends.labcheck import Found, Problem
 from orchestrator.backends.labmerge import merge
 from orchestrator.backends.labsurvey import _together
+from orchestrator.backends.output import Output
 from orchestrator.backends.ssh import ClockOffset
 from orchestrator.errors import BedError, MachineError
 from orchestrator.plan import plan
@@ -233,16 +235,16 @@ def test_what_several_wrote_becomes_what_one_would_have_written(
         records.close()
     output = tmp_path / "out"
     output.mkdir()
-    merge(live, {host: parts / host for host in ("one", "two", "three")}, [CLOCK], output)
+    merge(live, {host: Output(parts / host) for host in ("one", "two", "three")}, [CLOCK], output)
 
     data = (output / "tcp.bin").read_bytes()
     records_of: Any = [struct.unpack_from("<qIq", data, place) for place in range(0, len(data), 20)]
     assert records_of == [(time, 8, time) for time in (0, 50, 100, 200, 200)]
-    transfers: Any = decode.transfers(output).tolist()
+    transfers: Any = decode.transfers(Output(output)).tolist()
     assert transfers == [(2, 10, 15, 1000), (2, 20, -1, 0)]
-    datagrams: Any = decode.datagrams(output).tolist()
+    datagrams: Any = decode.datagrams(Output(output)).tolist()
     assert datagrams[0] == (100, 5, 7, 700, 6, 600, 7, 0, 0, 60, 6, 1, 4, 30)
-    facts = decode.facts(output)
+    facts = read_facts(Output(output))
 
     def the(name: str, **wanted: Any) -> dict[str, Any]:
         (fact,) = [each for each in facts
@@ -268,7 +270,7 @@ def test_what_is_not_whole_is_told(live: RunSpec, tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     agent(parts, "one", 0).close()
     agent(parts, "two", 0, end=False).close()
-    whole = {host: parts / host for host in ("one", "two")}
+    whole = {host: Output(parts / host) for host in ("one", "two")}
     (tmp_path / "out").mkdir()
     with pytest.raises(BedError, match="the agent of two did not finish its records"):
         merge(live, whole, [], tmp_path / "out")

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
-BASE = {"orchestrator", "orchestrator.errors", "orchestrator.units"}
+BASE = {"orchestrator", "orchestrator.errors", "orchestrator.plaintext", "orchestrator.units"}
 MODEL = {
     *BASE,
     "orchestrator.capacity",
@@ -43,11 +43,13 @@ RUN = {
     "orchestrator.fidelity",
     "orchestrator.testbed",
     "orchestrator.backends",
+    "orchestrator.sandbox",
 }
 
 MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator": set(),
     "orchestrator.errors": set(),
+    "orchestrator.plaintext": set(),
     "orchestrator.units": BASE,
     "orchestrator.recording": BASE,
     "orchestrator.capacity": {*BASE, "orchestrator.recording"},
@@ -75,6 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.testbed": set(),
     "orchestrator.fidelity": {*MODEL, "orchestrator.runspec"},
     "guest": BASE,
+    "orchestrator.sandbox": {*BASE, "guest", "kmods.build"},
     "orchestrator.backends": RUN,
     "results": SCENARIO,
     "web": {*BASE, "results"},

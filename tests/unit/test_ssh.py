@@ -125,6 +125,18 @@ def test_only_plain_files_are_taken(remote: Remote, tmp_path: Path) -> None:
         remote.fetch(str(there), tmp_path / "back")
 
 
+def test_so_much_is_taken_and_no_more(remote: Remote, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "large").write_bytes(bytes(3000))
+    remote.fetch(str(there), tmp_path / "back", most_bytes=3000)
+    with pytest.raises(RemoteError, match=r"hands out too much, at \./large"):
+        remote.fetch(str(there), tmp_path / "again", most_bytes=2999)
+    (there / "large").write_bytes(bytes(6 * 2**20))
+    with pytest.raises(RemoteError, match="hands out too much"):
+        remote.fetch(str(there), tmp_path / "third", most_bytes=2**20)
+
+
 def test_clocks_of_the_same_machine_are_equal(remote: Remote) -> None:
     offset = remote.clock_offset()
     assert 0 < offset.uncertainty_ns < 50_000_000

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.backends import decode
 from orchestrator.backends.bedspec import bed_spec
+from orchestrator.backends.output import Output
 from orchestrator.errors import ScenarioError
 from orchestrator.plan import plan
 from orchestrator.qdisc import Statistic
@@ -130,7 +131,7 @@ def test_samples_hold_statistics_and_policers(tmp_path: Path) -> None:
     (tmp_path / "queue.bin").write_bytes(struct.pack("<q27I", 5, *words))
     places = (((7, 4), 0), ((7, 4), 4)), (((7, 4), 8),)
     statistics = [(), tuple(Statistic(str(n), "", one) for n, one in enumerate(places))]
-    rows = decode.queue_samples(tmp_path, statistics, 1)
+    rows = decode.queue_samples(Output(tmp_path), statistics, 1)
     assert rows["queue"].tolist() == [0, 1, 2]
     assert rows["packets"].tolist() == [3, 13, 23]
     assert rows["statistic_0"].tolist() == [0, 120, 0]

@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.backends import decode
 from orchestrator.backends.bedspec import bed_spec
+from orchestrator.backends.output import Output
 from orchestrator.errors import ScenarioError
 from orchestrator.estimate import wall_s
 from orchestrator.plan import Plan
@@ -119,9 +120,9 @@ def test_the_bed_and_the_host_agree_on_the_counters(tmp_path: Path) -> None:
     written.transfer(1, 7, -1, 300)
     written.transfer(0, 9, 30, 200)
     written.close()
-    (row,) = decode.datagrams(tmp_path)
+    (row,) = decode.datagrams(Output(tmp_path))
     assert (row["time_ns"], row["flow"], row["sent_packets"], row["delay_max_ns"]) == (5, 2, 0, 11)
-    assert decode.transfers(tmp_path).tolist() == [(0, 9, 30, 200), (1, 7, -1, 300)]
+    assert decode.transfers(Output(tmp_path)).tolist() == [(0, 9, 30, 200), (1, 7, -1, 300)]
 
 
 def test_a_share_is_of_the_narrowest_link_on_the_path(tmp_path: Path) -> None:

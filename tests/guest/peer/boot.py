@@ -11,7 +11,7 @@ from typing import Any
 
 from guest.build import GuestKernel
 from kmods import build
-from orchestrator.backends import sandbox
+from orchestrator import sandbox
 from orchestrator.errors import GuestError
 from tests.guest.peer import plan
 
@@ -54,22 +54,29 @@ def answers(kernel: GuestKernel) -> dict[str, Any]:
     sandbox.require_confinement()
     modules = build.ensure(kernel).folder
     with tempfile.TemporaryDirectory(prefix="orchestrator-peer-") as name:
-        output = Path(name)
+        output = Path(name) / "out"
+        output.mkdir()
         (output / "plan.json").write_text(json.dumps(plan.document()), encoding="utf-8")
         paths = sandbox.Paths(kernel.linux, _TESTBED, modules, _TESTS, output)
-        boundary = sandbox.confined(paths, _MEMORY_BYTES)
-        done = subprocess.run(
-            [*boundary, "setarch", "x86_64", "-R", sandbox.KERNEL, *_BOOT],
-            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"},
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_LONGEST_S,
-            check=False,
-            # A guest is fastest on one CPU.
-            preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
-        )
+        with sandbox.around_guest(paths, _MEMORY_BYTES) as boundary:
+
+            def settle() -> None:
+                boundary.enter()
+                # A guest is fastest on one CPU.
+                os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+            done = subprocess.run(
+                boundary.command([sandbox.KERNEL, *_BOOT]),
+                env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=_LONGEST_S,
+                check=False,
+                preexec_fn=settle,
+                **boundary.options(),
+            )
         failure, found = output / "failure", output / "answers.json"
         if failure.exists():
             raise GuestError("the peer's scripts failed", failure.read_text().splitlines())

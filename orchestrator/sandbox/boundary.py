@@ -1,0 +1,144 @@
+"""One sandbox, ready to start a command in: its command line, descriptors and user."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.sandbox import cgroup, launcher, syscalls
+from orchestrator.sandbox.cgroup import Group
+from orchestrator.sandbox.identity import Identity
+from orchestrator.sandbox.limits import Limits
+
+LAUNCHER = "/bed/launcher.py"
+_PYTHON = "/usr/bin/python3"
+_SYS_LANDLOCK_CREATE_RULESET, _VERSION_FLAG = 444, 1
+_SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING = 250, 1
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What stands between a command and the host.
+
+    ``options()`` goes to ``subprocess.Popen``, and ``enter`` must be called by its preexec_fn.
+
+    Attributes:
+        words: the beginning of the command line, up to the launcher's ``--``.
+        descriptors: those that bubblewrap reads.
+        limits: what it may take of the machine.
+        identity: the user that it runs as; None: the one that starts it.
+        group: the control group around it, where there can be one.
+    """
+
+    words: tuple[str, ...]
+    descriptors: tuple[int, ...]
+    limits: Limits
+    identity: Identity | None
+    group: Group | None
+
+    @property
+    def uid(self) -> int:
+        """The user that owns what the sandbox writes."""
+        return os.geteuid() if self.identity is None else self.identity.number
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """Return the whole command line that runs ``words`` inside."""
+        return [*self.words, *words]
+
+    def options(self) -> dict[str, Any]:
+        """Return the arguments of Popen that make the process another user's."""
+        options: dict[str, Any] = {"pass_fds": self.descriptors}
+        if self.identity is not None:
+            number = self.identity.number
+            options |= {"user": number, "group": number, "extra_groups": []}
+        return options
+
+    def enter(self) -> None:
+        """Prepare the forked child, which is the sandbox's user already, for bubblewrap."""
+        if self.group is not None:
+            os.write(self.group.entrance, b"0")
+        # Changing the user clears this, so it comes here, and a keyring of its own, too.
+        _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        _libc.syscall(_SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None)
+
+    def explain(self, status: int | None) -> str:
+        """Return what is to be said of the limits when the sandbox has ended too early.
+
+        ``status`` is what bubblewrap ended with: 128 and the signal that ended the command.
+        """
+        hit = self.group.exceeded() if self.group else []
+        if status == 128 + signal.SIGXFSZ:
+            hit.append(f"{self.limits.file_bytes / 2**30:.1f} GiB a file")
+        if hit:
+            return f"it exceeded its limit of {' and '.join(hit)}"
+        return f"its limits: {self.limits}"
+
+
+@contextlib.contextmanager
+def opened(
+    bubblewrap: Sequence[str],
+    limits: Limits,
+    identity: Identity | None,
+    writable: Sequence[str],
+    files: Mapping[str, bytes],
+    fixed_addresses: bool,
+) -> Iterator[Boundary]:
+    """Open a sandbox around what the words of ``bubblewrap`` show.
+
+    Args:
+        bubblewrap: the command line so far, without ``--``.
+        limits: what it may take.
+        identity: the user that it runs as, or None.
+        writable: the folders inside that may be changed.
+        files: further files by their paths inside, read-only.
+        fixed_addresses: whether the address layout is not randomised.
+    """
+    with contextlib.ExitStack() as stack:
+        words = list(bubblewrap)
+        descriptors: list[int] = []
+        source = Path(launcher.__file__).read_bytes()
+        for place, content in {**files, LAUNCHER: source}.items():
+            descriptors.append(stack.enter_context(_readable(content)))
+            words += ["--perms", "0644", "--ro-bind-data", str(descriptors[-1]), place]
+        descriptors.append(stack.enter_context(_readable(syscalls.program())))
+        words += ["--remount-ro", "/", "--seccomp", str(descriptors[-1]), "--"]
+        words += [_PYTHON, "-I", "-S", "-B", LAUNCHER]
+        numbers = {
+            "as": limits.address_bytes,
+            "nproc": limits.processes,
+            "fsize": limits.file_bytes,
+            "nofile": limits.open_files,
+            "core": 0,
+            "landlock": landlock_version(),
+            "fixed": int(fixed_addresses),
+        }
+        words += [f"{key}={value}" for key, value in numbers.items()]
+        words += [f"write={folder}" for folder in writable]
+        group = stack.enter_context(cgroup.around(limits))
+        yield Boundary((*words, "--"), tuple(descriptors), limits, identity, group)
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock that this kernel has, 0 when it has none or it is off."""
+    version: int = _libc.syscall(_SYS_LANDLOCK_CREATE_RULESET, None, 0, _VERSION_FLAG)
+    return max(version, 0)
+
+
+@contextlib.contextmanager
+def _readable(content: bytes) -> Iterator[int]:
+    """Yield a descriptor from which that content can be read once."""
+    descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+    try:
+        os.write(descriptor, content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,94 @@
+"""Compiles sources that are not ours: in a sandbox, for a bounded time, in bounded space."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from guest import recipe
+from kmods.build import Compiled
+from orchestrator import sandbox
+from orchestrator.errors import MachineError
+from orchestrator.sandbox import limits
+from orchestrator.sandbox.boundary import Boundary
+
+MOST_SAID_BYTES = 16 * limits.MIB
+_LOOK_S = 0.1
+_FIX = "look into its Kbuild and sources: a module compiles in seconds"
+
+
+def compile_confined(
+    tree: Path, workshop: Path, words: Sequence[str], time_limit_s: float = limits.BUILD_TIME_S
+) -> Compiled:
+    """Run a build's command in a sandbox that reads ``tree`` and writes ``workshop``.
+
+    The folder that holds ``workshop`` must be the controller's own and hold nothing else.
+
+    Raises:
+        MachineError: it took longer, wrote or said more than it may, which the message names; or
+            there can be no sandbox here.
+    """
+    said = workshop.parent / "said"
+    with sandbox.around_build(tree, workshop) as boundary, said.open("wb") as output:
+        process = subprocess.Popen(
+            boundary.command(words),
+            env=recipe.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            start_new_session=True,
+            preexec_fn=boundary.enter,
+            **boundary.options(),
+        )
+        try:
+            _watch(process, workshop, said, time_limit_s)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        text = said.read_text(encoding="utf-8", errors="replace")
+        if process.returncode:
+            text += _explained(boundary)
+    return Compiled(process.returncode, text)
+
+
+def _watch(
+    process: subprocess.Popen[bytes], workshop: Path, said: Path, time_limit_s: float
+) -> None:
+    """Wait for the end of a build; MachineError when it exceeds a bound."""
+    deadline = time.monotonic() + time_limit_s
+    end = os.pidfd_open(process.pid)
+    try:
+        while not select.select([end], [], [], _LOOK_S)[0]:
+            if time.monotonic() > deadline:
+                raise MachineError(f"a build took more than {time_limit_s:g} s", _FIX)
+            _require_small(workshop, said)
+    finally:
+        os.close(end)
+    _require_small(workshop, said)
+
+
+def _require_small(workshop: Path, said: Path) -> None:
+    if said.stat().st_size > MOST_SAID_BYTES:
+        raise MachineError(f"a build printed more than {MOST_SAID_BYTES // limits.MIB} MiB", _FIX)
+    total = 0
+    for place, _folders, names in os.walk(workshop):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118
+        if total > limits.BUILD_TOTAL_BYTES:
+            limit = limits.BUILD_TOTAL_BYTES // limits.MIB
+            raise MachineError(f"a build wrote more than {limit} MiB", _FIX)
+
+
+def _explained(boundary: Boundary) -> str:
+    """Return a last line on a bound that was hit; empty where none is known to have been."""
+    hit = boundary.group.exceeded() if boundary.group else []
+    return f"\nbuild: error: it exceeded its bound of {' and '.join(hit)}" if hit else ""

@@ -1,0 +1,134 @@
+"""A control group around a sandbox, where this process may make one: memory and processes in all.
+
+That needs version 2 with the controllers ``memory`` and ``pids`` handed down to a folder that this
+user may write, and the right to move a process there: root has both, a user below a delegated
+unit of systemd. Elsewhere limits hold for each process only, which ``orchestrator doctor`` says.
+
+Source: Documentation/admin-guide/cgroup-v2.rst, "Delegation" and "No Internal Process Constraint".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.sandbox.limits import Limits
+
+ROOT = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
+PREFIX = "orchestrator-"
+_CONTROLLERS = frozenset({"memory", "pids"})
+_MOST_WAIT_S = 2.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """A control group that bounds one sandbox; ``entrance`` is its cgroup.procs, open for writing.
+
+    A process enters by writing ``0`` to it.
+    """
+
+    folder: Path
+    entrance: int
+
+    def exceeded(self) -> list[str]:
+        """Return the bounds that were hit, in words."""
+        hit = []
+        if _events(self.folder / "memory.events").get("oom_kill"):
+            limit = int((self.folder / "memory.max").read_text())
+            hit.append(f"{limit / 2**30:.1f} GiB of memory in all")
+        if _events(self.folder / "pids.events").get("max"):
+            hit.append(f"{(self.folder / 'pids.max').read_text().strip()} processes in all")
+        return hit
+
+
+def parent() -> Path | None:
+    """Return the folder in which a group can be made for a process of ours, None without one."""
+    own = _own_group()
+    if own is None:
+        return None
+    for folder in (own, *own.parents):
+        if ROOT not in (folder, *folder.parents):
+            return None
+        if _can_hold(folder):
+            # Moving needs the right to write where both ways meet (cgroup-v2.rst, "Delegation").
+            return folder if os.access(folder / "cgroup.procs", os.W_OK) else None
+    return None
+
+
+@contextlib.contextmanager
+def around(limits: Limits) -> Iterator[Group | None]:
+    """Make a group for one sandbox and remove it afterwards; None where none can be made.
+
+    What earlier processes of ours left empty is removed first.
+    """
+    above = parent()
+    if above is None:
+        yield None
+        return
+    remove_abandoned(above)
+    folder = above / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    folder.mkdir()
+    try:
+        (folder / "memory.max").write_text(str(limits.memory_bytes))
+        (folder / "memory.oom.group").write_text("1")
+        (folder / "pids.max").write_text(str(limits.processes))
+        entrance = os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            yield Group(folder, entrance)
+        finally:
+            os.close(entrance)
+    finally:
+        _remove(folder)
+
+
+def remove_abandoned(above: Path) -> None:
+    """Remove groups whose makers have ended. One that still holds processes stays."""
+    for folder in above.glob(f"{PREFIX}*-*"):
+        maker = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if maker.isdigit() and not Path(f"/proc/{maker}").exists():
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a group whose processes have been killed: the last of them may still be ending."""
+    (folder / "cgroup.kill").write_text("1")
+    deadline = time.monotonic() + _MOST_WAIT_S
+    while _events(folder / "cgroup.events").get("populated") and time.monotonic() < deadline:
+        time.sleep(0.005)  # the kernel tells of an empty group by inotify only
+    with contextlib.suppress(OSError):  # the next start tries again
+        folder.rmdir()
+
+
+def _own_group() -> Path | None:
+    """Return the folder of this process's group in the hierarchy of version 2."""
+    for line in OWN.read_text(encoding="utf-8").splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number == "0" and not controllers:
+            folder = ROOT / path.lstrip("/")
+            return folder if (folder / "cgroup.controllers").exists() else None
+    return None
+
+
+def _can_hold(folder: Path) -> bool:
+    """Whether groups below this folder have the controllers and can be made by this user."""
+    try:
+        handed_down = (folder / "cgroup.subtree_control").read_text(encoding="ascii").split()
+    except OSError:
+        return False
+    return set(handed_down) >= _CONTROLLERS and os.access(folder, os.W_OK)
+
+
+def _events(path: Path) -> dict[str, int]:
+    """Return a file of flat keys, such as memory.events; empty when it is not there."""
+    try:
+        rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
+    except OSError:
+        return {}
+    return {name: int(value) for name, value in rows}

@@ -1,0 +1,150 @@
+"""The user that a sandbox of root runs as: one that owns nothing and that nobody else uses.
+
+Without it root's sandbox would be root on the host: capabilities dropped, but still the owner of
+root's files and of every sysctl. An ordinary user's sandbox keeps that user, who has no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import MachineError
+
+FIRST = 0x70000000
+"""systemd's list of user numbers (uids-gids.md) leaves 1879048192 to 2147483647 to nobody."""
+
+SLOTS = 64
+"""Sandboxes of one process with a user each; process numbers have 22 bits, so 28 bits hold both."""
+
+_PID_BITS = 22
+_NOBODY = 65534
+_OTHERS_READ, _OTHERS_PASS = stat.S_IROTH, stat.S_IXOTH
+
+_lock = threading.Lock()
+_free = list(range(SLOTS - 1, -1, -1))
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A user and group of the same number, which no account has."""
+
+    number: int
+
+    def own(self, folder: Path) -> None:
+        """Give a folder, with all it holds, to this user alone."""
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, self.number, self.number, follow_symlinks=False)
+        folder.chmod(0o700)
+
+    def let_read(self, folder: Path) -> None:
+        """Let this user read a folder of root's, with all it holds, and nobody else."""
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, 0, self.number, follow_symlinks=False)
+            if not path.is_symlink():
+                runnable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
+                path.chmod(0o750 if runnable else 0o640)
+
+    def let_pass(self, folder: Path) -> None:
+        """Let this user go through a folder of ours below the temporary one, without listing it.
+
+        Raises:
+            MachineError: a folder further up stops everybody but root.
+        """
+        temporary = Path(tempfile.gettempdir()).resolve()
+        folder = folder.resolve()
+        for each in (folder, *folder.parents):
+            mode = stat.S_IMODE(each.stat().st_mode)
+            if mode & _OTHERS_PASS:
+                continue
+            if temporary not in each.parents:
+                raise MachineError(
+                    f"{each} lets only its owner pass, and a guest of root's runs as another user",
+                    "let TMPDIR name a folder that all users can pass to, such as /tmp",
+                )
+            if each == folder:
+                os.chown(each, 0, self.number)
+                each.chmod(0o710)
+            else:
+                each.chmod(mode | _OTHERS_PASS)
+
+
+def lent() -> contextlib.AbstractContextManager[Identity | None]:
+    """Lend an identity that no other sandbox has; None where this process is not root.
+
+    Of more than ``SLOTS`` at a time the rest share one.
+    """
+    return _lent() if os.geteuid() == 0 else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _lent() -> Iterator[Identity | None]:
+    with _lock:
+        slot = _free.pop() if _free else None
+    try:
+        number = _number(slot or 0)
+        yield None if number is None else Identity(number)
+    finally:
+        if slot is not None:
+            with _lock:
+                _free.append(slot)
+
+
+def _number(slot: int) -> int | None:
+    """Return the number of a slot; None where this user namespace maps root only.
+
+    There root is an ordinary user of the host already.
+    """
+    number = FIRST + (os.getpid() % (1 << _PID_BITS)) * SLOTS + slot
+    maps = [_mapped(f"/proc/self/{kind}_map") for kind in ("uid", "gid")]
+    if all(any(first <= number < end for first, end in each) for each in maps):
+        return number
+    # A container has a part of the numbers: take from the end of what it has.
+    end = min(max((end for _first, end in each), default=0) for each in maps)
+    number = end - 1 - slot - (1 if end - 1 - slot <= _NOBODY < end else 0)
+    both = all(any(first <= number < last for first, last in each) for each in maps)
+    return number if both and number >= SLOTS else None
+
+
+def _mapped(path: str) -> list[tuple[int, int]]:
+    """Return (first, one past the last) of each range of a map of user_namespaces(7)."""
+    rows = [line.split() for line in Path(path).read_text(encoding="ascii").splitlines()]
+    return [(int(first), int(first) + int(count)) for first, _outside, count in rows]
+
+
+def reachable(path: Path) -> bool:
+    """Tell whether every user can read a file, or a folder with all it holds."""
+    parts = [path, *path.resolve().parents]
+    if not all(part.stat().st_mode & _OTHERS_PASS for part in parts if part.is_dir()):
+        return False
+    inside = [path, *path.rglob("*")] if path.is_dir() else [path]
+    return all(
+        each.stat().st_mode & _OTHERS_READ
+        and (not each.is_dir() or each.stat().st_mode & _OTHERS_PASS)
+        for each in inside
+        if not each.is_symlink()
+    )
+
+
+def within_reach(path: Path, staging: Path, identity: Identity | None) -> Path:
+    """Return a path at which the identity can read ``path``: itself, or a copy in ``staging``.
+
+    ``staging`` is a folder of ours that the identity can pass through; it is made when needed.
+    """
+    if identity is None or reachable(path):
+        return path
+    staging.mkdir(exist_ok=True)
+    copy = staging / path.name
+    if path.is_dir():
+        shutil.copytree(path, copy, symlinks=True)
+    else:
+        shutil.copy2(path, copy)
+    identity.let_read(staging)
+    return copy

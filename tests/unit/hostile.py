@@ -1,0 +1,108 @@
+"""Runs with a fake test bed in the guest's place, which leaves what a hostile guest could."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guest.build import GuestKernel
+from orchestrator.backends import guest
+from orchestrator.backends.backend import Place
+from orchestrator.backends.record import Machine, assemble, decoder
+from orchestrator.plan import Plan, plan
+from orchestrator.recording import Recording
+from orchestrator.runner import Progress, RunOptions, run_plan
+from orchestrator.runspec import RunSpec
+from orchestrator.scenario import load
+from results.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+CAPTURED = ROOT / "tests" / "data" / "bed"
+FILES = ("tcp.bin", "queue.bin", "transfers.bin", "datagrams.bin", "facts.jsonl", "progress",
+         "bed.log")  # fmt: skip
+OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
+MODULE = b"\0depends=\0name=tcp_westwood\0"
+
+# Acts in the output folder, before and after the captured files are copied there.
+FAKE = """
+import os, shutil, sys, time
+source, target, before, after = sys.argv[1:]
+os.chdir(target)
+exec(before)
+for name in sorted(os.listdir(source), key="progress".__eq__):
+    if name not in ("console", "spec.json") and not os.path.lexists(name):
+        shutil.copy(os.path.join(source, name), name)
+exec(after)
+"""
+
+
+def captured_plan(*overrides: str) -> Plan:
+    """Return the plan of which tests/data/bed was captured, with further overrides."""
+    return plan(load(ROOT / "scenarios" / "quickstart.yaml", (*OVERRIDES, *overrides)))
+
+
+def captured_files() -> dict[str, bytes]:
+    """Return the captured files by their names."""
+    return {name: (CAPTURED / name).read_bytes() for name in FILES}
+
+
+def assembled(spec: RunSpec, files: Mapping[str, bytes]) -> Recording:
+    """Return the recording that a bed's files give; the error of its back end otherwise."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Path(folder), 0, lambda _group: None, lambda _group: None)
+        (place.folder / "out").mkdir()
+        for name, data in files.items():
+            (place.folder / "out" / name).write_bytes(data)
+        return assemble(spec, place, decoder(spec, place.output), (), Machine())
+
+
+class Watcher:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.phases: list[str] = []
+
+    def progress(self, progress: Progress) -> None:
+        """Keep the phase."""
+        self.phases.append(progress.phase)
+
+
+def fake_kernel(folder: Path) -> GuestKernel:
+    """Return a kernel that has what the captured run's modules need, and cannot boot."""
+    modules = folder / "modules"
+    modules.mkdir(exist_ok=True)
+    (modules / "tcp_westwood.ko").write_bytes(MODULE)
+    manifest = {"modules_sha256": {"tcp_westwood": "abc"}, "source": "captured"}
+    return GuestKernel("key", folder / "linux", modules, "6.12", manifest)
+
+
+def play(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    acts: Sequence[tuple[str, str]],
+    timeout_s: float | None = None,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Run the captured scenario once for each act; return the documents of its runs.
+
+    An act is Python code that runs in the output folder before the captured files are copied
+    there, and code that runs afterwards.
+    """
+
+    def command(spec: RunSpec, _options: object, paths: Any, *_more: object) -> list[str]:
+        before, after = acts[spec.repetition]
+        return [sys.executable, "-c", FAKE, str(CAPTURED), str(paths.output), before, after]
+
+    monkeypatch.setattr(guest, "_command", command)
+    kernel = fake_kernel(folder)
+    backend = guest.Guest(kernel, unconfined=True, **options)
+    asked = RunOptions(folder / "runs.db", backend, timeout_s=timeout_s)
+    ids = run_plan(captured_plan(f"repetitions={len(acts)}"), asked, Watcher())
+    with Store.open_read_only(folder / "runs.db") as store:
+        runs: list[dict[str, Any]] = store.document(ids)["runs"]
+    return runs

@@ -1,0 +1,94 @@
+"""Text from elsewhere as it is stored and shown."""
+
+from __future__ import annotations
+
+import io
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from orchestrator import plaintext
+from orchestrator.cli import Commands, _junit, _report, _text
+from orchestrator.cli._status import StatusLine
+from orchestrator.errors import BedError
+
+HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b1m\x7f\r\u202egnp\u2066\u2028\ud800\ufffe\x00z"
+SHOWN = r"a\x1b]0;owned\x07\x1b[2J\x9b1m\x7f\x0d\u202egnp\u2066\u2028\ud800\ufffe\x00z"
+
+
+def test_control_characters_are_escapes() -> None:
+    assert plaintext.visible(HOSTILE) == SHOWN
+    assert plaintext.visible(SHOWN) == SHOWN
+    assert (
+        plaintext.visible("tab\tline\n\N{GREEK SMALL LETTER MU}")
+        == "tab\tline\n\N{GREEK SMALL LETTER MU}"
+    )
+
+
+def test_json_has_no_raw_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    _text.print_json({"console": HOSTILE})
+    said = capsys.readouterr().out
+    assert json.loads(said) == {"console": HOSTILE}
+    assert all(char.isprintable() or char == "\n" for char in said)
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "found"),
+    [
+        ("abc", 3, "abc"),
+        ("abcdefgh", 5, "abc[... 3 characters left out ...]gh"),
+        ("abcdefgh", 1, "a[... 7 characters left out ...]"),
+    ],
+)
+def test_long_lines_lose_their_middle(text: str, most: int, found: str) -> None:
+    assert plaintext.shortened(text, most) == found
+
+
+def test_long_logs_lose_their_middle() -> None:
+    text = "".join(f"{number}\n" for number in range(10))
+    assert plaintext.bounded(text, 10) == text
+    assert plaintext.bounded(text, 4) == "0\n1\n[... 6 lines left out ...]\n8\n9\n"
+    assert plaintext.bounded("one\r\ntwo\rthree") == "one\ntwo\\x0dthree"
+    head, tail = b"begin\xff", b"end\n"
+    assert plaintext.decoded(head, tail, 7) == "begin\ufffd\n[... 7 bytes left out ...]\nend\n"
+
+
+def run(**values: Any) -> dict[str, Any]:
+    return {
+        "id": "1", "variant": {}, "repetition": 0, "seed": 1, "status": "failed",
+        "error": HOSTILE, "wall_s": 1.0, "scenario": "s", "metrics": {},
+        "fidelity": {"verdict": None, "checks": []}, **values,
+    }  # fmt: skip
+
+
+def test_reports_of_people_show_escapes(tmp_path: Path) -> None:
+    out = io.StringIO()
+    _report.print_run(run(), _text.console(out))
+    _report.print_list([run(scenario=HOSTILE, status=HOSTILE)], _text.console(out), scenarios=True)
+    with StatusLine(stream=out) as line:
+        line.show(HOSTILE, HOSTILE)
+        line.say(HOSTILE)
+    assert out.getvalue().count(SHOWN) == 6
+    assert all(char.isprintable() or char == "\n" for char in out.getvalue())
+    _junit.write({"scenario": HOSTILE, "runs": [run()]}, tmp_path / "report.xml")
+    report = ET.parse(tmp_path / "report.xml").getroot()
+    assert report.get("name") == SHOWN
+    assert SHOWN in (report[0][0].text or "")
+
+
+def test_errors_show_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def fails() -> None:
+        raise BedError("why", [HOSTILE])
+
+    monkeypatch.setattr(Commands, "list_commands", lambda _self, _ctx: ["fails"])
+    monkeypatch.setattr(Commands, "get_command", lambda _self, _ctx, _name: fails)
+    done = CliRunner().invoke(Commands(), ["fails"])
+    assert done.exit_code == 1
+    assert SHOWN in done.output
+    assert "\x1b" not in done.output

@@ -1,0 +1,193 @@
+"""The boundary's parts, each by itself; tests/hostile tries them together."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from orchestrator import sandbox
+from orchestrator.errors import MachineError
+from orchestrator.sandbox import cgroup, identity, launcher, limits, syscalls, view
+from orchestrator.sandbox.identity import Identity
+from orchestrator.sandbox.limits import MIB
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a user to give up")
+
+
+def test_a_sandbox_of_root_has_a_number_of_its_own() -> None:
+    with identity.lent() as first, identity.lent() as second:
+        if os.geteuid():
+            assert first is second is None
+            return
+        assert first is not None
+        assert second is not None
+        assert first.number != second.number
+        for each in (first, second):
+            assert 0x70000000 <= each.number < 0x80000000
+    with identity.lent() as again:
+        assert again == first
+
+
+@pytest.mark.parametrize(
+    ("ranges", "number"),
+    [
+        ([(0, 2**32 - 1)], 0x70000000 + 77 * 64 + 3),
+        ([(0, 65536)], 65531),  # a container's usual share: 65534 is nobody's
+        ([(0, 1000), (100000, 165536)], 165532),
+        ([(0, 1)], None),  # root alone: an ordinary user of the host
+    ],
+)
+def test_a_container_gives_a_number_that_it_has(
+    monkeypatch: pytest.MonkeyPatch, ranges: list[tuple[int, int]], number: int | None
+) -> None:
+    monkeypatch.setattr(identity, "_mapped", lambda _path: ranges)
+    monkeypatch.setattr(os, "getpid", lambda: 77)
+    assert identity._number(3) == number
+
+
+@ROOT_ONLY
+def test_what_others_cannot_read_is_copied(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "file").write_text("text", encoding="utf-8")
+    own, staging = Identity(12345), tmp_path / "staging"
+    assert identity.within_reach(Path("/usr/bin"), staging, own) == Path("/usr/bin")
+    assert identity.within_reach(hidden, staging, None) == hidden
+    copy = identity.within_reach(hidden, staging, own)  # pytest's folders are the owner's only
+    assert copy == staging / "hidden"
+    status = (copy / "file").stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (0, 12345, 0o640)
+    assert (copy / "file").read_text(encoding="utf-8") == "text"
+
+
+@ROOT_ONLY
+def test_a_way_is_opened_below_the_temporary_folder_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        above = Path(name)
+        session = above / "temporary" / "session"
+        run = session / "run"
+        run.mkdir(parents=True)
+        session.chmod(0o700)
+        run.chmod(0o700)
+        monkeypatch.setattr("tempfile.gettempdir", lambda: str(above / "temporary"))
+        with pytest.raises(MachineError, match="TMPDIR"):
+            Identity(12345).let_pass(run)
+        assert above.stat().st_mode & 0o777 == 0o700
+        above.chmod(0o711)
+        Identity(12345).let_pass(run)
+        assert run.stat().st_mode & 0o777 == 0o710
+        assert session.stat().st_mode & 0o777 == 0o701
+
+
+def test_the_filter_is_a_program_that_denies_what_it_does_not_know() -> None:
+    program = syscalls.program()
+    instructions = [struct.unpack_from("=HBBI", program, at) for at in range(0, len(program), 8)]
+    returned = {value for code, _true, _false, value in instructions if code == 0x06}
+    assert {0x7FFF0000, 0x00050001} <= returned  # allowed; EPERM
+    assert {"mount", "bpf", "io_uring_setup", "keyctl", "unshare", "memfd_create"}.isdisjoint(
+        syscalls.ALLOWED
+    )
+    assert not {0x5412, 0x541C} & set(syscalls.IOCTLS)
+
+
+def test_without_the_library_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syscalls, "LIBRARY", "libnothere.so.9")
+    syscalls.program.cache_clear()
+    with pytest.raises(MachineError, match="apt-get install libseccomp2"):
+        sandbox.require_confinement()
+    syscalls.program.cache_clear()
+
+
+def test_a_guest_may_take_what_its_plan_says() -> None:
+    small, large = limits.of_guest(512 * MIB, flows=2), limits.of_guest(4096 * MIB, flows=200)
+    assert small.processes == 264
+    assert large.processes == 1056
+    assert large.address_bytes > 2 * 4096 * MIB
+    assert large.file_bytes == 4096 * MIB
+    assert "264 processes" in str(small)
+
+
+def test_the_launcher_lowers_limits_and_becomes_the_command() -> None:
+    code = "import resource as r; print(r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_CORE))"
+    words = [sys.executable, launcher.__file__, "nofile=64", "core=0", "fixed=1", "--"]
+    done = subprocess.run(
+        [*words, sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "(64, 64) (0, 0)"
+
+
+def test_landlock_lets_a_program_write_where_it_may(tmp_path: Path) -> None:
+    from orchestrator.sandbox.boundary import landlock_version
+
+    version = landlock_version()
+    allowed, other = tmp_path / "allowed", tmp_path / "other"
+    allowed.mkdir()
+    other.mkdir()
+    words = [sys.executable, launcher.__file__, f"landlock={version}", f"write={allowed}", "--"]
+    script = f"touch {allowed}/one; touch {other}/two"
+    subprocess.run([*words, "sh", "-c", script], capture_output=True, check=False)
+    assert [path.name for path in allowed.iterdir()] == ["one"]
+    # Where the kernel has none, nothing is promised of it, and doctor says so.
+    assert [path.name for path in other.iterdir()] == ([] if version else ["two"])
+
+
+def test_a_group_is_made_where_the_controllers_are_handed_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "cgroup"
+    inner = root / "user.slice" / "session.scope"
+    inner.mkdir(parents=True)
+    for folder in (root, inner.parent, inner):
+        (folder / "cgroup.controllers").write_text("memory pids", encoding="ascii")
+        (folder / "cgroup.procs").touch()
+        (folder / "cgroup.subtree_control").write_text("", encoding="ascii")
+    (tmp_path / "own").write_text("1:cpu:/x\n0::/user.slice/session.scope\n", encoding="ascii")
+    monkeypatch.setattr(cgroup, "ROOT", root)
+    monkeypatch.setattr(cgroup, "OWN", tmp_path / "own")
+    assert cgroup.parent() is None
+    (inner.parent / "cgroup.subtree_control").write_text("cpu memory pids", encoding="ascii")
+    assert cgroup.parent() == inner.parent
+    (tmp_path / "own").write_text("1:cpu:/x\n", encoding="ascii")
+    assert cgroup.parent() is None
+
+
+def test_what_a_group_exceeded_is_said(tmp_path: Path) -> None:
+    for name, text in {
+        "memory.events": "low 0\nmax 7\noom 1\noom_kill 1\n",
+        "memory.max": f"{2**30}\n",
+        "pids.events": "max 3\n",
+        "pids.max": "260\n",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="ascii")
+    assert cgroup.Group(tmp_path, -1).exceeded() == [
+        "1.0 GiB of memory in all",
+        "260 processes in all",
+    ]
+    (tmp_path / "memory.events").write_text("oom_kill 0\n", encoding="ascii")
+    (tmp_path / "pids.events").unlink()
+    assert cgroup.Group(tmp_path, -1).exceeded() == []
+
+
+def test_abandoned_groups_are_removed_and_others_stay(tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    for name in (f"orchestrator-{dead.pid}-ab", f"orchestrator-{os.getpid()}-cd", "somebody-1-ef"):
+        (tmp_path / name).mkdir()
+    cgroup.remove_abandoned(tmp_path)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == [f"orchestrator-{os.getpid()}-cd", "somebody-1-ef"]
+
+
+def test_the_view_shows_no_account_and_no_sysctl_to_write() -> None:
+    words = view.alone()
+    shown = {words[at + 1] for at, word in enumerate(words) if word.startswith("--ro-bind")}
+    assert not {"/etc", "/etc/passwd", "/etc/shadow", "/"} & shown
+    assert "/proc/sys" in shown
+    assert "--new-session" in words
+    assert "--new-session" not in view.alone(new_session=False)
