@@ -17,7 +17,7 @@ KEY := $(shell cat pyproject.toml requirements*.lock tools/setup-debian | sha256
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
-.PHONY: help setup run test test-vagrant lint format lock guest bench clean
+.PHONY: help setup run test test-vagrant fuzz lint sbom audit format lock guest bench clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -37,11 +37,21 @@ test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM,
 	@tools/setup-debian vagrant
 	$(BIN)/pytest tests/vagrant --exitfirst --capture=no $(if $(THOROUGH),,-m 'not thorough')
 
-lint: $(DEV_READY)  ## check style and types, of the playbooks, too
+fuzz: $(DEV_READY)  ## feed random input to each parser for SECONDS=60
+	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/pytest tests/fuzz --capture=no
+
+lint: $(DEV_READY)  ## check style, types (of the playbooks, too) and licences
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
+	$(BIN)/python tools/supply_chain.py licences
+
+sbom: $(DEV_READY)  ## write a CycloneDX bill of materials, build/sbom.cdx.json
+	$(BIN)/python tools/supply_chain.py sbom build/sbom.cdx.json
+
+audit: $(DEV_READY)  ## look for known vulnerabilities; status 75: not checked, no database
+	$(BIN)/python tools/supply_chain.py audit
 
 format: $(DEV_READY)  ## put the code in its form
 	$(BIN)/ruff check --fix

@@ -11,7 +11,6 @@ import ctypes
 import os
 import signal
 import sqlite3
-import subprocess
 import tempfile
 import threading
 import time
@@ -27,6 +26,7 @@ from orchestrator.backends.backend import Backend, Place
 from orchestrator.backends.janitor import Janitor
 from orchestrator.backends.output import believing_nothing, console_text, malformed
 from orchestrator.backends.removal import remove_tree
+from orchestrator.commit import git_commit
 from orchestrator.errors import OrchestratorError, RunError, StoreError, UsageError
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
@@ -38,8 +38,6 @@ _WAKE_S = 0.2
 _VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError,
                  sqlite3.ProgrammingError)  # fmt: skip
 """What SQLite raises for values that it does not take; all else tells of the file or the disk."""
-
-_PROJECT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -269,16 +267,6 @@ class _HeadMaker:
             git_commit=self.git_commit,
             unconfined=self.options.backend.unconfined,
         )
-
-
-def git_commit() -> str | None:
-    """Return the project's commit, with ``+`` when files differ; None outside a checkout."""
-    words = ["git", "-C", str(_PROJECT), "describe", "--always", "--abbrev=40", "--dirty=+"]
-    try:
-        told = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return told.stdout.strip() or None
 
 
 def _cpus(jobs: int) -> list[int]:

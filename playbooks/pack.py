@@ -20,8 +20,8 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 ALL = (
-    "LICENSE", "README.md", "pyproject.toml", "requirements.lock", "playbooks/make_environment.py",
-    "playbooks/installer.lock",
+    "LICENSE", "README.md", "hatch_build.py", "pyproject.toml", "requirements.lock",
+    "playbooks/make_environment.py", "playbooks/installer.lock",
     "guest", "kmods", "orchestrator", "results", "scenarios", "topologies", "web",
 )  # fmt: skip
 NOT_PACKED = {"build", "__pycache__", "tests"}

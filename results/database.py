@@ -1,7 +1,9 @@
 """Opens the SQLite file of the store, and brings it to this program's schema.
 
-A migration is one file ``migrations/NNNN_what.sql``; it runs in one transaction together with its
-record in the table ``migrations`` and the new ``PRAGMA user_version``.
+A migration is one file ``migrations/NNNN_what.sql``. All migrations that a file needs run in one
+transaction, together with their records in the table ``migrations`` and the new ``PRAGMA
+user_version``: a migration that fails leaves the file as it was. Who only reads an older file sees
+it through views (``results.older``) and writes nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +21,10 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 APPLICATION_ID = 0x54435072
 """``PRAGMA application_id`` of our files, by which a stranger's database is told."""
+
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What an operation on a file can raise. The second is for a damaged file whose own text is in
+SQLite's message."""
 
 BUSY_TIMEOUT_S = 60.0
 """Storing a large run holds the write lock for seconds; a second writer waits this long."""
@@ -40,7 +46,7 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
     _refuse_strangers(path)
     try:
         connection = _connect(path, "rwc")
-    except sqlite3.Error as error:
+    except ERRORS as error:
         raise unwritable(path, error) from error
     try:
         _check_kind(connection, path, newest(migrations))
@@ -50,7 +56,7 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
         connection.execute("PRAGMA journal_size_limit = 16777216")  # bytes the WAL may keep
         _use_wal(connection, path)
         migrate(connection, migrations)
-    except sqlite3.Error as error:
+    except ERRORS as error:
         connection.close()
         raise unwritable(path, error) from error
     except BaseException:
@@ -62,8 +68,10 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
 def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
     """Open an existing database for reading; nothing is created but what WAL needs.
 
+    A database of an older schema is opened as it is; see ``results.older``.
+
     Raises:
-        StoreError: there is none, it is not a store of ours, or of another schema version.
+        StoreError: there is none, it is not a store of ours, or newer than this program.
     """
     if not path.exists():
         raise StoreError(
@@ -76,7 +84,7 @@ def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connect
     try:
         connection = _connect(path, "ro")
         try:
-            version = _check_kind(connection, path, needed)
+            _check_kind(connection, path, needed)
         except sqlite3.OperationalError:
             # WAL needs a -shm file beside the database; on a medium nobody can write to, and with
             # nothing left in a -wal file, the database can be read as it lies.
@@ -84,21 +92,22 @@ def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connect
                 raise
             connection.close()
             connection = _connect(path, "ro", "&immutable=1")
-            version = _check_kind(connection, path, needed)
-    except sqlite3.Error as error:
+            _check_kind(connection, path, needed)
+    except ERRORS as error:
         if connection is not None:
             connection.close()
-        raise StoreError(f"{path}: cannot read the results database: {error}") from error
+        raise unreadable(path, error) from error
     except StoreError:
         if connection is not None:
             connection.close()
         raise
-    if version < needed:
-        connection.close()
-        raise StoreError(
-            f"{path}: the database has schema {version} and this program reads {needed}; "
-            "the next `orchestrator run` with this --db brings it up to date"
-        )
+    return connection
+
+
+def in_memory(version: int, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
+    """Return an empty database of that schema version, which is in no file."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection, migrations, version)
     return connection
 
 
@@ -107,13 +116,19 @@ def newest(migrations: Path = MIGRATIONS) -> int:
     return max(_migration_files(migrations))
 
 
-def migrate(connection: sqlite3.Connection, migrations: Path = MIGRATIONS) -> None:
-    """Apply every migration the database has not seen, each in a transaction of its own."""
+def migrate(
+    connection: sqlite3.Connection, migrations: Path = MIGRATIONS, last: int | None = None
+) -> None:
+    """Apply every migration the database has not seen, up to ``last``, in one transaction."""
     files = _migration_files(migrations)
-    for version in sorted(files):
-        with transaction(connection):
-            # Read inside the transaction: another process may have migrated just now.
-            if _pragma(connection, "user_version") >= version:
+    wanted = [version for version in sorted(files) if last is None or version <= last]
+    if wanted and _pragma(connection, "user_version") >= wanted[-1]:
+        return
+    with transaction(connection):
+        # Read inside the transaction: another process may have migrated just now.
+        seen = _pragma(connection, "user_version")
+        for version in wanted:
+            if version <= seen:
                 continue
             for statement in _statements(files[version].read_text(encoding="utf-8")):
                 connection.execute(statement)
@@ -139,6 +154,18 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def utc_now() -> str:
     """Return this moment as ISO 8601 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def is_moment(text: object) -> bool:
+    """Tell whether it is a time as :func:`utc_now` writes it."""
+    return isinstance(text, str) and bool(
+        re.fullmatch(r"20\d\d-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d\.\d{3}\+00:00", text)
+    )
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """Return the schema version of an open database."""
+    return _pragma(connection, "user_version")
 
 
 def _connect(path: Path, mode: str, more: str = "") -> sqlite3.Connection:
@@ -172,8 +199,8 @@ def _refuse_strangers(path: Path) -> None:
         raise StoreError(f"{path}: not a SQLite database; it was left as it is")
 
 
-def _check_kind(connection: sqlite3.Connection, path: Path, known: int) -> int:
-    """Return the schema version of a new database or one of ours; raise StoreError else."""
+def _check_kind(connection: sqlite3.Connection, path: Path, known: int) -> None:
+    """Raise StoreError unless it is a new database, or one of ours that is not too new."""
     version = _pragma(connection, "user_version")
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if tables and _pragma(connection, "application_id") != APPLICATION_ID:
@@ -185,7 +212,6 @@ def _check_kind(connection: sqlite3.Connection, path: Path, known: int) -> int:
             f"{path}: the database has schema {version}, newer than this program's {known}; "
             "update the program, or name another with --db"
         )
-    return version
 
 
 def _has_wal(path: Path) -> bool:
@@ -222,13 +248,29 @@ def _statements(script: str) -> Iterator[str]:
         raise StoreError(f"a migration ends within a statement: {statement.strip()!r}")
 
 
+def unreadable(path: Path, error: Exception) -> StoreError:
+    """Return the error to raise when SQLite cannot read the file, with what to do about it."""
+    damaged = isinstance(error, UnicodeDecodeError) or _is_damage(error)
+    fix = "; `orchestrator doctor --store` tells what is damaged" if damaged else ""
+    return StoreError(f"{path}: cannot read the results database: {error}{fix}")
+
+
+def _is_damage(error: Exception) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    damage = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+    return isinstance(code, int) and code & 0xFF in damage
+
+
 def unwritable(path: Path, error: Exception) -> StoreError:
-    """Return the error to raise when SQLite or the system would not write, with its mend."""
+    """Return the error to raise when SQLite or the system would not write, with the fix."""
     code = getattr(error, "sqlite_errorcode", None)
     if isinstance(code, int) and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        mend = "another program holds it: end that one, or name another file with --db"
+        fix = "another program holds it: end that one, or name another file with --db"
     elif isinstance(error, OSError | sqlite3.OperationalError):
-        mend = f"make {path.absolute().parent} writable with room to spare, or use another --db"
+        fix = f"make {path.absolute().parent} writable with room to spare, or use another --db"
     else:
-        mend = "put back a copy of it, or name another file with --db"
-    return StoreError(f"{path}: cannot write the results database: {error}; {mend}")
+        fix = (
+            "`orchestrator doctor --store` tells what is damaged; "
+            "put back a copy of the file, or name another with --db"
+        )
+    return StoreError(f"{path}: cannot write the results database: {error}; {fix}")

@@ -163,8 +163,12 @@ def _series(table: str, array: npt.NDArray[np.void], *limits: int) -> Series:
     return Series(array, table)
 
 
-def insert(connection: sqlite3.Connection, run: int, series: Series) -> None:
-    """Store every row of the series under the run.
+Written = Callable[[tuple[int, ...], npt.NDArray[np.void], Sequence[str]], None]
+"""Called with the key, the rows and the columns that are not constant of each series stored."""
+
+
+def insert(connection: sqlite3.Connection, run: int, series: Series, written: Written) -> None:
+    """Store every row of the series under the run, and call ``written`` for each of them.
 
     Most fields of a series never change; those are written into the statement as numbers, which
     takes half the time of binding 80 values a row.
@@ -185,6 +189,7 @@ def insert(connection: sqlite3.Connection, run: int, series: Series) -> None:
             f"VALUES ({run:d}, {', '.join(values)})",
             zip(*(rows[name].tolist() for name in varying), strict=True),
         )
+        written(key, rows, varying)
 
 
 def _value(name: str, value: str) -> str:
@@ -217,7 +222,20 @@ def select(
         f"SELECT {', '.join(columns)} FROM {table} WHERE {where} ORDER BY {time}", parameters
     ).fetchall()
     values = zip(*rows, strict=True) if rows else iter([()] * len(columns))
-    return {
-        name: np.array(column, np.float64 if name in NULLS else np.int64)
-        for name, column in zip(columns, values, strict=True)
-    }
+    return {name: _array(table, name, column) for name, column in zip(columns, values, strict=True)}
+
+
+def _array(table: str, name: str, values: Sequence[Any]) -> Array:
+    """Return a stored column as an array; StoreError when a value is not of its type."""
+    try:
+        if name in NULLS:
+            return np.array(values, np.float64)
+        array = np.array(values) if values else np.empty(0, np.int64)
+    except (TypeError, ValueError, OverflowError):
+        array = np.empty(0, np.object_)
+    if array.dtype != np.int64:
+        raise StoreError(
+            f"table {table} is damaged: a value of {name} is no number; "
+            "`orchestrator doctor --store` lists all damage"
+        )
+    return array

@@ -14,17 +14,28 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording import Recording
-from results import database, documents, metrics, owner, writing
+from results import (
+    checksum,
+    database,
+    documents,
+    integrity,
+    metrics,
+    older,
+    owner,
+    typed,
+    writing,
+)  # fmt: skip
+from results.checksum import Checksum
 from results.database import utc_now
 from results.model import RunHead, RunRow, Values, Window
 from results.stored import StoredRun, reading
@@ -46,6 +57,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        self._loaded: set[int] = set()
         self._connection = database.open_writable(self.path)
         with self._writing():
             self._mark_interrupted()
@@ -55,14 +67,44 @@ class Store:
         """Open an existing store for reading; StoreError when there is none."""
         store = cls.__new__(cls)
         store.path = Path(path)
+        store._loaded = set()
         store._connection = database.open_read_only(store.path)
+        try:
+            with reading(store.path):
+                older.show_as_newest(store._connection, store.path)
+        except StoreError:
+            store.close()
+            raise
         return store
+
+    @classmethod
+    def open_existing(cls, path: Path) -> Self:
+        """Open an existing store for writing, migrated; StoreError when there is none."""
+        database.open_read_only(Path(path)).close()
+        return cls(path)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
+        """Close the file; raise StoreError for an error that damage to the file explains."""
+        try:
+            if isinstance(error, typed.SYMPTOMS):
+                self._blame_damage(error)
+        finally:
+            self.close()
+
+    def _blame_damage(self, error: Exception) -> None:
+        """Raise StoreError if a run that was read is damaged, or may be as it has no checksum."""
+        for key in sorted(self._loaded):
+            with reading(self.path):
+                found = integrity.examine_run(self._connection, key)
+            if found.state == "damaged":
+                problem = f"table {found.damage[0].table}: {found.damage[0].problem}"
+                raise integrity.damaged(found.id, problem) from error
+            if found.state == "not checked":
+                problem = f"it cannot be read ({type(error).__name__}: {error})"
+                raise integrity.damaged(found.id, problem) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -90,7 +132,7 @@ class Store:
         computed = metrics.compute(recorded)
         with self._writing():
             key = self._running(run.id)
-            writing.insert_recording(self._connection, key, recording, recorded)
+            sums = writing.insert_recording(self._connection, key, recording, recorded)
             writing.insert_metrics(self._connection, key, computed)
             self._connection.execute(
                 "UPDATE runs SET status = 'ok', finished_utc = ?, wall_s = ?, kernel = ?, "
@@ -98,6 +140,7 @@ class Store:
                 (utc_now(), wall_s, recording.kernel, recording.simulated_s, recording.digest,
                  recording.verdict, key),
             )  # fmt: skip
+            self._seal(key, sums)
 
     def fail(
         self,
@@ -115,6 +158,7 @@ class Store:
                 "UPDATE runs SET status = ?, error = ?, finished_utc = ? WHERE run = ?",
                 (status, error, utc_now(), key),
             )
+            self._seal(key)
 
     def list_runs(self, experiment: str | None = None) -> list[RunRow]:
         """Return all runs, or those of an experiment, oldest first."""
@@ -143,6 +187,7 @@ class Store:
     def load(self, run_id: str) -> StoredRun:
         """Return the run that an id, a unique start of one, or ``last`` names."""
         ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        self._loaded.add(key)
         return StoredRun(self._connection, self.path, key, row)
 
     def document(self, run_ids: Sequence[str]) -> dict[str, Any]:
@@ -158,6 +203,8 @@ class Store:
             ).fetchall()
         values: dict[int, dict[str, Values]] = {}
         for key, window, name, value in stored:
+            if not isinstance(value, int | float | None) or not isinstance(name, str):
+                raise integrity.damaged(f"#{key}", f"table metrics: {name!r:.80} is {value!r:.80}")
             values.setdefault(key, {}).setdefault(window, {})[name] = value
         return {"runs": [documents.listed(row, values.get(key, {})) for key, row in rows]}
 
@@ -166,7 +213,7 @@ class Store:
         try:
             with database.transaction(self._connection):
                 yield
-        except sqlite3.Error as error:
+        except database.ERRORS as error:
             raise database.unwritable(self.path, error) from error
 
     def _rows(self, where: str, *parameters: object) -> list[tuple[int, RunRow]]:
@@ -176,8 +223,7 @@ class Store:
             ).fetchall()
         names = [field.name for field in fields(RunRow)]
         return [
-            (row[0], _run_row(dict(zip(names, row[5:], strict=True)), owner.Owner(*row[1:5])))
-            for row in rows
+            (row[0], _run_row(dict(zip(names, row[5:], strict=True)), row[1:5])) for row in rows
         ]
 
     def _running(self, run_id: str) -> int:
@@ -200,20 +246,44 @@ class Store:
         for key, *columns in self._connection.execute(
             f"SELECT run, {_OWNER} FROM runs WHERE status = 'running'"
         ).fetchall():
-            if owner.Owner(*columns).is_dead():
+            if _owner(key, columns).is_dead():
                 self._connection.execute(
                     "UPDATE runs SET status = 'interrupted', error = ? WHERE run = ?", (GONE, key)
                 )
+                self._seal(key)
+
+    def _seal(self, key: int, samples: Mapping[str, Checksum] = MappingProxyType({})) -> None:
+        """Write the checksums of a run that ends, unless an earlier version began it."""
+        sealed = self._connection.execute("SELECT sealed FROM runs WHERE run = ?", (key,))
+        if sealed.fetchone() == (1,):
+            checksum.seal(self._connection, key, samples, database.newest())
 
 
-def _run_row(columns: dict[str, Any], owned_by: owner.Owner) -> RunRow:
-    if columns["status"] == "running" and owned_by.is_dead():
+def _run_row(columns: dict[str, Any], owned_by: Sequence[Any]) -> RunRow:
+    """Return a run's row; StoreError when it holds what no run has."""
+    if columns["status"] == "running" and _owner(columns["id"], owned_by).is_dead():
         columns |= {"status": "interrupted", "error": GONE}
-    return RunRow(
-        **columns
-        | {
-            "variant": json.loads(columns["variant"]),
-            "windows": tuple(Window(*window) for window in json.loads(columns["windows"])),
-            "unconfined": bool(columns["unconfined"]),
-        }
-    )
+    try:
+        windows = [
+            typed.make(Window, dict(zip(("name", "from_s", "to_s"), window, strict=True)))
+            for window in json.loads(columns["windows"])
+        ]
+        return typed.make(
+            RunRow,
+            columns
+            | {
+                "variant": json.loads(columns["variant"]),
+                "windows": tuple(windows),
+                "unconfined": bool(columns["unconfined"]),
+            },
+        )
+    except typed.SYMPTOMS as error:
+        raise integrity.damaged(columns["id"], f"table runs: {error}") from error
+
+
+def _owner(run: object, columns: Sequence[Any]) -> owner.Owner:
+    try:
+        names = [field.name for field in fields(owner.Owner)]
+        return typed.make(owner.Owner, dict(zip(names, columns, strict=True)))
+    except TypeError as error:
+        raise integrity.damaged(str(run), f"table runs: owner_{error}") from error

@@ -11,14 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from orchestrator.errors import StoreError, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.recording import (
     SENDER,
     Check,
     FlowRecord,
     QueueRecord,
 )
-from results import metrics, samples
+from results import database, integrity, metrics, samples, typed
 from results.model import RunHead, RunRow, Status, Window, WindowMetrics
 from results.samples import Array, Columns
 
@@ -28,8 +28,8 @@ def reading(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into StoreError naming the file."""
     try:
         yield
-    except sqlite3.Error as error:
-        raise StoreError(f"{path}: cannot read the results database: {error}") from error
+    except database.ERRORS as error:
+        raise database.unreadable(path, error) from error
 
 
 class StoredRun:
@@ -51,11 +51,13 @@ class StoredRun:
         self.windows: Sequence[Window] = row.windows
         self._columns: dict[tuple[str | int, ...], Columns] = {}
         self._metrics: dict[str, WindowMetrics] | None = None
+        self._intact: set[str] = set()
 
     @cached_property
     def head(self) -> RunHead:
         """What was known before the run began."""
         row = self.row
+        self._require_intact("runs")
         ((text, resolved, links),) = self._rows(
             "SELECT scenario_text, resolved, links FROM runs WHERE run = ?"
         )
@@ -86,7 +88,7 @@ class StoredRun:
             row["path"] = tuple(json.loads(row["path"]))
             slots = json.loads(row["congestion_fields"])
             row["congestion_fields"] = tuple((name, unit) for name, unit in slots)
-        return [FlowRecord(**row) for row in rows]
+        return [typed.make(FlowRecord, row) for row in rows]
 
     @cached_property
     def queues(self) -> list[QueueRecord]:
@@ -96,7 +98,7 @@ class StoredRun:
             row["bottleneck"] = bool(row["bottleneck"])
             row["statistics"] = tuple((name, unit) for name, unit in json.loads(row["statistics"]))
             row["rate_steps"] = tuple((at, rate) for at, rate in json.loads(row["rate_steps"]))
-        return [QueueRecord(**row) for row in rows]
+        return [typed.make(QueueRecord, row) for row in rows]
 
     @cached_property
     def checks(self) -> list[Check]:
@@ -104,16 +106,18 @@ class StoredRun:
         rows = self._records("checks", "position")
         for row in rows:
             row["ok"] = None if row["ok"] is None else bool(row["ok"])
-        return [Check(**row) for row in rows]
+        return [typed.make(Check, row) for row in rows]
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
         """What the run was made with, by name."""
+        self._require_intact("provenance")
         rows = self._rows("SELECT key, value FROM provenance WHERE run = ? ORDER BY key")
         return {key: json.loads(value) for key, value in rows}
 
     def artefact(self, name: str) -> str:
         """Return the text kept as ``console`` or ``log``; empty when nothing was kept."""
+        self._require_intact("artefacts")
         rows = self._rows("SELECT text FROM artefacts WHERE run = ? AND name = ?", name)
         return zlib.decompress(rows[0][0]).decode() if rows else ""
 
@@ -124,6 +128,7 @@ class StoredRun:
         from the samples, with all others.
         """
         if self._metrics is None:
+            self._require_intact("metrics")
             stored = metrics.empty(self)
             seen: set[tuple[str, str]] = set()
             for window, flow, link, name, value in self._rows(
@@ -221,6 +226,7 @@ class StoredRun:
 
     def _records(self, table: str, index: str) -> list[dict[str, Any]]:
         """Return the run's rows of a table as the fields of their records, ordered by index."""
+        self._require_intact(table)
         with reading(self._path):
             cursor = self._connection.execute(
                 f"SELECT * FROM {table} WHERE run = ? ORDER BY {index}", (self._key,)
@@ -231,6 +237,13 @@ class StoredRun:
             {name: value for name, value in row.items() if name not in ("run", index)}
             for row in rows
         ]
+
+    def _require_intact(self, table: str) -> None:
+        """Compare the run's rows with their checksum before the first use of them."""
+        if table not in self._intact:
+            with reading(self._path):
+                integrity.require_intact(self._connection, self._key, table)
+            self._intact.add(table)
 
     def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with reading(self._path):

@@ -12,6 +12,7 @@ import numpy as np
 
 from orchestrator.recording import FlowRecord, QueueRecord, Recording
 from results import samples
+from results.checksum import Checksum, SamplesHash
 from results.database import utc_now
 from results.model import RunHead, RunRow, WindowLike, WindowMetrics
 from results.owner import Owner
@@ -93,6 +94,7 @@ def insert_head(connection: sqlite3.Connection, run_id: str, head: RunHead, owne
                 "owner_boot_id": owner.boot_id,
                 "owner_pid_namespace": owner.pid_namespace,
                 "status": "running",
+                "sealed": 1,
             }
         ],
     )
@@ -100,8 +102,11 @@ def insert_head(connection: sqlite3.Connection, run_id: str, head: RunHead, owne
 
 def insert_recording(
     connection: sqlite3.Connection, run: int, recording: Recording, recorded: Recorded
-) -> None:
-    """Add everything a recording holds but what goes into the run's own row."""
+) -> dict[str, Checksum]:
+    """Add everything a recording holds but what goes into the run's own row.
+
+    Return the checksums of its samples by table.
+    """
     _insert(connection, "flows", _flows(run, recording.flows))
     _insert(connection, "queues", [
         {
@@ -120,8 +125,14 @@ def insert_recording(
         for key, value in recording.provenance.items()
     ])  # fmt: skip
     insert_artefacts(connection, run, {"console": recording.console, "log": recording.log})
-    for series in recorded.series:
-        samples.insert(connection, run, series)
+    return {series.table: _insert_series(connection, run, series) for series in recorded.series}
+
+
+def _insert_series(connection: sqlite3.Connection, run: int, series: Series) -> Checksum:
+    """Store a table's samples and return their checksum."""
+    total = SamplesHash(series.table, sorted(series.names))
+    samples.insert(connection, run, series, total.add_stored)
+    return total.result()
 
 
 def insert_artefacts(connection: sqlite3.Connection, run: int, texts: Mapping[str, str]) -> None:

@@ -87,12 +87,31 @@ def breakable(text: str) -> Markup:
     return Markup(re.sub(r"([.=])", r"\1<wbr>", str(escape(text))))
 
 
+def finalized(value: object) -> object:
+    """Return what a template shows of a value: control characters of a text as pictures.
+
+    Stored texts come from guests. A browser does not act on control characters, but it shows
+    nothing of them, or lets them turn the order of what it shows.
+    """
+    return value.translate(_PICTURES) if isinstance(value, str) else value
+
+
+_PICTURES = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: "\u2421",
+    **{code: f"<U+{code:04X}>" for code in (*range(0x80, 0xA0), 0x061C, 0x200E, 0x200F,
+       *range(0x202A, 0x202F), *range(0x2066, 0x206A))},
+}  # fmt: skip
+"""C0 controls have pictures of their own; C1 controls and those of direction are named."""
+
+
 def _si(value: float, unit: str, digits: int = 4) -> str:
     factor, prefix = next((one for one in _SI if abs(value) >= one[0]), _SI[-1])
     return f"{number(value / factor, digits)} {prefix}{unit}"
 
 
 def register(app: Flask) -> None:
-    """Make the formats template filters of the application."""
+    """Make the formats template filters of the application, and show texts safely."""
+    app.jinja_env.finalize = finalized
     for one in (rate, size, time, percent, number, quantity, moment, variant, breakable):
         app.jinja_env.filters[f"as_{one.__name__}"] = one

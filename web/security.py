@@ -6,7 +6,8 @@ import hashlib
 import hmac
 import ipaddress
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from flask import Flask, Response, abort, redirect, request
@@ -15,6 +16,9 @@ from werkzeug.exceptions import Unauthorized
 from werkzeug.wrappers import Response as AnyResponse
 
 from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 METHODS = ("GET", "HEAD")
 
@@ -27,6 +31,16 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+
+_REFUSED = "orchestrator.refused_host"
+"""Key of the environment of a request for another host, whose value is that host."""
+
+_HOST = re.compile(
+    r"(?:\[(?P<address>[0-9A-Fa-f:.]{2,45})\]"
+    r"|(?P<name>[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63}){0,8}\.?))"
+    r"(?::\d{1,5})?"
+)
+"""A name or IPv4 address, or an IPv6 address in brackets; a port."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,}")
 
@@ -42,12 +56,13 @@ def protect(app: Flask, token: str | None, hosts: Collection[str]) -> None:
     names = frozenset({"localhost", *(host.lower() for host in hosts)} if token else {"localhost"})
 
     def check() -> AnyResponse | None:
+        refused = request.environ.get(_REFUSED)
         if request.method not in METHODS:
             abort(405, f"only {' and '.join(METHODS)} are answered")
-        if not host_is_ours(request.host, names, addresses=token is not None):
+        if refused is not None:
             abort(
                 400,
-                f"{request.host} is not a name of this dashboard; use its IP address, "
+                f"{refused} is not a name of this dashboard; use its IP address, "
                 "or start it with that name as --host",
             )
         return check_token(token) if token else None
@@ -58,8 +73,31 @@ def protect(app: Flask, token: str | None, hosts: Collection[str]) -> None:
             response.headers["Cache-Control"] = "no-store"
         return response
 
+    app.wsgi_app = _HostCheck(  # type: ignore[method-assign]
+        app.wsgi_app, names, addresses=token is not None
+    )
     app.before_request(check)
     app.after_request(finish)
+
+
+class _HostCheck:
+    """Keeps Host headers that are not ours from everything behind it.
+
+    Flask and Werkzeug take the header apart again and again, and fail on many that are no names.
+    Behind this, it is one that names this dashboard, or ``localhost`` and the key _REFUSED is set.
+    """
+
+    def __init__(self, app: WSGIApplication, names: Collection[str], *, addresses: bool) -> None:
+        self._app = app
+        self._names = names
+        self._addresses = addresses
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        host = environ.get("HTTP_HOST", "")
+        if not host_is_ours(host, self._names, addresses=self._addresses):
+            environ[_REFUSED] = host or "An empty name"
+            environ["HTTP_HOST"] = "localhost"
+        return self._app(environ, start_response)
 
 
 def host_is_ours(host: str, names: Collection[str], *, addresses: bool) -> bool:
@@ -68,11 +106,14 @@ def host_is_ours(host: str, names: Collection[str], *, addresses: bool) -> bool:
     DNS rebinding needs a name that its owner can point elsewhere: an IP address cannot be
     rebound. Loopback addresses are always ours, any other only with ``addresses``.
     """
-    name = re.sub(r":\d+$", "", host).lower().rstrip(".")
+    parts = _HOST.fullmatch(host)
+    if parts is None:
+        return False
+    name = (parts["name"] or parts["address"]).lower().removesuffix(".")
     try:
-        address = ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        address = ipaddress.ip_address(name)
     except ValueError:
-        return name in names
+        return bool(parts["name"]) and name in names
     return addresses or address.is_loopback
 
 

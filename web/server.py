@@ -7,12 +7,9 @@ import socket
 import sys
 from pathlib import Path
 
-from waitress.server import create_server
-
 from orchestrator.errors import UsageError
 from web.app import create_app
-
-THREADS = 4
+from web.capacity import make_server
 
 
 def serve(db: Path, host: str = "127.0.0.1", port: int = 8080, token: str | None = None) -> None:
@@ -30,13 +27,7 @@ def serve(db: Path, host: str = "127.0.0.1", port: int = 8080, token: str | None
         app = create_app(db, token, hosts={host, own, f"{own}.local"})
         sys.stderr.write(f"dashboard of {db}: {address(listener, token)}\n")
         sys.stderr.flush()
-        create_server(
-            app,
-            sockets=[listener],
-            threads=THREADS,
-            ident=None,
-            clear_untrusted_proxy_headers=True,
-        ).run()
+        make_server(app, listener).run()
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:
@@ -54,7 +45,8 @@ def listen(host: str, port: int, token: str | None) -> socket.socket:
     if not ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback and token is None:
         raise UsageError(
             f"others could reach {host}:{port}, so the dashboard needs a token there: give one "
-            "with --token, or keep to --host 127.0.0.1 and forward the port with "
+            "with --token-file FILE or in ORCHESTRATOR_WEB_TOKEN, or keep to --host 127.0.0.1 and "
+            "forward the port with "
             f"`ssh -L {port}:127.0.0.1:{port}`"
         )
     try:

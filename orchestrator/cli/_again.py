@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.errors import UsageError
+from orchestrator.errors import ScenarioError, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.plan import Plan
@@ -40,15 +40,28 @@ class Verification:
 
 
 def remaining(plan: Plan, store: Store, backend: str) -> Remaining:
-    """Leave out of a plan what is stored ok: same resolved scenario, variant, repetition, seed."""
-    known: dict[str, str] = {}
+    """Leave out of a plan what is stored ok: same resolved scenario, variant, repetition, seed.
+
+    An earlier version resolved a scenario to fewer keys. What it stored counts as the same if this
+    version fills it up to the same.
+    """
+    known: dict[str, list[tuple[Mapping[str, Any], str]]] = {}
     seeds = {spec.seed for spec in plan.runs}
     for row in store.list_runs():
         if row.status == "ok" and row.backend == backend and row.seed in seeds:
-            head = store.load(row.id).head
-            known[_content(head.resolved, head.variant, head.repetition, head.seed)] = row.id
+            place = _place(row.variant, row.repetition, row.seed)
+            known.setdefault(place, []).append((store.load(row.id).head.resolved, row.id))
     ids = tuple(
-        known.get(_content(spec.resolved, spec.variant, spec.repetition, spec.seed))
+        next(
+            (
+                run_id
+                for resolved, run_id in reversed(
+                    known.get(_place(spec.variant, spec.repetition, spec.seed), [])
+                )
+                if _is_same(resolved, spec.resolved)
+            ),
+            None,
+        )
         for spec in plan.runs
     )
     missing = [spec for spec, run_id in zip(plan.runs, ids, strict=True) if run_id is None]
@@ -61,9 +74,6 @@ def verification(run: str, store: Store, backend: str) -> Verification:
     Raises:
         UsageError: there is no such run, it did not end ok, or it ran on another back end.
     """
-    from orchestrator.plan import plan
-    from orchestrator.scenario import load
-
     stored = store.load(run)
     if stored.status != "ok" or stored.row.digest is None:
         raise UsageError(
@@ -74,10 +84,7 @@ def verification(run: str, store: Store, backend: str) -> Verification:
         raise UsageError(
             f"--verify: run {stored.id} ran with --backend {head.backend}, not {backend}"
         )
-    with tempfile.TemporaryDirectory(prefix="orchestrator-") as folder:
-        file = Path(folder) / f"{stored.id}.yaml"  # JSON is YAML
-        file.write_text(json.dumps(dict(head.resolved)), encoding="utf-8")
-        again = plan(load(file), head.experiment)
+    again = _planned_again(head.resolved, head.experiment)
     (spec,) = again.runs
     spec = replace(
         spec,
@@ -89,7 +96,43 @@ def verification(run: str, store: Store, backend: str) -> Verification:
     return Verification(replace(again, runs=[spec]), stored.id, stored.row.digest)
 
 
-def _content(
-    resolved: Mapping[str, Any], variant: Mapping[str, Any], repetition: int, seed: int
-) -> str:
-    return json.dumps([dict(resolved), dict(variant), repetition, seed], sort_keys=True)
+def _place(variant: Mapping[str, Any], repetition: int, seed: int) -> str:
+    """Return what tells the runs of one plan apart."""
+    return json.dumps([dict(variant), repetition, seed], sort_keys=True)
+
+
+def _is_same(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Tell whether a stored scenario, as an earlier version resolved it, is the one wanted."""
+    if _text(stored) == _text(wanted):
+        return True
+    if not _is_part(json.loads(_text(stored)), json.loads(_text(wanted))):
+        return False
+    try:
+        (spec,) = _planned_again(stored).runs
+    except ScenarioError:  # this version refuses what the earlier one ran
+        return False
+    return _text(spec.resolved) == _text(wanted)
+
+
+def _is_part(stored: object, wanted: object) -> bool:
+    """Tell whether ``wanted`` has everything that ``stored`` has, and maybe more keys."""
+    if isinstance(stored, dict) and isinstance(wanted, dict):
+        return all(key in wanted and _is_part(value, wanted[key]) for key, value in stored.items())
+    if isinstance(stored, list) and isinstance(wanted, list):
+        return len(stored) == len(wanted) and all(map(_is_part, stored, wanted))
+    return stored == wanted
+
+
+def _planned_again(resolved: Mapping[str, Any], experiment: str | None = None) -> Plan:
+    """Return the plan of a resolved scenario, which is one run."""
+    from orchestrator.plan import plan
+    from orchestrator.scenario import load
+
+    with tempfile.TemporaryDirectory(prefix="orchestrator-") as folder:
+        file = Path(folder) / "stored.yaml"  # JSON is YAML
+        file.write_text(json.dumps(dict(resolved)), encoding="utf-8")
+        return plan(load(file), experiment)
+
+
+def _text(resolved: Mapping[str, Any]) -> str:
+    return json.dumps(dict(resolved), sort_keys=True)

@@ -1,4 +1,4 @@
-"""``orchestrator doctor``: what this machine lacks."""
+"""``orchestrator doctor``: what this machine lacks, or what of a store is damaged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from orchestrator import backends
 from orchestrator.cli import _options, _text
-from orchestrator.errors import MachineError
+from orchestrator.errors import MachineError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.backends.backend import Examined, Finding
@@ -18,15 +18,24 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--backend", metavar="NAME", help=f"Only that one of {', '.join(backends.MODULES)}.")
+@click.option("--store", is_flag=True, help="Look for damage in the results database instead.")
 @_options.database
 @_options.as_json
-def command(backend: str | None, db: Path, as_json: bool) -> int:
+def command(backend: str | None, store: bool, db: Path, as_json: bool) -> int:
     """Look for what this machine lacks, and name a fix for each.
 
     Everything that running on each back end needs is tried. Ends with 4 when something is missing;
     a back end that is not set up here is none, unless it is asked for by --backend or no other is
     ready.
+
+    With --store, read the whole results database and compare every run with the checksum that was
+    stored with it. Ends with 1 when something is damaged. Runs of versions that stored no checksum
+    are named as not checked.
     """
+    if store:
+        if backend is not None:
+            raise UsageError("--store looks at the database, and --backend at this machine: one")
+        return _examine_store(db, as_json)
     from dataclasses import asdict
 
     from orchestrator import doctor
@@ -51,6 +60,39 @@ def command(backend: str | None, db: Path, as_json: bool) -> int:
         click.echo("all:")
         _show(found.common)
     return 0 if found.ok else MachineError.exit_status
+
+
+def _examine_store(db: Path, as_json: bool) -> int:
+    """Print what is damaged in a store, and return the exit status."""
+    from dataclasses import asdict
+
+    from results import integrity
+
+    found = integrity.examine(db)
+    if as_json:
+        runs = [asdict(run) for run in found.runs]
+        _text.print_json(
+            {
+                "ok": found.ok,
+                "schema": found.schema,
+                "problems": found.problems,
+                "counts": found.counts,
+                "runs": runs,
+            }
+        )
+        return 0 if found.ok else StoreError.exit_status
+    click.echo(f"{db}: schema {found.schema}, {_text.plural(len(found.runs), 'run')}")
+    click.echo(", ".join(f"{count} {state}" for state, count in found.counts.items()))
+    if found.counts["not checked"]:
+        click.echo(f"not checked: {integrity.UNCHECKED}")
+    for problem in found.problems:
+        click.echo(f"DAMAGED {problem}")
+    for run in found.runs:
+        for damage in run.damage:
+            click.echo(f"DAMAGED run {run.id}, table {damage.table}: {damage.problem}")
+    if not found.ok:
+        click.echo("fix: put back a copy of the file, or run the damaged runs again", err=True)
+    return 0 if found.ok else StoreError.exit_status
 
 
 def _state(examined: Examined) -> str:

@@ -144,7 +144,7 @@ def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
     from orchestrator.cli import _again
     from results.store import Store
 
-    with Store.open_read_only(request.db) as store:
+    with Store.open_existing(request.db) as store:  # migrated now: runs are added to it anyway
         rest = _again.remaining(planned, store, request.backend)
     if not request.quiet:
         total, left = len(planned.runs), len(rest.plan.runs)
@@ -157,7 +157,7 @@ def _verify(run: str, request: _Request) -> tuple[list[str], bool]:
     from orchestrator.cli import _again
     from results.store import Store
 
-    with Store.open_read_only(request.db) as store:
+    with Store.open_existing(request.db) as store:
         asked = _again.verification(run, store, request.backend)
     ids = _execute(asked.plan, request, again=True)
     with Store.open_read_only(request.db) as store:

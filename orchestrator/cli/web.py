@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from orchestrator.cli import _options
 from orchestrator.errors import UsageError
+
+TOKEN_VARIABLE = "ORCHESTRATOR_WEB_TOKEN"
 
 
 @click.command()
@@ -21,20 +24,28 @@ from orchestrator.errors import UsageError
     help="TCP port; 0 takes a free one.",
 )
 @click.option(
-    "--token",
-    envvar="ORCHESTRATOR_WEB_TOKEN",
-    show_envvar=True,
-    help="What a visitor must know; needed where others can reach the address.",
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="A file that only you can read, with what a visitor must know: 16 or more letters, "
+    f"digits and -._~ in one line; or put that into {TOKEN_VARIABLE}. Needed where others can "
+    "reach the address.",
 )
-def command(db: Path, host: str, port: int, token: str | None) -> None:
+@click.option("--token", hidden=True, help="Refused: every user of the machine could see it.")
+def command(db: Path, host: str, port: int, token_file: Path | None, token: str | None) -> None:
     """Serve the dashboard of stored runs, read only, until Ctrl-C.
 
     \b
     orchestrator web
     orchestrator web --port 0 --db elsewhere/runs.db
     """
-    from web import serve
+    from web import read_token, serve
 
-    if token == "":
-        raise UsageError("--token: an empty token protects nothing")
-    serve(db, host, port, token)
+    if token is not None:
+        raise UsageError(
+            "--token is refused, as everybody on this machine can read a command line: put the "
+            f"token into a file of mode 600 and name it with --token-file, or set {TOKEN_VARIABLE}"
+        )
+    known = os.environ.get(TOKEN_VARIABLE) if token_file is None else read_token(token_file)
+    if known == "":
+        raise UsageError(f"{TOKEN_VARIABLE}: an empty token protects nothing")
+    serve(db, host, port, known)

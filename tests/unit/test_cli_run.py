@@ -270,7 +270,8 @@ def test_only_an_ok_run_can_be_verified(fake: FakeRunner) -> None:
         (["run", "pair.yaml", "--junit", "none/x.xml"], "there is no folder"),
         (["run", "nosuch.yaml"], "nosuch.yaml:1:1: cannot be read"),
         (["web", "--port", "70000"], "70000 is not in the range"),
-        (["web", "--token", ""], "an empty token protects nothing"),
+        (["web", "--token", "a-token_of.16~or-more"], "--token is refused"),
+        (["web", "--token-file", "none"], "--token-file none: cannot be read"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_runs(

@@ -54,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.recording": BASE,
     "orchestrator.capacity": {*BASE, "orchestrator.recording"},
     "orchestrator.intervals": set(),
+    "orchestrator.commit": set(),
     "orchestrator.inventory": BASE,
     "orchestrator.qdisc": set(),
     "topologies.model": {*BASE, "orchestrator.qdisc"},
@@ -80,7 +81,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.backends": RUN,
     "results": SCENARIO,
     "web": {*BASE, "results"},
-    "orchestrator.runner": {*RUN, "results"},
+    "orchestrator.runner": {*RUN, "results", "orchestrator.commit"},
     "orchestrator.doctor": {*RUN, "results"},
     "orchestrator.modulecheck": {*RUN, "results", "orchestrator.runner"},
     "orchestrator.cli": {

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.errors import StoreError
 from orchestrator.recording import QUEUE_DTYPE, TCP_DTYPE
 from results import database
-from results.database import MIGRATIONS, newest, open_read_only, open_writable
+from results.database import MIGRATIONS, newest, open_writable
 from results.store import Store
 from tests.unit.test_results_recordings import head, whole
 
@@ -143,15 +143,6 @@ def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path) -> None:
     assert pragma(path, "user_version") == newest()
     bad.write_text(SECOND)
     open_writable(path, migrations).close()
-
-
-def test_an_older_schema_is_not_read_but_explained(tmp_path: Path) -> None:
-    path, migrations = tmp_path / "runs.db", up_to(tmp_path / "migrations", newest())
-    Store(path).close()
-    (migrations / f"{newest() + 1:04}_notes.sql").write_text(SECOND)
-    with pytest.raises(StoreError, match=f"schema {newest()} and this program reads"):
-        open_read_only(path, migrations)
-    assert pragma(path, "user_version") == newest()
 
 
 @pytest.mark.parametrize(

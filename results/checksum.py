@@ -1,0 +1,235 @@
+"""Checksums of a run's rows: one SHA-256 for each table.
+
+A checksum covers the columns that the table had in the schema that wrote it, but not the run's
+key. So a later ``ALTER TABLE ... ADD COLUMN`` keeps it valid, and so does another key. A migration
+that changes values of sealed runs must write their checksums anew.
+
+Small tables (:data:`ROW_TABLES`) are hashed as JSON: the table's name, the covered columns sorted
+by name, and the rows sorted by all of these columns. A BLOB stands as ``{"sha256": ...}``.
+
+Sample tables (:data:`results.samples.TABLES`) hold up to millions of rows, most columns of which
+are constant. Each series (all rows with the same flow, endpoint or queue) is hashed in the order of
+time and in blocks of :data:`BLOCK_ROWS`, the last of which may be shorter. A block is a JSON line
+with the series' key, the number of rows, the first row and the names of the columns that vary, and
+then each of these columns as little-endian 64-bit integers. NULL is hashed as the number in
+:data:`results.samples.NULLS`, which is never stored itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.errors import StoreError
+from results import database
+from results.database import MIGRATIONS
+from results.samples import NULLS, TABLES
+
+ROW_TABLES = ("runs", "flows", "queues", "checks", "provenance", "artefacts", "metrics")
+"""Tables with few rows a run, hashed row by row."""
+
+ALL_TABLES = (*ROW_TABLES, *TABLES)
+"""All tables that hold rows of a run."""
+
+BLOCK_ROWS = 65536
+"""So many rows of a series are hashed at a time."""
+
+CHUNK_ROWS = 4096
+"""So many rows of samples are read at a time."""
+
+
+class Checksum(NamedTuple):
+    """How many rows of a run a table holds, and their SHA-256 in hex."""
+
+    rows: int
+    sha256: str
+
+
+@cache
+def covered(schema: int, migrations: Path = MIGRATIONS) -> dict[str, tuple[str, ...]]:
+    """Return the columns by table that a checksum of that schema covers, sorted by name.
+
+    Raises:
+        StoreError: there is no such schema version.
+    """
+    if not 1 <= schema <= database.newest(migrations):
+        raise StoreError(f"a checksum names schema {schema}, which this program does not know")
+    connection = database.in_memory(schema, migrations)
+    columns = {
+        table: tuple(
+            sorted(
+                name
+                for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+                if name != "run"
+            )
+        )
+        for table in ALL_TABLES
+    }
+    connection.close()
+    return columns
+
+
+def read_rows(
+    connection: sqlite3.Connection, table: str, run: int, columns: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    """Return those columns of a run's rows, sorted by all of them."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    return connection.execute(
+        f"SELECT {names} FROM {table} WHERE run = ? ORDER BY {names}", (run,)
+    ).fetchall()
+
+
+def of_rows(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Checksum:
+    """Return the checksum of a small table's rows, which are sorted by all columns."""
+    text = json.dumps([table, columns, rows], default=_blob, separators=(",", ":"))
+    return Checksum(len(rows), hashlib.sha256(text.encode()).hexdigest())
+
+
+class SamplesHash:
+    """Hashes the samples of one table series by series, as they are written or read.
+
+    ``columns`` are all that are covered, sorted by name.
+    """
+
+    def __init__(self, table: str, columns: Sequence[str]) -> None:
+        _dtype, keys, self._time, _unique = TABLES[table]
+        self.names = [name for name in columns if name not in keys]
+        self._hash = hashlib.sha256(_line([table, *self.names]))
+        self._rows = 0
+
+    def add_stored(
+        self, key: Sequence[int], rows: npt.NDArray[np.void], varying: Collection[str]
+    ) -> None:
+        """Add a whole series that is being stored.
+
+        ``varying`` has all columns that vary in it, and may have the time where it does not.
+        """
+        columns = {name: rows[name] for name in self.names if name in varying}
+        known = {name for name in columns if name != self._time and len(rows) <= BLOCK_ROWS}
+        for start in range(0, len(rows), BLOCK_ROWS):
+            part = {name: column[start : start + BLOCK_ROWS] for name, column in columns.items()}
+            part = {
+                name: column for name, column in part.items() if name in known or _varies(column)
+            }
+            first = dict(zip(rows.dtype.names or (), rows[start].item(), strict=True))
+            count = min(BLOCK_ROWS, len(rows) - start)
+            self._add(key, count, [first[name] for name in self.names], part)
+
+    def add_block(self, key: Sequence[int], block: npt.NDArray[np.int64]) -> None:
+        """Add a block of rows as they were read: a column for each of ``names``."""
+        columns = zip(self.names, block.T, strict=True)
+        varying = {name: column for name, column in columns if _varies(column)}
+        self._add(key, len(block), block[0].tolist(), varying)
+
+    def result(self) -> Checksum:
+        """Return the checksum of all series added so far."""
+        return Checksum(self._rows, self._hash.hexdigest())
+
+    def _add(
+        self,
+        key: Sequence[int],
+        count: int,
+        first: list[int],
+        varying: Mapping[str, npt.NDArray[Any]],
+    ) -> None:
+        self._rows += count
+        self._hash.update(_line([list(key), count, first, list(varying)]))
+        for column in varying.values():
+            self._hash.update(np.ascontiguousarray(column, "<i8").data)
+
+
+def of_samples(
+    connection: sqlite3.Connection, table: str, run: int, columns: Sequence[str]
+) -> Checksum:
+    """Return the checksum of a run's stored samples; reads a few thousand rows at a time.
+
+    Raises:
+        StoreError: a value is none that can have been stored.
+    """
+    total = SamplesHash(table, columns)
+    previous: tuple[int, ...] | None = None
+    parts: list[npt.NDArray[np.int64]] = []
+    for key, part in _parts(connection, table, run, total.names):
+        held = sum(map(len, parts))
+        if previous is not None and (key != previous or held == BLOCK_ROWS):
+            total.add_block(previous, np.concatenate(parts))
+            parts, held = [], 0
+        room = BLOCK_ROWS - held
+        parts.append(part[:room])
+        if len(part) > room:
+            total.add_block(key, np.concatenate(parts))
+            parts = [part[room:]]
+        previous = key
+    if previous is not None:
+        total.add_block(previous, np.concatenate(parts))
+    return total.result()
+
+
+def seal(
+    connection: sqlite3.Connection, run: int, samples: Mapping[str, Checksum], schema: int
+) -> None:
+    """Store the checksums of a run that has just ended, inside the caller's transaction.
+
+    ``samples`` are those of the sample tables that were written; the others are empty. Rows of
+    small tables are read back, so that what is hashed is what the file holds.
+    """
+    columns = covered(schema)
+    checksums = {
+        table: of_rows(table, columns[table], read_rows(connection, table, run, columns[table]))
+        for table in ROW_TABLES
+    }
+    for table in TABLES:
+        checksums[table] = samples.get(table) or SamplesHash(table, columns[table]).result()
+    connection.executemany(
+        "INSERT INTO checksums VALUES (?, ?, ?, ?, ?)",
+        [(run, table, schema, *checksum) for table, checksum in checksums.items()],
+    )
+
+
+def _parts(
+    connection: sqlite3.Connection, table: str, run: int, names: Sequence[str]
+) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.int64]]]:
+    """Yield (key, rows x names) of parts of series, in order; a series may have several parts."""
+    _dtype, keys, time, unique = TABLES[table]
+    nullable = [name for name in names if name in NULLS]
+    words = [f"coalesce({name}, {NULLS[name]})" if name in NULLS else name for name in names]
+    never = " + ".join(f"({name} IS {NULLS[name]})" for name in nullable) or "0"
+    # Of equal times the order of insertion counts; where they are unique, the key is the order.
+    ties = "" if unique else ", rowid"
+    cursor = connection.execute(
+        f"SELECT {', '.join((*keys, never, *words))} FROM {table} WHERE run = ? "
+        f"ORDER BY {', '.join(keys)}, {time}{ties}",
+        (run,),
+    )
+    width = len(keys)
+    while chunk := cursor.fetchmany(CHUNK_ROWS):
+        rows = np.array(chunk)
+        # A REAL, TEXT, BLOB or NULL makes it an array of something else.
+        if rows.dtype != np.int64 or bool(np.any(rows[:, width])):
+            raise StoreError("a value is none that can have been stored")
+        changes = np.flatnonzero(np.any(rows[1:, :width] != rows[:-1, :width], axis=1)) + 1
+        for start, end in pairwise([0, *changes.tolist(), len(rows)]):
+            yield tuple(rows[start, :width].tolist()), rows[start:end, width + 1 :]
+
+
+def _varies(column: npt.NDArray[Any]) -> bool:
+    return bool(np.any(column != column[0]))
+
+
+def _blob(value: object) -> dict[str, str]:
+    if isinstance(value, bytes):
+        return {"sha256": hashlib.sha256(value).hexdigest()}
+    raise TypeError(f"SQLite does not hold {type(value).__name__}")
+
+
+def _line(content: Any) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode() + b"\n"

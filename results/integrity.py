@@ -1,0 +1,235 @@
+"""Finds damage in a store: what SQLite finds by itself, and runs whose checksums do not fit.
+
+A run that an earlier version stored has no checksum. It is reported as not checked, never as ok.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.errors import StoreError
+from results import checksum, database
+from results.checksum import ALL_TABLES, Checksum
+from results.database import MIGRATIONS
+from results.samples import TABLES
+
+State = Literal["ok", "damaged", "not checked", "running"]
+
+UNCHECKED = "stored by an earlier version, without a checksum"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is wrong with the rows of a run in one table."""
+
+    table: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class RunState:
+    """Whether a run's rows are those that were stored.
+
+    ``running`` is a run without an end, which has no checksums yet. ``id`` is ``#KEY`` where no row
+    names the run.
+    """
+
+    id: str
+    state: State
+    damage: list[Damage] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Integrity:
+    """What was found in a store; ``problems`` are of the file, not of a single run."""
+
+    path: Path
+    schema: int
+    problems: list[str]
+    runs: list[RunState]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no damage was found."""
+        return not self.problems and not any(run.state == "damaged" for run in self.runs)
+
+    @property
+    def counts(self) -> dict[State, int]:
+        """How many runs are in each state."""
+        found = Counter(run.state for run in self.runs)
+        states: tuple[State, ...] = ("ok", "damaged", "not checked", "running")
+        return {state: found[state] for state in states}
+
+
+def examine(path: Path, migrations: Path = MIGRATIONS) -> Integrity:
+    """Read the whole store and compare it with its checksums; nothing is written.
+
+    Raises:
+        StoreError: there is no store, or not even its first page can be read.
+    """
+    with closing(database.open_read_only(path, migrations)) as connection:
+        schema = database.schema_version(connection)
+        with closing(database.in_memory(schema, migrations)) as model:
+            problems = [*_sqlite_problems(connection), *_schema_problems(connection, model)]
+        runs: list[RunState] = []
+        try:
+            runs = _runs(connection)
+            problems += _orphans(connection)
+        except database.ERRORS as error:
+            problems.append(f"the runs cannot be read: {error}")
+        return Integrity(path, schema, problems, runs)
+
+
+def examine_run(connection: sqlite3.Connection, key: int) -> RunState:
+    """Compare one run's rows with its checksums; ``key`` is ``runs.run``."""
+    try:
+        row = connection.execute(
+            "SELECT id, status, sealed FROM runs WHERE run = ?", (key,)
+        ).fetchone()
+        run_id, status, sealed = row or (f"#{key}", None, None)
+        stored = {
+            table: (schema, Checksum(rows, sha256))
+            for table, schema, rows, sha256 in connection.execute(
+                'SELECT "table", schema, rows, sha256 FROM checksums WHERE run = ?', (key,)
+            )
+        }
+    except database.ERRORS as error:
+        return RunState(f"#{key}", "damaged", [Damage("runs", str(error))])
+    if status == "running" and not stored:
+        return RunState(run_id, "running")
+    if sealed == 0 and not stored:
+        return RunState(run_id, "not checked")
+    damage = [
+        Damage(table, problem)
+        for table in ALL_TABLES
+        if (problem := _problem(connection, key, table, stored.get(table)))
+    ]
+    damage += [Damage(str(table), "has a checksum, and no rows of runs") for table in
+               stored.keys() - set(ALL_TABLES)]  # fmt: skip
+    return RunState(str(run_id), "damaged" if damage else "ok", damage)
+
+
+def require_intact(connection: sqlite3.Connection, key: int, table: str) -> None:
+    """Raise StoreError when a run's rows in a table are not those that its checksum covers.
+
+    Runs without checksums pass: nothing is known of them.
+    """
+    found = connection.execute(
+        "SELECT id, status, sealed, schema, rows, sha256 FROM runs LEFT JOIN checksums "
+        'ON checksums.run = runs.run AND "table" = ? WHERE runs.run = ?',
+        (table, key),
+    ).fetchone()
+    if found is None:
+        raise StoreError(f"run #{key} is gone")
+    run_id, status, sealed, schema, rows, sha256 = found
+    if schema is None and (status == "running" or sealed == 0):
+        return
+    problem = _problem(connection, key, table, schema and (schema, Checksum(rows, sha256)))
+    if problem:
+        raise damaged(run_id, f"table {table}: {problem}")
+
+
+def damaged(run_id: str, what: str) -> StoreError:
+    """Return the error to raise for a run whose rows are not what was stored."""
+    return StoreError(
+        f"run {run_id} is damaged: {what}; `orchestrator doctor --store` lists all damage; "
+        "put back a copy of the file, or run it again"
+    )
+
+
+def _problem(
+    connection: sqlite3.Connection, key: int, table: str, stored: tuple[int, Checksum] | None
+) -> str | None:
+    if stored is None:
+        return "its checksum is missing"
+    schema, expected = stored
+    try:
+        columns = checksum.covered(schema)[table]
+        if table in TABLES:
+            found = checksum.of_samples(connection, table, key, columns)
+        else:
+            rows = checksum.read_rows(connection, table, key, columns)
+            found = checksum.of_rows(table, columns, rows)
+    except database.ERRORS as error:
+        return f"cannot be read: {error}"
+    except (StoreError, TypeError) as error:
+        return str(error)
+    if found.rows != expected.rows:
+        return f"{found.rows} rows are there, and {expected.rows} were stored"
+    return None if found == expected else "the rows are not those that were stored"
+
+
+def _runs(connection: sqlite3.Connection) -> list[RunState]:
+    """Return the state of every run that any table names."""
+    keys = {key for (key,) in connection.execute("SELECT run FROM runs")}
+    if _has(connection, "checksums"):
+        keys |= {key for (key,) in connection.execute("SELECT DISTINCT run FROM checksums")}
+        return [examine_run(connection, key) for key in sorted(keys, key=str)]
+    rows = connection.execute("SELECT id, status FROM runs ORDER BY run").fetchall()
+    return [
+        RunState(run_id, "running" if status == "running" else "not checked")
+        for run_id, status in rows
+    ]
+
+
+def _sqlite_problems(connection: sqlite3.Connection) -> Iterator[str]:
+    for pragma in ("integrity_check", "foreign_key_check"):
+        try:
+            rows = connection.execute(f"PRAGMA main.{pragma}").fetchall()
+        except database.ERRORS as error:
+            yield f"{pragma}: {error}"
+            continue
+        for row in rows:
+            if pragma == "foreign_key_check":
+                yield f"{pragma}: table {row[0]} has rows of a run that is not there"
+            elif row != ("ok",):
+                yield f"{pragma}: {row[0]}"
+
+
+def _schema_problems(connection: sqlite3.Connection, model: sqlite3.Connection) -> Iterator[str]:
+    """Yield how tables, indexes and triggers differ from those that the migrations make."""
+    try:
+        wanted, found = _objects(model), _objects(connection)
+        recorded = connection.execute("SELECT * FROM migrations ORDER BY version").fetchall()
+    except database.ERRORS as error:
+        yield f"the schema cannot be read: {error}"
+        return
+    applied = model.execute("SELECT version, name FROM migrations ORDER BY version").fetchall()
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            yield f"the definition of {name!r} is not that of this schema version"
+    if [row[:2] for row in recorded] != applied or not all(
+        database.is_moment(row[2]) for row in recorded
+    ):
+        yield "table migrations does not hold what the migrations wrote"
+
+
+def _objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """Return type and SQL of all objects by name; quotes and white space do not count."""
+    rows = connection.execute(
+        "SELECT name, type, sql FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
+    ).fetchall()
+    return {
+        str(name): (str(kind), "".join(str(sql).replace('"', "").split()))
+        for name, kind, sql in rows
+    }
+
+
+def _orphans(connection: sqlite3.Connection) -> Iterator[str]:
+    for table in TABLES:
+        if _has(connection, table):
+            for (key,) in connection.execute(
+                f"SELECT DISTINCT run FROM {table} WHERE run NOT IN (SELECT run FROM runs)"
+            ):
+                yield f"table {table} has rows of run #{key}, which is not there"
+
+
+def _has(connection: sqlite3.Connection, table: str) -> bool:
+    found = connection.execute("SELECT 1 FROM main.sqlite_schema WHERE name = ?", (table,))
+    return found.fetchone() is not None

@@ -1,0 +1,49 @@
+"""Tells whether what was read from a file fits the types of a record."""
+
+from __future__ import annotations
+
+import types
+import zlib
+from collections.abc import Hashable, Mapping
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+Record = TypeVar("Record")
+
+SYMPTOMS = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, zlib.error,
+)  # fmt: skip
+"""What reading values that were never stored like that can raise."""
+
+
+def make(record: type[Record], values: Mapping[str, Any]) -> Record:
+    """Return the record with these values; TypeError when one is not of its field's type.
+
+    Of containers only their own kind is looked at.
+    """
+    hints = _hints(cast(Hashable, record))
+    for name, value in values.items():
+        if name not in hints:
+            raise TypeError(f"{record.__name__} has no {name}")
+        if not _fits(value, hints[name]):
+            raise TypeError(f"{name} is {value!r:.80}")
+    return record(**values)
+
+
+@cache
+def _hints(record: Hashable) -> dict[str, Any]:
+    return get_type_hints(record)
+
+
+def _fits(value: object, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, one) for one in get_args(hint))
+    if origin is Literal:
+        return value in get_args(hint)
+    kind = origin or hint
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)

@@ -1,0 +1,131 @@
+"""The sdist and the wheel: built from this tree, whole, and usable away from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from orchestrator.commit import RECORD, git_commit
+from tests.unit.stores import restore
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
+LEFT_OUT = {"__pycache__", "build", "node_modules"}
+
+
+def run(*words: str | Path, cwd: Path, ok: bool = True) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    assert not ok or done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The sdist, and the wheel that is built from the sdist alone."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", f"--outdir={folder}", ROOT, cwd=folder)
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return sdist, wheel
+
+
+@pytest.fixture(scope="module")
+def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of an environment with the wheel, inside a repository of somebody else."""
+    folder = tmp_path_factory.mktemp("other")
+    run("git", "init", "--quiet", cwd=folder)
+    (folder / "pyproject.toml").write_text('[project]\nname = "other"\n')
+    run("git", "add", "pyproject.toml", cwd=folder)
+    who = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
+    run("git", *who, "commit", "--quiet", "-m", "x", cwd=folder)
+    venv.create(folder / "venv", with_pip=False)
+    python = folder / "venv/bin/python"
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "--disable-pip-version-check",
+    ]
+    run(*pip, "install", "--quiet", "--no-deps", "--no-index", built[1], cwd=folder)
+    packages = run(
+        python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder
+    )
+    # The locked dependencies; this tree is not among them, as a .pth file there is not followed.
+    Path(packages.stdout.strip(), "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return python.parent
+
+
+def test_the_wheel_has_every_file_of_the_packages(built: tuple[Path, Path]) -> None:
+    there = {
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and not LEFT_OUT & set(path.relative_to(ROOT).parts)
+    }
+    ignored = subprocess.run(
+        ["git", "check-ignore", "--stdin"], input="\n".join(sorted(there)),
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    ).stdout.split()  # fmt: skip
+    with zipfile.ZipFile(built[1]) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert names - {RECORD} == there - set(ignored)
+    assert {"results/migrations/0001_initial.sql", "guest/kernel.config", "kmods/Kbuild"} <= names
+
+
+def test_the_sdist_can_be_tested(built: tuple[Path, Path]) -> None:
+    with tarfile.open(built[0]) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    needed = {"Makefile", "requirements.lock", "requirements-dev.lock", "hatch_build.py", "LICENSE",
+              "tools/setup-debian", "scenarios/quickstart.yaml", "tests/conftest.py"}  # fmt: skip
+    assert needed <= names
+
+
+def test_both_record_the_commit_they_were_built_from(built: tuple[Path, Path]) -> None:
+    commit = git_commit(ROOT)
+    sdist, wheel = built
+    with zipfile.ZipFile(wheel) as archive, tarfile.open(sdist) as source:
+        in_wheel = archive.read(RECORD).decode().strip() if RECORD in archive.namelist() else None
+        top = sdist.name.removesuffix(".tar.gz")
+        found = f"{top}/{RECORD}" in source.getnames()
+        member = source.extractfile(f"{top}/{RECORD}") if found else None
+        assert (member.read().decode().strip() if member else None) == in_wheel == commit
+
+
+def test_an_installed_wheel_records_its_own_commit(installed: Path) -> None:
+    said = run(
+        installed / "python", "-c",
+        "import orchestrator.commit as c; print(c.__file__); print(c.git_commit())",
+        cwd=installed.parent.parent,
+    )  # fmt: skip
+    file, commit = said.stdout.split()
+    assert Path(file).is_relative_to(installed.parent)
+    assert commit == str(git_commit(ROOT))
+
+
+def test_an_installed_wheel_works_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+    program = installed / "orchestrator"
+    scenario = ROOT / "scenarios/quickstart.yaml"
+    assert "valid, 1 run" in run(program, "validate", scenario, cwd=tmp_path).stdout
+    restore("schema-1.sql", tmp_path / "old.db")
+    listed = run(program, "runs", "--json", "--db", "old.db", cwd=tmp_path)
+    assert len(json.loads(listed.stdout)["runs"]) == 3
+    run(program, "doctor", "--store", "--db", "old.db", cwd=tmp_path)
+    looked = run(program, "doctor", "--json", "--backend", "guest", cwd=tmp_path, ok=False)
+    assert looked.returncode in (0, 4), looked.stderr
+    assert json.loads(looked.stdout)["backends"].keys() == {"guest"}
+    page = (
+        "import pathlib, web; page = web.create_app(pathlib.Path('old.db')).test_client(); "
+        "assert page.get('/').status_code == page.get('/static/app.js').status_code == 200"
+    )
+    run(installed / "python", "-c", page, cwd=tmp_path)

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""What the project is made of: licences, bill of materials, known vulnerabilities.
+
+usage: supply_chain.py licences | sbom FILE | audit
+
+licences  Check the licence of every package in requirements.lock. Status 1: one is not allowed.
+sbom      Write a CycloneDX bill of materials. Equal files give an equal one.
+audit     Ask a database for known vulnerabilities. Status 1: there are some. Status 75: the
+          database could not be asked; nothing is known then.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = ROOT / "requirements.lock"
+NOT_CHECKED = 75
+"""EX_TEMPFAIL of sysexits.h."""
+
+AUDIT_TIMEOUT_S = 300
+
+# Licences of code that runs together with code under GPL-2.0-only. Apache-2.0 and EPL-2.0 are not
+# among them (https://www.gnu.org/licenses/license-list.html); a choice between licences may be.
+ALLOWED = {
+    "0BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "GPL-2.0-only", "GPL-2.0-or-later", "ISC",
+    "LGPL-2.1-or-later", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0", "Zlib", "ZPL-2.1",
+}  # fmt: skip
+ALLOWED_FOR_BUILDING = ALLOWED | {"Apache-2.0"}
+"""What only builds the package never runs together with it."""
+
+# What packages without a licence expression say, in SPDX's words.
+WORDS = {
+    "License :: OSI Approved :: MIT License": "MIT",
+    "License :: OSI Approved :: BSD License": "BSD-3-Clause",
+    "License :: OSI Approved :: Apache Software License": "Apache-2.0",
+    "License :: OSI Approved :: Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "License :: OSI Approved :: Zope Public License": "ZPL-2.1",
+}
+
+
+def locked(lock: Path = LOCK) -> dict[str, str]:
+    """Return the version of each package of a lock by name."""
+    pins = re.findall(r"^([A-Za-z0-9._-]+)==([^\s\\]+)", lock.read_text("utf-8"), re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def licence(name: str) -> str:
+    """Return an installed package's licence as an SPDX expression, or what it says instead."""
+    about = importlib.metadata.metadata(name)
+    if "License-Expression" in about:
+        return about["License-Expression"]
+    said = [word for word in about.get_all("Classifier") or [] if word.startswith("License :: ")]
+    known = [WORDS[word] for word in said if word in WORDS]
+    if known:
+        return " OR ".join(known)
+    named = about["License"].partition("\n")[0] if "License" in about else ""
+    return named or "; ".join(said) or "none named"
+
+
+def is_allowed(expression: str, allowed: set[str]) -> bool:
+    """Tell whether an SPDX expression without brackets can be kept with the allowed licences."""
+    return any(
+        all(one.strip() in allowed for one in choice.split(" AND "))
+        for choice in expression.split(" OR ")
+    )
+
+
+def running() -> set[str]:
+    """Return the names of all packages that the program needs when it runs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [Requirement(one) for one in project["dependencies"]]
+    found: set[str] = set()
+    while wanted:
+        need = wanted.pop()
+        name = canonicalize_name(need.name)
+        if name not in found and (need.marker is None or need.marker.evaluate({"extra": ""})):
+            found.add(name)
+            wanted += [Requirement(one) for one in importlib.metadata.requires(name) or []]
+    return found
+
+
+def wrong_licences(packages: Mapping[str, str]) -> list[str]:
+    """Return a line for each package whose licence is unknown or not allowed."""
+    runs = running()
+    return [
+        f"{name} {version}: {expression}"
+        for name, version in packages.items()
+        for expression in [licence(name)]
+        if not is_allowed(expression, ALLOWED if name in runs else ALLOWED_FOR_BUILDING)
+    ]
+
+
+def check_licences() -> int:
+    """Print what is wrong with licences; return the exit status."""
+    packages = locked()
+    wrong = wrong_licences(packages)
+    for line in wrong:
+        sys.stderr.write(f"licence not allowed or not known: {line}\n")
+    if wrong:
+        sys.stderr.write("fix: take another package, or add the licence to ALLOWED with reason\n")
+        return 1
+    sys.stdout.write(f"licences of {len(packages)} packages are allowed\n")
+    return 0
+
+
+def bill_of_materials() -> dict[str, Any]:
+    """Return the CycloneDX document: locked packages, Debian's, the guest kernel, uPlot."""
+    words = ["requirements", "--pyproject=pyproject.toml", "--output-reproducible"]
+    words += ["--no-validate"]  # it is not finished yet
+    made = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "cyclonedx_py", *words, LOCK.name],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    document: dict[str, Any] = json.loads(made.stdout)
+    for component in document["components"]:
+        component["bom-ref"] = component["purl"]
+        component["licenses"] = [{"expression": licence(component["name"])}]
+        if not re.fullmatch(r"[A-Za-z0-9. -]+", component["licenses"][0]["expression"]):
+            del component["licenses"]
+        # The description is the lock's line; where packages come from is each machine's matter.
+        del component["description"]
+        for reference in component.pop("externalReferences", []):
+            component["hashes"] = reference.get("hashes", [])[:1] if _is_one(reference) else []
+        if not component["hashes"]:
+            del component["hashes"]
+    document["components"] += [*_debian(), _uplot()]
+    root = document["metadata"]["component"]["bom-ref"]
+    references = sorted(component["bom-ref"] for component in document["components"])
+    document["dependencies"] = [{"ref": root, "dependsOn": references}]
+    return document
+
+
+def _is_one(reference: Mapping[str, Any]) -> bool:
+    """Tell whether the hashes are of one file; those of several files are alternatives."""
+    return len(reference.get("hashes", [])) == 1
+
+
+def _debian() -> list[dict[str, Any]]:
+    """Return Debian's packages that a run needs, with the version that is installed if any."""
+    setup = (ROOT / "tools/setup-debian").read_text("utf-8")
+    block = re.search(r"^run_packages=\((.*?)^\)", setup, re.MULTILINE | re.DOTALL)
+    assert block is not None, "tools/setup-debian has no run_packages"
+    names = re.sub(r"#.*", "", block[1]).split()
+    components = []
+    for name in sorted(names):
+        asked = ["dpkg-query", "--show", "--showformat=${Version}", name]
+        try:
+            told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+        except FileNotFoundError:
+            told = ""
+        purl = f"pkg:deb/debian/{name}" + (f"@{told}" if told else "")
+        component = {"type": "application", "name": name, "purl": purl, "bom-ref": purl}
+        if name.startswith("linux-source"):
+            component["description"] = (
+                "The guest kernel's source, with the patches of guest/patches"
+            )
+        components.append(component | ({"version": told} if told else {}))
+    return components
+
+
+def _uplot() -> dict[str, Any]:
+    """Return the chart library that the dashboard carries."""
+    lock = json.loads((ROOT / "web/ts/package-lock.json").read_text("utf-8"))
+    about = lock["packages"]["node_modules/uplot"]
+    purl = f"pkg:npm/uplot@{about['version']}"
+    return {"type": "library", "name": "uplot", "version": about["version"], "purl": purl,
+            "bom-ref": purl, "licenses": [{"expression": about["license"]}]}  # fmt: skip
+
+
+def write_sbom(path: Path) -> int:
+    """Write the bill of materials; return the exit status."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(bill_of_materials(), indent=2, sort_keys=True) + "\n"
+    path.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def audit(*more: str) -> int:
+    """Ask for known vulnerabilities of the locked packages; return the exit status."""
+    words = ["--requirement", str(LOCK), "--require-hashes", "--disable-pip", "--format=json"]
+    words += ["--progress-spinner=off", "--desc=off", *more]
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-m", "pip_audit", *words],
+            capture_output=True, text=True, check=False, timeout=AUDIT_TIMEOUT_S,
+        )  # fmt: skip
+        said, status = asked.stdout, asked.returncode
+        reason = (asked.stderr.strip().splitlines() or [f"pip-audit ended with {status}"])[-1]
+    except subprocess.TimeoutExpired:
+        said, reason = "", f"no answer within {AUDIT_TIMEOUT_S} s"
+    answered = answers(said)
+    missing = sorted(locked().keys() - answered.keys())
+    if missing:
+        sys.stderr.write(
+            f"not checked: nothing is known of {len(missing)} of {len(locked())} packages "
+            f"({', '.join(missing[:3])} ...): the database is unreachable or incomplete: "
+            f"{reason[:300]}\n"
+        )
+        return NOT_CHECKED
+    found = [f"{name}: {', '.join(ids)}" for name, ids in answered.items() if ids]
+    for line in found:
+        sys.stderr.write(f"known vulnerability: {line}\n")
+    if not found:
+        sys.stdout.write(f"no known vulnerability in {len(answered)} packages\n")
+    return 1 if found else 0
+
+
+def answers(text: str) -> dict[str, list[str]]:
+    """Return the vulnerabilities of each package that pip-audit had an answer about, by name."""
+    try:
+        told = json.loads(text)["dependencies"]
+        return {
+            canonicalize_name(one["name"]): [vulnerability["id"] for vulnerability in one["vulns"]]
+            for one in told
+            if "skip_reason" not in one
+        }
+    except (ValueError, LookupError, TypeError):
+        return {}
+
+
+def main(words: Sequence[str]) -> int:
+    """Do what the usage says."""
+    match list(words):
+        case ["licences"]:
+            return check_licences()
+        case ["sbom", path]:
+            return write_sbom(Path(path))
+        case ["audit", *more]:
+            return audit(*more)
+    sys.stderr.write(__doc__ or "")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,120 @@
+"""A WSGI server whose connections cannot keep a further visitor out.
+
+waitress stops to accept at a number of connections, so idle ones would block the dashboard. This
+server always accepts: when it holds CONNECTIONS, it closes the one that has gone longest without a
+finished answer and has no request in work.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any, cast
+
+from flask import Flask
+from waitress.adjustments import Adjustments
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError, TransferEncodingNotImplemented
+from waitress.server import TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher
+
+THREADS = 4
+
+CONNECTIONS = 200
+"""Held at a time; with their files, well below the usual limit of 1024 descriptors."""
+
+PATIENCE_S = 20
+"""For a whole request to arrive, for the next one on an open connection, and for a visitor that
+takes nothing of an answer."""
+
+CLEANUP_S = 2
+"""Between looks at who has waited too long."""
+
+HEADER_BYTES = 16 * 1024
+BODY_BYTES = 1024
+"""Bodies are read and ignored: every request that is answered has none."""
+
+
+class Parser(HTTPRequestParser):
+    """Reads a request; whatever cannot be read is a bad request, and no error of the server."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the request line and the headers."""
+        try:
+            super().parse_header(header_plus)
+        except TransferEncodingNotImplemented as error:  # would be 501
+            raise ParsingError(str(error)) from error
+        except ValueError as error:  # of urllib: waitress would close without an answer
+            raise ParsingError("Bad URI") from error
+
+
+class Channel(HTTPChannel):
+    """One connection, which knows since when it waits for its visitor."""
+
+    parser_class = Parser
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        self.waits_since = time.monotonic()
+        super().__init__(*arguments, **more)
+
+    def service(self) -> None:
+        """Answer one request."""
+        super().service()
+        self.waits_since = time.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in work and the connection is not being closed."""
+        return not self.requests and not self.will_close
+
+    @property
+    def is_taking(self) -> bool:
+        """Whether the visitor has taken some of a waiting answer lately."""
+        return bool(self.total_outbufs_len) and time.time() - self.last_activity < PATIENCE_S
+
+
+class Server(TcpWSGIServer):
+    """Serves an application; ``run()`` returns after an interrupt."""
+
+    channel_class = Channel
+
+    def handle_accept(self) -> None:
+        """Accept a connection, and begin to close another one where there are too many."""
+        channels = self._channels()
+        if sum(not channel.will_close for channel in channels) >= CONNECTIONS:
+            idle = [channel for channel in channels if channel.is_idle]
+            if idle:
+                min(idle, key=lambda channel: channel.waits_since).will_close = True
+        super().handle_accept()
+
+    def _channels(self) -> list[Channel]:
+        return list(cast("dict[int, Channel]", self.active_channels).values())
+
+    def maintenance(self, now: float) -> None:
+        """Close connections that have kept waiting for too long, however slowly they send."""
+        del now  # seconds since 1970, which may jump
+        before = time.monotonic() - PATIENCE_S
+        for channel in self._channels():
+            if channel.is_idle and channel.waits_since < before and not channel.is_taking:
+                channel.will_close = True
+
+
+def make_server(app: Flask, listener: socket.socket) -> Server:
+    """Return a server of the application on a listening socket."""
+    settings = Adjustments(
+        sockets=[listener],
+        threads=THREADS,
+        ident=None,
+        clear_untrusted_proxy_headers=True,
+        # Closing takes a round of the loop, in which some more may come.
+        connection_limit=CONNECTIONS + 50,
+        cleanup_interval=CLEANUP_S,
+        max_request_header_size=HEADER_BYTES,
+        max_request_body_size=BODY_BYTES,
+        log_socket_errors=False,
+        asyncore_use_poll=True,  # select() ends at descriptor 1023
+    )
+    dispatcher = ThreadedTaskDispatcher()
+    dispatcher.set_thread_count(THREADS)
+    where = (listener.family, listener.type, listener.proto, listener.getsockname())
+    return Server(app, {}, True, listener, dispatcher, settings, bind_socket=False, sockinfo=where)
