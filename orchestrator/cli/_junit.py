@@ -11,6 +11,7 @@ from typing import Any
 
 from orchestrator.cli import _report
 from orchestrator.errors import UsageError
+from orchestrator.files import FileError, require_regular
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, even escaped (section 2.2)."""
@@ -18,6 +19,10 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def require_writable(path: Path) -> None:
     """Raise UsageError unless a report could be written there; asked before anything runs."""
+    try:
+        require_regular(path)
+    except FileError as error:
+        raise UsageError(f"--junit: {error}") from None
     folder = path.absolute().parent
     if not folder.is_dir():
         raise UsageError(f"--junit {path}: there is no folder {folder}")

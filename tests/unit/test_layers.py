@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
-BASE = {"orchestrator", "orchestrator.errors", "orchestrator.units"}
+BASE = {"orchestrator", "orchestrator.errors", "orchestrator.files", "orchestrator.units"}
 MODEL = {
     *BASE,
     "orchestrator.capacity",
@@ -48,7 +48,8 @@ RUN = {
 MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator": set(),
     "orchestrator.errors": set(),
-    "orchestrator.units": BASE,
+    "orchestrator.files": {"orchestrator.errors", "orchestrator.units"},
+    "orchestrator.units": {"orchestrator", "orchestrator.errors"},
     "orchestrator.recording": BASE,
     "orchestrator.capacity": {*BASE, "orchestrator.recording"},
     "orchestrator.intervals": set(),
