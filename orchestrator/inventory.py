@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.files import FileError, read
+from orchestrator.files import FileError, read, require_regular
 from orchestrator.units import shown
 
 MAX_BYTES = 1_000_000
@@ -289,4 +289,9 @@ def _known_hosts(name: str, values: Values, path: Path) -> Path | None:
 
 def _file(given: str, path: Path) -> Path:
     """Return the path of a file that the inventory names, from the inventory's own folder."""
-    return (path.parent / Path(given).expanduser()).absolute()
+    file = (path.parent / Path(given).expanduser()).absolute()
+    try:
+        require_regular(file)
+    except FileError as error:
+        raise InventoryError(f"{path}: {error}") from None
+    return file

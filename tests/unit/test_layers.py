@@ -12,7 +12,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
-BASE = {"orchestrator", "orchestrator.errors", "orchestrator.files", "orchestrator.units"}
+BASE = {
+    "orchestrator",
+    "orchestrator.errors",
+    "orchestrator.files",
+    "orchestrator.removal",
+    "orchestrator.temporary",
+    "orchestrator.units",
+}
 MODEL = {
     *BASE,
     "orchestrator.capacity",
@@ -49,6 +56,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator": set(),
     "orchestrator.errors": set(),
     "orchestrator.files": {"orchestrator.errors", "orchestrator.units"},
+    "orchestrator.removal": set(),
+    "orchestrator.temporary": {"orchestrator.errors", "orchestrator.removal"},
     "orchestrator.units": {"orchestrator", "orchestrator.errors"},
     "orchestrator.recording": BASE,
     "orchestrator.capacity": {*BASE, "orchestrator.recording"},
