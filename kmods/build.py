@@ -10,7 +10,6 @@ import re
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from guest.build import GuestKernel
 from kmods import catalogue
 from kmods.catalogue import FOLDER, NAME_MAX, Folder
 from orchestrator.errors import MachineError
+from orchestrator.temporary import temporary_folder
 
 _SHOWN_LINES = 20
 _SOURCE, _HEADERS = "source", "headers"
@@ -118,8 +118,8 @@ class _Build:
             )
         root = cache.make_root()
         place = root / "guest" / name
-        with tempfile.TemporaryDirectory(dir=root / "guest", prefix="building-") as temporary:
-            workshop, result = Path(temporary) / "workshop", Path(temporary) / "result"
+        with temporary_folder(cache.MODULE_BUILD, root / "guest") as temporary:
+            workshop, result = temporary / "workshop", temporary / "result"
             for path, content in self.files.items():
                 target = workshop / path
                 target.parent.mkdir(parents=True, exist_ok=True)
