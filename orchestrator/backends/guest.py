@@ -153,5 +153,7 @@ def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -
         "-m",
         "testbed.init",
     ]
-    boundary = [] if options.unconfined else sandbox.confined(paths, memory)
+    # Without a boundary, which dies with the controller, the guest itself is told to do so.
+    alone = ["setpriv", "--pdeathsig", "KILL"]
+    boundary = alone if options.unconfined else sandbox.confined(paths, memory)
     return [*boundary, "setarch", "x86_64", "-R", *boot]
