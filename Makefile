@@ -17,7 +17,7 @@ KEY := $(shell cat pyproject.toml requirements*.lock tools/setup-debian | sha256
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
-.PHONY: help setup run test test-vagrant lint format lock guest bench clean
+.PHONY: help setup run test test-faults test-vagrant lint format lock guest bench clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,10 @@ test: lint  ## check everything: lint, types, unit, guest and browser tests
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
 	@tools/setup-debian vagrant
 	$(BIN)/pytest tests/vagrant --exitfirst --capture=no $(if $(THOROUGH),,-m 'not thorough')
+
+test-faults: $(DEV_READY)  ## kill, fill and share at random moments, TRIES=N of each kind, SEED=N
+	@$(BIN)/orchestrator guest build --quiet
+	$(BIN)/python -m tests.faults $(if $(TRIES),--tries $(TRIES)) $(if $(SEED),--seed $(SEED))
 
 lint: $(DEV_READY)  ## check style and types, of the playbooks, too
 	$(BIN)/ruff check

@@ -26,7 +26,7 @@ from orchestrator.backends.janitor import Janitor
 from orchestrator.errors import CleanupError, OrchestratorError, RunError, UsageError
 from orchestrator.plan import Plan
 from orchestrator.runspec import RunSpec
-from orchestrator.temporary import Temporary, naming_a_full_disk
+from orchestrator.temporary import RUN_FOLDER, Temporary, naming_a_full_disk
 from results.model import RunHead, summarise_links
 from results.store import Store
 
@@ -135,7 +135,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         )
     with Store(options.db):
         pass  # made or migrated now, so that a store that cannot be used is found before any run
-    temporary = Temporary("run")
+    temporary = Temporary(RUN_FOLDER)
     # Before anything starts a thread.
     janitor = Janitor(temporary.path, lambda: Store(options.db).close())
     session = _Session(options, observer, temporary.path, janitor, free_cpus=_cpus(options.jobs))

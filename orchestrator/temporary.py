@@ -22,6 +22,8 @@ from orchestrator.errors import MachineError, RunError
 from orchestrator.removal import remove_tree
 
 PREFIX = "tcp-orchestrator-"
+RUN_FOLDER = "run"
+"""The purpose of the folder of the runs of a plan."""
 VARIABLE = "TMPDIR"
 LEAST_BYTES = 2**20
 """A file system with less room than this is called full."""
