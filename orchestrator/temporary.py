@@ -26,7 +26,7 @@ RUN_FOLDER = "run"
 """The purpose of the folder of the runs of a plan."""
 VARIABLE = "TMPDIR"
 LEAST_BYTES = 2**20
-"""A file system with less room than this is called full."""
+"""A file system with less room than this, or than a twentieth of its size, is called full."""
 
 _PATIENCE_S = 2.0
 _AGAIN_S = 0.02
@@ -165,8 +165,8 @@ def full_disk(folder: Path, error: BaseException) -> str | None:
     free_bytes, size_bytes = blocks * room.f_frsize, room.f_blocks * room.f_frsize
     if room.f_files and not room.f_ffree:
         return f"the file system of {folder} has no room for another file; {mend}"
-    if number == errno.ENOSPC or free_bytes < LEAST_BYTES < size_bytes:
-        what = f"{free_bytes / 1e6:.1f} of {size_bytes / 1e6:.1f} MB are free"
+    if number == errno.ENOSPC or free_bytes < min(LEAST_BYTES, size_bytes / 20):
+        what = f"{free_bytes // 1000} of {size_bytes // 1000} kB are free"
         return f"the temporary disk is full: at {folder} {what}; {mend}"
     return None
 

@@ -6,6 +6,7 @@ digests of an undisturbed run, and after that nothing is left but the results.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.testbed import system
 from tests.faults import machine
 
 SCENARIO = Path(__file__).parent / "scenario.yaml"
@@ -169,7 +171,7 @@ class Campaign:
                 problems = self.compare(ended)
             elif said not in ended.errors and said not in json.dumps(ended.document):
                 problems = [f"with {size} bytes it said: {ended.errors} {ended.document}"[:2000]]
-            subprocess.run(["mount", "-o", f"remount,size={_ROOM}", str(place)], check=True)
+            remount(place, f"size={_ROOM}")
             outcome = self.examine(trial, before)
         outcome.problems += problems
         return outcome
@@ -180,12 +182,12 @@ class Campaign:
         before = machine.Traces.look(trial.temporary)
         with mounted(trial.store, f"size={_ROOM}"):
             shutil.copy(self.folder / "1" / "store" / "runs.db", trial.db)
-            subprocess.run(["mount", "-o", "remount,ro", str(trial.store)], check=True)
+            remount(trial.store, "", read_only=True)
             ended = trial.run()
             problems = []
             if ended.status != 1 or "cannot write the results database" not in ended.errors:
                 problems = [f"read-only it ended with {ended.status}: {ended.errors}"]
-            subprocess.run(["mount", "-o", "remount,rw", str(trial.store)], check=True)
+            remount(trial.store, "")
             outcome = self.examine(trial, machine.Traces.look(trial.temporary))
         outcome.problems += problems + machine.Traces.look(trial.temporary).since(before)
         return outcome
@@ -263,20 +265,27 @@ def mounted(place: Path, options: str) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+def remount(place: Path, options: str, read_only: bool = False) -> None:
+    """Change a mounted file system; mount(8) would repeat options that a user may not give."""
+    flags = system.MS_REMOUNT | (system.MS_RDONLY if read_only else 0)
+    system.mount("faults", str(place), "tmpfs", flags, options)
+
+
+_UNCONFINED = "kill -9 controller and janitor (unconfined)"
+MOUNTING = ("store disk full", "temporary disk full", "store read-only")
+"""Kinds of faults that mount a file system."""
+KINDS = (*(f"kill -9 {kind}" for kind in KILLS), _UNCONFINED, "two controllers", *MOUNTING)
+"""Every kind of fault."""
+
+
 def faults(campaign: Campaign) -> dict[str, Callable[[], Outcome]]:
     """Return what makes one try of each kind of fault, by its name."""
-    kills = {f"kill -9 {kind}": _killing(campaign, kind) for kind in KILLS}
+    pair = "controller and janitor"
     return {
-        **kills,
-        "kill -9 controller and janitor, unconfined": _killing(
-            campaign, "controller and janitor", "--unconfined"
-        ),
+        **{f"kill -9 {kind}": functools.partial(campaign.kill, kind) for kind in KILLS},
+        _UNCONFINED: lambda: campaign.kill(pair, ("--unconfined",)),
+        "two controllers": campaign.two_controllers,
         "store disk full": lambda: campaign.full_disk("store"),
         "temporary disk full": lambda: campaign.full_disk("temporary"),
         "store read-only": campaign.read_only,
-        "two controllers, one killed": campaign.two_controllers,
     }
-
-
-def _killing(campaign: Campaign, kind: str, *options: str) -> Callable[[], Outcome]:
-    return lambda: campaign.kill(kind, options)
