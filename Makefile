@@ -17,7 +17,7 @@ KEY := $(shell cat pyproject.toml requirements*.lock tools/setup-debian | sha256
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
-.PHONY: help setup run test test-vagrant fuzz lint sbom audit format lock guest bench clean
+.PHONY: help setup run test test-long test-hostile test-faults test-vagrant fuzz lint sbom audit format lock guest bench clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,17 @@ test: lint  ## check everything: lint, types, unit, guest and browser tests
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
 	@tools/setup-debian vagrant
 	$(BIN)/pytest tests/vagrant --exitfirst --capture=no $(if $(THOROUGH),,-m 'not thorough')
+
+test-long: test-hostile test-faults fuzz  ## what `make test` has no time for, but for test-vagrant
+	@:
+
+test-hostile: $(DEV_READY)  ## attack this machine from a guest and a build, as root and as nobody
+	@$(BIN)/orchestrator guest build --quiet
+	$(BIN)/pytest tests/hostile
+
+test-faults: $(DEV_READY)  ## kill, fill and share at random moments, TRIES=N of each kind, SEED=N
+	@$(BIN)/orchestrator guest build --quiet
+	$(BIN)/python -m tests.faults $(if $(TRIES),--tries $(TRIES)) $(if $(SEED),--seed $(SEED))
 
 fuzz: $(DEV_READY)  ## feed random input to each parser for SECONDS=60
 	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/pytest tests/fuzz --capture=no

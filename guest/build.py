@@ -28,6 +28,7 @@ from typing import Any
 from guest import cache, recipe, source
 from guest.recipe import Progress
 from orchestrator.errors import MachineError
+from orchestrator.temporary import remove_patiently
 
 RECIPE_VERSION = 1
 """Raised whenever the recipe gives another kernel from the same inputs."""
@@ -140,6 +141,7 @@ def ensure(progress: Progress = recipe.silent) -> GuestKernel:
         MachineError: a tool, the source, space or rights are missing, a patch does not apply, or
             the build failed; the message names the mend.
     """
+    cache.remove_abandoned_builds(cache.own_root())
     inputs = current_inputs()
     found = _find(inputs)
     if found is not None:
@@ -147,8 +149,8 @@ def ensure(progress: Progress = recipe.silent) -> GuestKernel:
     require_machine()
     root = cache.make_root()
     waiting = functools.partial(progress, "waiting for another build of the guest kernel", None)
-    with cache.builder_lock(root, waiting):
-        return _find(inputs) or _build(inputs, root, progress)
+    with cache.builder_lock(root, waiting) as lock:
+        return _find(inputs) or _build(inputs, root, progress, lock)
 
 
 def require_machine() -> None:
@@ -213,7 +215,7 @@ def _read(manifest: Path, root: Path) -> GuestKernel:
     )
 
 
-def _build(inputs: Inputs, root: Path, progress: Progress) -> GuestKernel:
+def _build(inputs: Inputs, root: Path, progress: Progress, lock: int) -> GuestKernel:
     """Build into a temporary folder and move the result to its place; needs the builder's lock."""
     free = shutil.disk_usage(root).free
     if free < FREE_BYTES_NEEDED:
@@ -221,13 +223,13 @@ def _build(inputs: Inputs, root: Path, progress: Progress) -> GuestKernel:
             f"{root} has {free / 1e9:.1f} GB free; a build needs {FREE_BYTES_NEEDED / 1e9:.0f} GB",
             f"make room, or let {cache.CACHE_VARIABLE} name a folder that has it",
         )
-    workshop = root / "guest" / "building"
-    shutil.rmtree(workshop, ignore_errors=True)  # left by a builder that was killed
+    workshop = root / "guest" / cache.WORKSHOP
+    remove_patiently(workshop)  # left by a builder that was killed
     log = root / "guest" / "logs" / f"{inputs.key}.log"
     log.parent.mkdir(mode=0o755, exist_ok=True)
     workshop.mkdir(mode=0o755)
     try:
-        build = recipe.Build(workshop, log, progress)
+        build = recipe.Build(workshop, log, progress, held=(lock,))
         result = build.make(source.locate(), patches(), FRAGMENT)
         manifest = {
             **build.describe(result),
@@ -242,5 +244,5 @@ def _build(inputs: Inputs, root: Path, progress: Progress) -> GuestKernel:
             f"see {log}, or let {cache.CACHE_VARIABLE} name another folder",
         ) from error
     finally:
-        shutil.rmtree(workshop, ignore_errors=True)
+        remove_patiently(workshop)
     return _read(root / "guest" / inputs.key / "manifest.json", root)

@@ -12,15 +12,19 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from orchestrator.errors import MachineError
+from orchestrator.temporary import remove_abandoned, remove_patiently, temporary_folder
 
 CACHE_VARIABLE = "ORCHESTRATOR_CACHE"
 SHARED_ROOT = Path("/var/cache/orchestrator")
 MEMORY = "sources.json"
+WORKSHOP = "building"
+"""The folder below ``guest`` in which a kernel is built; whoever has the builder's lock owns it."""
+MODULE_BUILD = "modules"
+"""The purpose of the temporary folders below ``guest`` in which modules are built."""
 
 
 def own_root() -> Path:
@@ -85,15 +89,38 @@ def make_root() -> Path:
 
 
 @contextlib.contextmanager
-def builder_lock(root: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the one right to build into ``root``; calls ``waiting`` first if another has it."""
+def builder_lock(root: Path, waiting: Callable[[], None]) -> Iterator[int]:
+    """Hold the one right to build into ``root``; calls ``waiting`` first if another has it.
+
+    Yields the descriptor of the lock. A process that it is passed to holds the lock, too, so what
+    a killed builder started and what is still ending keeps the next one waiting.
+    """
     with (root / "guest" / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             waiting()
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield  # closing the file gives the right back
+        yield lock.fileno()  # closing the file gives the right back
+
+
+def remove_abandoned_builds(root: Path) -> None:
+    """Remove what killed builds left in the cache ``root``, unless another build is under way.
+
+    Raises:
+        MachineError: it cannot be removed.
+    """
+    guest, workshop = root / "guest", root / "guest" / WORKSHOP
+    if not guest.is_dir():
+        return
+    remove_abandoned(guest, MODULE_BUILD)
+    if workshop.exists():
+        with (guest / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            remove_patiently(workshop)
 
 
 def publish(folder: Path, place: Path) -> None:
@@ -142,12 +169,8 @@ def _read_memory(root: Path) -> dict[str, dict[str, object]]:
 
 def replace_text(path: Path, text: str) -> None:
     """Write ``text`` to ``path``, for all to read; a reader sees the old or the new file whole."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink()
-        raise
+    with temporary_folder("draft", path.parent) as folder:
+        draft = folder / path.name
+        draft.write_text(text)
+        draft.chmod(0o644)
+        draft.replace(path)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any, Protocol, TextIO
 
 from guest.cache import sha256
 from guest.source import SOURCE_VARIABLE, Source
+from guest.steps import run_step
 from orchestrator.errors import MachineError
 
 COMPILE_LINES = 1530
@@ -86,12 +84,18 @@ def lost_options(fragment: str, config: str) -> list[str]:
 
 
 class Build:
-    """One build in the folder ``workshop``, which must be empty."""
+    """One build in the folder ``workshop``, which must be empty.
 
-    def __init__(self, workshop: Path, log: Path, progress: Progress) -> None:
+    ``held`` are descriptors of locks that every process of the build has open.
+    """
+
+    def __init__(
+        self, workshop: Path, log: Path, progress: Progress, held: Sequence[int] = ()
+    ) -> None:
         self.tree = workshop / "tree"
         self.result = workshop / "result"
         self.log = log
+        self.held = held
         self.progress = progress
         self.origin = ""
         self.began_s = time.monotonic()
@@ -208,37 +212,22 @@ class Build:
     def _run(
         self, argv: Sequence[str], log: TextIO, each_line: Callable[[str], None] | None = None
     ) -> None:
-        """Run one step to its end; whatever interrupts it also ends all it started.
+        """Run one step to its end; whatever interrupts or kills the builder also ends it.
 
         Raises:
             StepFailedError: it ended with another status than 0.
         """
         print("+", *argv, file=log, flush=True)
         last: list[str] = []
-        with subprocess.Popen(
-            argv,
-            cwd=self.tree,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            process_group=0,  # so that an interrupt comes here first
-        ) as process:
-            try:
-                assert process.stdout is not None
-                for line in process.stdout:
-                    log.write(line)
-                    last = [*last[1 - FAILURE_LINES :], line]
-                    if each_line is not None:
-                        each_line(line)
-                status = process.wait()
-            except BaseException:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGTERM)
-                raise
-        if status:
+
+        def take(line: str) -> None:
+            nonlocal last
+            log.write(line)
+            last = [*last[1 - FAILURE_LINES :], line]
+            if each_line is not None:
+                each_line(line)
+
+        if run_step(argv, take, environment(), self.tree, self.held):
             log.flush()
             raise StepFailedError("".join(f"  {line}" for line in last).rstrip())
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from guest.build import GuestKernel
 from kmods import catalogue
 from kmods.catalogue import FOLDER, NAME_MAX, Folder
 from orchestrator.errors import MachineError
+from orchestrator.temporary import temporary_folder
 
 _SHOWN_LINES = 20
 _SOURCE, _HEADERS = "source", "headers"
@@ -148,11 +148,11 @@ class _Build:
         root = cache.make_root()
         place = root / "guest" / name
         with (
-            tempfile.TemporaryDirectory(dir=root / "guest", prefix="building-") as temporary,
-            tempfile.TemporaryDirectory(prefix="orchestrator-build-") as away,
+            temporary_folder(cache.MODULE_BUILD, root / "guest") as temporary,
+            temporary_folder("build") as away,
         ):
             # Away from the cache, which a sandbox's user may not be able to reach.
-            workshop, result = Path(away) / "workshop", Path(temporary) / "result"
+            workshop, result = away / "workshop", temporary / "result"
             for path, content in self.files.items():
                 target = workshop / path
                 target.parent.mkdir(parents=True, exist_ok=True)

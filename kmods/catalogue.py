@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from orchestrator.files import FileError, named, read_folder
+
 FOLDER = Path(__file__).resolve().parent
 
 MOST_ENTRIES = 1000
-MOST_SHOWN = 300
 MOST_BYTES = 4_000_000
 """A folder with more is not looked into: it is somebody's home rather than a module."""
 
@@ -29,23 +29,27 @@ NAME_MAX = 15
 UNITS = {"_kbps": "kbit/s", "_bps": "bit/s", "_us": "us", "_ms": "ms", "_bytes": "bytes"}
 """A parameter whose name ends so is in that unit."""
 
-_TEXT = r"(?P<text>(?:\"(?:[^\"\\]|\\.)*\"|\w+|\s)+)\);"
+# A stranger's source may be anything of up to MOST_BYTES. So that none keeps a pattern busy for
+# hours, nothing is repeated in two ways at once, and what looks for an end stops at the end of the
+# text or after so many characters.
+_TEXT = r"(?P<text>(?:\"(?:[^\"\\]|\\.)*+\"|\w|\s)++)\);"
+_RANGE = r"(?P<low>\d{1,20}),\s*(?P<high>\d{1,20}),\s*"
 _PARAMETER = re.compile(
-    r"^CC_PARAM(?P<checked>_CHECKED)?\(\s*(?P<name>\w+),\s*(?P<default>\d+),\s*(?P<low>\d+),"
-    r"\s*(?P<high>\d+),\s*(?:(?P<power>true|false),\s*)?" + _TEXT,
-    re.MULTILINE,
-)
-_SETTING = re.compile(
-    r"^CC_SETTING\(\s*(?P<module>\w+),\s*(?P<field>\w+),\s*(?P<low>\d+),\s*(?P<high>\d+),\s*"
+    r"^CC_PARAM(?P<checked>_CHECKED)?\(\s*(?P<name>\w+),\s*(?P<default>\d{1,20}),\s*"
+    + _RANGE
+    + r"(?:(?P<power>true|false),\s*)?"
     + _TEXT,
     re.MULTILINE,
 )
+_SETTING = re.compile(
+    r"^CC_SETTING\(\s*(?P<module>\w+),\s*(?P<field>\w+),\s*" + _RANGE + _TEXT, re.MULTILINE
+)
 _PLAIN = re.compile(
-    r"^\s*module_param(?:_named\(\s*(?P<named>\w+)\s*,[^,;]*|\(\s*(?P<name>\w+)\s*)"
+    r"^[ \t]*module_param(?:_named\(\s*(?P<named>\w+)\s*,[^,;]*|\(\s*(?P<name>\w+)\s*)"
     r",\s*(?P<type>\w+)\s*,[^,;]*\);",
     re.MULTILINE,
 )
-_DESCRIBED = re.compile(r"^\s*MODULE_PARM_DESC\(\s*(?P<name>\w+)\s*,\s*" + _TEXT, re.MULTILINE)
+_DESCRIBED = re.compile(r"^[ \t]*MODULE_PARM_DESC\(\s*(?P<name>\w+)\s*,\s*" + _TEXT, re.MULTILINE)
 _RANGES = {
     "bool": (0, 1),
     "byte": (0, 2**8 - 1),
@@ -61,16 +65,18 @@ _RANGES = {
 """What the kernel takes for a plain parameter, by its type (kernel/params.c)."""
 
 _SHOWN = re.compile(
-    r"Shown by get_info and the trace: bw (.+?), min_rtt (.+?), pacing_gain (.+?),"
-    r" cwnd_gain (.+?)\.(?: |$)"
+    r"Shown by get_info and the trace: bw (.{1,99}?), min_rtt (.{1,99}?), pacing_gain (.{1,99}?),"
+    r" cwnd_gain (.{1,99}?)\.(?: |$)"
 )
-_OPERATIONS = re.compile(r"\bstruct\s+tcp_congestion_ops\b[^;{=]*=\s*\{(.*?)\}\s*;", re.DOTALL)
+_OPERATIONS = re.compile(
+    r"\bstruct\s+tcp_congestion_ops\b[^;{=]{0,200}=\s*\{(.{0,5000}?)\}\s*;", re.DOTALL
+)
 _NAME = re.compile(r'\.name\s*=\s*"([^"\\\s]+)"')
-_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)')
 _MACRO = re.compile(r"#define\s+(\w+_TEXT)((?:[^\n]*\\\n)*[^\n]*)")
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
-_BLOCK = re.compile(r"/\*(.*?)\*/", re.DOTALL)
-_INCLUDED = re.compile(r'^\s*#\s*include\s*["<]([^">\n]+)[">]', re.MULTILINE)
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
+_BLOCK = re.compile(r"/\*(.*?)(?:\*/|\Z)", re.DOTALL)
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _IS_MODULE = re.compile(r"\bMODULE_LICENSE\s*\(|\bmodule_init\s*\(")
 
 
@@ -211,39 +217,16 @@ def read(path: Path) -> Folder:
 
 def _files(path: Path) -> dict[str, bytes]:
     """Return the files of a folder, and of those in it, that go into a build."""
-    files: dict[str, bytes] = {}
-    size_bytes = 0
     try:
         if not path.exists():
-            raise FolderError(f"there is no folder `{path}`")
+            raise FolderError(f"there is no folder {named(path)}")
         if not path.is_dir():
-            raise FolderError(f"`{path}` is no folder: name the one that holds the sources")
-        for number, file in enumerate(_walk(path)):
-            wanted = _goes_in(file.name) and file.is_file()
-            size_bytes += file.stat().st_size if wanted else 0
-            if number > MOST_ENTRIES or size_bytes > MOST_BYTES:
-                raise FolderError(
-                    f"`{path}` holds more than {MOST_ENTRIES} files, or {MOST_BYTES} bytes of "
-                    "sources: name the folder of the module alone"
-                )
-            if wanted:
-                files[file.relative_to(path).as_posix()] = file.read_bytes()
+            raise FolderError(f"{named(path)} is no folder: name the one that holds the sources")
+        return read_folder(path, _goes_in, MOST_ENTRIES, MOST_BYTES)
     except OSError as error:
-        name = str(error.filename)
-        short = name if len(name) <= MOST_SHOWN else f"{name[:MOST_SHOWN]}…"
-        raise FolderError(f"`{short}` cannot be read: {error.strerror}") from None
-    return dict(sorted(files.items()))
-
-
-def _walk(path: Path) -> Iterator[Path]:
-    """Yield every file below the folder, and every folder, but nothing hidden."""
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    for place, folders, names in os.walk(path, onerror=fail):
-        folders[:] = sorted(name for name in folders if name[0] != ".")
-        yield from (Path(place) / name for name in (*folders, *sorted(names)) if name[0] != ".")
+        raise FolderError(f"{named(path)} cannot be read: {error.strerror}") from None
+    except FileError as error:
+        raise FolderError(str(error)) from None
 
 
 def _goes_in(name: str) -> bool:

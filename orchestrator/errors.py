@@ -10,6 +10,7 @@
     │   ├── BedError (1)          a test bed failed, ended early or hung; carries its last lines
     │   │   └── GuestError (1)    that of a guest
     │   └── RemoteError (1)       a machine cannot be reached over SSH, or a command failed there
+    ├── CleanupError (1)          the process that cleans up after a killed one was killed itself
     ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
     └── MachineError (4)          this machine lacks something; carries the mend
 
@@ -77,6 +78,10 @@ class GuestError(BedError):
 
 class RemoteError(RunError):
     """Another machine cannot be reached, was lost, or a command failed there; names it."""
+
+
+class CleanupError(OrchestratorError):
+    """The cleanup process was killed: the plan ended early, and what it ran is stored."""
 
 
 class Unfaithful(OrchestratorError):

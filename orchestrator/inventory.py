@@ -1,5 +1,9 @@
 """Reads an Ansible inventory file, YAML or INI, for how its hosts are reached.
 
+A scenario may name any file as its inventory, a private key say, and errors end up in the logs of
+CI servers. So an error names the place and what is expected there, and does not quote the file.
+Only the value of one of Ansible's own keys is quoted.
+
 Of ``group_vars`` and ``host_vars`` folders, plug-ins and templates nothing is read: what a host is
 reached by has to be in the file itself, or in the user's own SSH settings.
 Source: docs.ansible.com, "How to build your inventory".
@@ -14,11 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.files import FileError, read, require_regular
 from orchestrator.units import shown
 
 MAX_BYTES = 1_000_000
 DEFAULT_PYTHON = "/usr/bin/python3"
-_RANGE = re.compile(r"\[(\d+):(\d+)\]")
+_RANGE = re.compile(r"\[([0-9]{1,9}):([0-9]{1,9})\]")
+_MOST_MENTIONS = 100
+"""How often a YAML inventory may name one group."""
 _MOST_HOSTS = 10_000
 _TRUE = ("yes", "true", "1", "on", "y", "t")
 _HOST_KEYS = re.compile(r"-o\s*UserKnownHostsFile=(\S+)")
@@ -49,9 +56,22 @@ class _Group:
     values: Values = field(default_factory=dict)
     hosts: dict[str, Values] = field(default_factory=dict)
     children: list[str] = field(default_factory=list)
+    mentions: int = 0
 
 
 _Groups = dict[str, _Group]
+
+
+@dataclass(frozen=True)
+class _Where:
+    """A place in an inventory, as an error names it."""
+
+    path: Path
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}" if self.line else str(self.path)
 
 
 def read_inventory(path: Path) -> dict[str, InventoryHost]:
@@ -61,14 +81,9 @@ def read_inventory(path: Path) -> dict[str, InventoryHost]:
         InventoryError: the file cannot be read, or is no inventory.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InventoryError(f"`{path}` cannot be read: {error.strerror}") from None
-    if len(content) > MAX_BYTES:
-        raise InventoryError(f"`{path}` is larger than {MAX_BYTES} bytes: this is no inventory")
-    try:
-        text = content.decode("utf-8-sig")
+        text = read(path, MAX_BYTES).decode("utf-8-sig")
+    except FileError as error:
+        raise InventoryError(str(error)) from None
     except UnicodeDecodeError:
         raise InventoryError(f"`{path}` is not UTF-8 text") from None
     groups = _yaml(text, path) if path.suffix in (".yml", ".yaml") else _ini(text, path)
@@ -80,42 +95,57 @@ def _yaml(text: str, path: Path) -> _Groups:
     from ruamel.yaml.error import YAMLError
 
     try:
-        document = YAML(typ="safe", pure=True).load(text)
+        document = YAML(typ="rt", pure=True).load(text)  # which keeps the places of keys
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
-        raise InventoryError(f"{path}{where}: {getattr(error, 'problem', None) or error}") from None
+        raise InventoryError(f"{path}{where}: this is not valid YAML") from None
+    except RecursionError:
+        raise InventoryError(f"`{path}` is nested too deeply") from None
     groups: _Groups = {}
-    for name, body in _mapping(document, path, "the inventory").items():
-        _add_group(groups, str(name), body, path)
+    try:
+        for name, body, place in _mapping(document, _Where(path), "an inventory"):
+            _add_group(groups, name, body, place)
+    except RecursionError:  # an alias of what it is in
+        raise InventoryError(f"`{path}` is nested too deeply") from None
     return groups
 
 
-def _add_group(groups: _Groups, name: str, body: object, path: Path) -> None:
-    known = {"hosts", "children", "vars"}
-    given = _mapping(body, path, f"group {name}")
-    for key in given:
-        if key not in known:
-            raise InventoryError(
-                f"{path}: group {name}: unknown key {shown(key)}; valid: hosts, children, vars"
-            )
+def _add_group(groups: _Groups, name: str, body: object, where: _Where) -> None:
     group = groups.setdefault(name, _Group())
-    group.values |= _mapping(given.get("vars"), path, f"vars of group {name}")
-    for pattern, values in _mapping(given.get("hosts"), path, f"hosts of group {name}").items():
-        what = f"host {pattern}"
-        for host in _expanded(str(pattern), path):
-            group.hosts.setdefault(host, {}).update(_mapping(values, path, what))
-    for child, inner in _mapping(given.get("children"), path, f"children of {name}").items():
-        group.children.append(str(child))
-        _add_group(groups, str(child), inner, path)
+    group.mentions += 1
+    if group.mentions > _MOST_MENTIONS:  # aliases within aliases grow without end
+        raise InventoryError(f"{where}: a group is named more than {_MOST_MENTIONS} times")
+    for key, content, inside in _mapping(body, where, "a group"):
+        if key == "vars":
+            group.values |= _values(content, inside, "vars of a group")
+        elif key == "hosts":
+            for pattern, values, line in _mapping(content, inside, "hosts of a group"):
+                for host in _expanded(pattern, str(line)):
+                    group.hosts.setdefault(host, {}).update(_values(values, line, "a host"))
+        elif key == "children":
+            for child, inner, line in _mapping(content, inside, "children of a group"):
+                group.children.append(child)
+                _add_group(groups, child, inner, line)
+        else:
+            raise InventoryError(f"{inside}: a group has no such key; valid: hosts, children, vars")
 
 
-def _mapping(value: object, path: Path, what: str) -> Values:
+def _mapping(value: object, where: _Where, what: str) -> Iterator[tuple[str, object, _Where]]:
+    """Yield each key, its value, and the key's place in the file."""
     if value is None:
-        return {}
+        return
     if not isinstance(value, Mapping):
-        raise InventoryError(f"{path}: {what} must be a mapping, not {shown(value)}")
-    return dict(value)
+        raise InventoryError(f"{where}: {what} must be a mapping")
+    for key, content in value.items():
+        # A key that was merged in by `<<` has no place of its own.
+        places: Any = value.lc  # type: ignore[attr-defined] # of ruamel's mappings
+        line, column, *_ = places.data.get(key, (places.line, places.col))
+        yield str(key), content, _Where(where.path, line + 1, column + 1)
+
+
+def _values(value: object, where: _Where, what: str) -> Values:
+    return {key: content for key, content, _where in _mapping(value, where, what)}
 
 
 def _ini(text: str, path: Path) -> _Groups:
@@ -130,7 +160,7 @@ def _ini(text: str, path: Path) -> _Groups:
             head = re.fullmatch(r"\[([^\]:]+)(?::(\w+))?\]\s*(?:[#;].*)?", stripped)
             if head is None or head[2] not in (None, "vars", "children"):
                 text_ = "a section is [group], [group:vars] or [group:children]"
-                raise InventoryError(f"{where}: {text_}, not {shown(stripped)}")
+                raise InventoryError(f"{where}: {text_}")
             section, kind = head[1].strip(), head[2] or "hosts"
             groups.setdefault(section, _Group())
             continue
@@ -142,7 +172,7 @@ def _ini_line(group: _Group, kind: str, line: str, where: str) -> None:
     if kind == "vars":
         key, equals, value = line.partition("=")
         if not equals:
-            raise InventoryError(f"{where}: a variable is written key=value, not {shown(line)}")
+            raise InventoryError(f"{where}: a variable is written key=value")
         group.values[key.strip()] = _unquoted(value.strip())
         return
     try:
@@ -156,9 +186,9 @@ def _ini_line(group: _Group, kind: str, line: str, where: str) -> None:
     for word in words[1:]:
         key, equals, value = word.partition("=")
         if not equals:
-            raise InventoryError(f"{where}: behind a host comes key=value, not {shown(word)}")
+            raise InventoryError(f"{where}: behind a host comes key=value")
         values[key] = value
-    for host in _expanded(words[0], Path(where)):
+    for host in _expanded(words[0], where):
         group.hosts.setdefault(host, {}).update(values)
 
 
@@ -166,20 +196,20 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
 
 
-def _expanded(pattern: str, where: Path) -> Iterator[str]:
-    """Yield the hosts of a name with numeric ranges such as ``node[01:20]``."""
-    found = _RANGE.search(pattern)
-    if found is None:
-        if "[" in pattern:
-            raise InventoryError(f"{where}: {shown(pattern)}: ranges of numbers only, [1:20]")
-        yield pattern
-        return
-    first, last = int(found[1]), int(found[2])
-    if last - first >= _MOST_HOSTS:
-        raise InventoryError(f"{where}: {shown(pattern)} is more than {_MOST_HOSTS} hosts")
-    for number in range(first, last + 1):
-        text = str(number).zfill(len(found[1]))
-        yield from _expanded(pattern[: found.start()] + text + pattern[found.end() :], where)
+def _expanded(pattern: str, where: str) -> list[str]:
+    """Return the hosts of a name with numeric ranges such as ``node[01:20]``."""
+    hosts = [pattern]
+    while (found := _RANGE.search(hosts[0])) is not None:
+        first, last = int(found[1]), int(found[2])
+        if (last - first + 1) * len(hosts) > _MOST_HOSTS:
+            raise InventoryError(f"{where}: ranges of more than {_MOST_HOSTS} hosts")
+        numbers = [str(number).zfill(len(found[1])) for number in range(first, last + 1)]
+        hosts = [_RANGE.sub(number, host, count=1) for host in hosts for number in numbers]
+        if not hosts:
+            return []
+    if "[" in hosts[0]:
+        raise InventoryError(f"{where}: ranges of hosts are of numbers only, such as [1:20]")
+    return hosts
 
 
 def _merged(groups: _Groups, path: Path) -> dict[str, Values]:
@@ -259,4 +289,9 @@ def _known_hosts(name: str, values: Values, path: Path) -> Path | None:
 
 def _file(given: str, path: Path) -> Path:
     """Return the path of a file that the inventory names, from the inventory's own folder."""
-    return (path.parent / Path(given).expanduser()).absolute()
+    file = (path.parent / Path(given).expanduser()).absolute()
+    try:
+        require_regular(file)
+    except FileError as error:
+        raise InventoryError(f"{path}: {error}") from None
+    return file

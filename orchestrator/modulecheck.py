@@ -7,10 +7,8 @@ drives a link.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import kmods.build
@@ -24,6 +22,7 @@ from orchestrator.errors import GuestError
 from orchestrator.plan import Plan, plan
 from orchestrator.runner import Observer, RunOptions, run_plan
 from orchestrator.scenario import load
+from orchestrator.temporary import temporary_folder
 from results.store import Store
 
 ABOUT = ("loads", "parameters", "refuses", "unloads")
@@ -193,8 +192,8 @@ def drive(
     Raises:
         MachineError: this machine cannot run any of them.
     """
-    with tempfile.TemporaryDirectory() as name:
-        scenario, db = Path(name) / "modules.yaml", Path(name) / "modules.db"
+    with temporary_folder("check") as folder:
+        scenario, db = folder / "modules.yaml", folder / "modules.db"
         scenario.write_text(SCENARIO.format(names=", ".join(names)), encoding="utf-8")
         planned = plan(load(scenario))
         ids = run_plan(planned, RunOptions(db, Guest(kernel)), observe(planned))

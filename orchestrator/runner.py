@@ -11,7 +11,6 @@ import ctypes
 import os
 import signal
 import sqlite3
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -25,12 +24,13 @@ from orchestrator.backends import bounds
 from orchestrator.backends.backend import Backend, Place
 from orchestrator.backends.janitor import Janitor
 from orchestrator.backends.output import believing_nothing, console_text, malformed
-from orchestrator.backends.removal import remove_tree
 from orchestrator.commit import git_commit
-from orchestrator.errors import OrchestratorError, RunError, StoreError, UsageError
+from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
+from orchestrator.removal import remove_tree
 from orchestrator.runspec import RunSpec
+from orchestrator.temporary import RUN_FOLDER, Temporary, naming_a_full_disk
 from results.model import RunHead, summarise_links
 from results.store import Store
 
@@ -127,6 +127,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
     A run that fails is marked so and the others go on.
 
     Raises:
+        CleanupError: the janitor was killed; runs under way were finished, no others started.
         MachineError: this machine cannot run any of them; nothing was stored.
         UsageError: the back end cannot do what the plan or ``options.jobs`` asks; likewise.
         KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, after cleaning up.
@@ -144,17 +145,17 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         )
     with Store(options.db):
         pass  # made or migrated now, so that a store that cannot be used is found before any run
-    folder = Path(tempfile.mkdtemp(prefix="orchestrator-"))
+    temporary = Temporary(RUN_FOLDER)
     # Before anything starts a thread.
-    janitor = Janitor(folder, lambda: Store(options.db).close())
-    session = _Session(options, observer, folder, janitor, free_cpus=_cpus(options.jobs))
+    janitor = Janitor(temporary.path, lambda: Store(options.db).close())
+    session = _Session(options, observer, temporary.path, janitor, free_cpus=_cpus(options.jobs))
     try:
         with _signals_interrupt():
             backend.prepare(plan)
             return _run_all(plan, session)
     finally:
         backend.close()
-        remove_tree(folder)
+        temporary.remove()
         janitor.dismiss()
 
 
@@ -162,11 +163,11 @@ def _run_all(plan: Plan, session: _Session) -> list[str]:
     head = _HeadMaker(plan.experiment, session.options)
     with ThreadPoolExecutor(session.options.jobs) as pool:
         futures = [
-            pool.submit(_run_one, index, spec, head, session)
+            pool.submit(_run_guarded, index, spec, head, session)
             for index, spec in enumerate(plan.runs)
         ]
         try:
-            pending: set[Future[str]] = set(futures)
+            pending: set[Future[str | None]] = set(futures)
             while pending:
                 # Waking up now and then lets a signal's handler run.
                 done, pending = wait(pending, _WAKE_S, FIRST_COMPLETED)
@@ -177,7 +178,23 @@ def _run_all(plan: Plan, session: _Session) -> list[str]:
                 future.cancel()
             session.stop()
             raise
-    return [future.result() for future in futures]
+    ids = [run_id for future in futures if (run_id := future.result()) is not None]
+    if session.janitor.lost:
+        raise CleanupError(
+            f"the cleanup process {session.janitor.pid} of these runs was killed, by a user or for "
+            f"want of memory: {len(ids)} of {len(futures)} runs were made and are stored\n"
+            "  mend: the same command with --resume makes the others and shows all"
+        )
+    return ids
+
+
+def _run_guarded(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str | None:
+    """Run and store one run, return its id; start none and return None without a janitor.
+
+    Runs under way when the janitor is killed are finished: they lose nothing by it. What killed it,
+    a user or the kernel short of memory, may mean the controller next, so no other one is started.
+    """
+    return None if session.janitor.lost else _run_one(index, spec, head, session)
 
 
 def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str:
@@ -196,7 +213,8 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
         limits = bounds.of(spec, options.timeout_s, not options.backend.reproducible)
         place = Place(folder, cpu, session.guard, session.release, session.stopping, limits)
         try:
-            recording = options.backend.run(spec, place, report)
+            with naming_a_full_disk(folder):
+                recording = options.backend.run(spec, place, report)
             report("storing", spec.duration_s)
             _finish(store, run_id, recording, time.monotonic() - began)
         except BaseException as error:

@@ -184,4 +184,7 @@ def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -
         "-m",
         "testbed.init",
     ]
-    return ["setarch", "x86_64", "-R", *boot] if options.unconfined else boot
+    if options.unconfined:
+        # Without a boundary, which dies with the controller, the guest itself is told to do so.
+        return ["setpriv", "--pdeathsig", "KILL", "setarch", "x86_64", "-R", *boot]
+    return boot

@@ -3,6 +3,10 @@
 A killed process cannot tidy up. The janitor, forked at the start of a plan, holds one end of a pipe
 whose other end dies with the controller; then it ends the beds by the process groups it was
 given, removes the folder, and marks the runs through ``on_orphaned``.
+
+When both are killed, the guests end with them (bwrap --die-with-parent), the folder is removed by
+the next start (see orchestrator/temporary.py), and the runs are found interrupted by whoever opens
+the store. When only the janitor is killed, ``lost`` says so.
 """
 
 from __future__ import annotations
@@ -10,12 +14,16 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from orchestrator.errors import MachineError
+from orchestrator.temporary import remove_patiently
+
 _DONE = b"."
+_DISMISS_S = 10.0
+"""A janitor that has not ended so long after it was dismissed was stopped; it is killed."""
 
 
 class Janitor:
@@ -31,26 +39,39 @@ class Janitor:
         read_end, self._write_end = os.pipe2(os.O_CLOEXEC)
         # Opened here: the controller may be dead before its child runs at all.
         controller = os.pidfd_open(os.getpid())
-        self._process = os.fork()
-        if self._process == 0:
+        self.pid = os.fork()
+        if self.pid == 0:
             os.close(self._write_end)
             _watch(read_end, controller, folder, on_orphaned)
+        self._end = os.pidfd_open(self.pid)
         os.close(read_end)
         os.close(controller)
 
+    @property
+    def lost(self) -> bool:
+        """Whether it was killed: nobody cleans up at once if the controller is killed now."""
+        return bool(select.select([self._end], [], [], 0)[0])
+
     def guard(self, group: int) -> None:
         """Tell the janitor of a bed's process group, to be ended should the controller die."""
-        os.write(self._write_end, f"+{group}\n".encode())
+        self._tell(f"+{group}\n".encode())
 
     def release(self, group: int) -> None:
         """Tell the janitor that this group has ended: its number may soon be another's."""
-        os.write(self._write_end, f"-{group}\n".encode())
+        self._tell(f"-{group}\n".encode())
 
     def dismiss(self) -> None:
         """End the janitor: the controller has cleaned up by itself."""
-        os.write(self._write_end, _DONE)
+        self._tell(_DONE)
         os.close(self._write_end)
-        os.waitpid(self._process, 0)
+        if not select.select([self._end], [], [], _DISMISS_S)[0]:
+            signal.pidfd_send_signal(self._end, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self._end)
+
+    def _tell(self, words: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it was killed: ``lost`` says so
+            os.write(self._write_end, words)
 
 
 def _watch(read_end: int, controller: int, folder: Path, on_orphaned: Callable[[], None]) -> None:
@@ -76,5 +97,6 @@ def _clean_up(told: bytes, folder: Path, on_orphaned: Callable[[], None]) -> Non
     for group in {int(word[1:]) for word in words if word[0] == "+"} - released:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
-    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(MachineError):  # the next start says why it cannot be removed
+        remove_patiently(folder)
     on_orphaned()

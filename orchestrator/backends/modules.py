@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,13 @@ from orchestrator.errors import MachineError
 from orchestrator.runspec import PlannedFlow, RunSpec
 from orchestrator.sandbox import building
 from orchestrator.scenario.congestion import BUILT_IN
+from orchestrator.units import shown
+
+_MODULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,55}", re.ASCII)
+"""MODULE_NAME_LEN of include/linux/moduleparam.h is 56, the closing zero included."""
+_DEEPEST = 30
+"""Modules in a row that depend on each other; those of the guest kernel are 2 at most."""
+_BREAK_CYCLE = "let modules not depend on each other's symbols in a circle, or link them into one"
 
 
 @dataclass(frozen=True)
@@ -163,16 +171,40 @@ def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
 def load_order(folders: Sequence[Path], names: Iterable[str]) -> list[Path]:
     """Return the modules' files and those they depend on, each behind its dependencies.
 
+    What a file says it depends on is not trusted: a user's Kbuild can write anything there.
+
     Raises:
-        MachineError: a module is in none of the folders.
+        MachineError: a module is in none of the folders, depends on itself, or names as a
+            dependency what is no module's name.
     """
-    ordered: list[Path] = []
+    ordered: dict[str, Path] = {}
     for name in names:
-        path = next((f / f"{name}.ko" for f in folders if (f / f"{name}.ko").is_file()), None)
-        if path is None:
-            raise MachineError(f"the guest kernel has no module {name}", "orchestrator guest build")
-        needed = [other for text in modinfo(path, "depends") for other in text.split(",") if other]
-        for each in (*load_order(folders, needed), path):
-            if each not in ordered:
-                ordered.append(each)
-    return ordered
+        _add_in_order(name, folders, (), ordered)
+    return list(ordered.values())
+
+
+def _add_in_order(
+    name: str, folders: Sequence[Path], above: tuple[str, ...], ordered: dict[str, Path]
+) -> None:
+    """Add a module behind those it depends on; ``above`` is the chain of those that need it."""
+    if name in ordered:
+        return
+    if name in above or len(above) == _DEEPEST:
+        chain = " -> ".join([*above[above.index(name) if name in above else 0 :], name])
+        what = "depends on itself" if name in above else "depends on too many others in a row"
+        raise MachineError(f"module {name} {what}: {chain}", _BREAK_CYCLE)
+    path = next((f / f"{name}.ko" for f in folders if (f / f"{name}.ko").is_file()), None)
+    if path is None:
+        needs = f", which {above[-1]} depends on" if above else ""
+        raise MachineError(
+            f"the guest kernel has no module {name}{needs}", "orchestrator guest build"
+        )
+    for text in modinfo(path, "depends"):
+        for other in filter(None, text.split(",")):
+            if not _MODULE_NAME.fullmatch(other):
+                raise MachineError(
+                    f"`{path.name}` depends on {shown(other)}, which is no module's name",
+                    "let modpost write `depends` of .modinfo: see the Kbuild and the sources",
+                )
+            _add_in_order(other, folders, (*above, name), ordered)
+    ordered[name] = path

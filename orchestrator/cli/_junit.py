@@ -11,10 +11,15 @@ from typing import Any
 from orchestrator import plaintext
 from orchestrator.cli import _report
 from orchestrator.errors import UsageError
+from orchestrator.files import FileError, require_regular
 
 
 def require_writable(path: Path) -> None:
     """Raise UsageError unless a report could be written there; asked before anything runs."""
+    try:
+        require_regular(path)
+    except FileError as error:
+        raise UsageError(f"--junit: {error}") from None
     folder = path.absolute().parent
     if not folder.is_dir():
         raise UsageError(f"--junit {path}: there is no folder {folder}")

@@ -11,6 +11,7 @@ import click
 
 from orchestrator.cli import _options, _report, _text
 from orchestrator.errors import UsageError
+from orchestrator.files import FileError, require_regular
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,7 +69,10 @@ def _draw(planned: Plan, file: Path) -> None:
     values = _report.variant(run.variant)
     drawing = draw(run.network, f"{run.scenario_name}: {values}" if values else run.scenario_name)
     try:
+        require_regular(file)
         file.write_text(drawing, encoding="utf-8")
+    except FileError as error:
+        raise UsageError(f"--svg: {error}") from None
     except OSError as error:
         raise UsageError(f"--svg {file}: cannot be written: {error.strerror}") from None
 

@@ -142,6 +142,7 @@ def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
     if not (resume and request.db.exists()):
         return _execute(planned, request)
     from orchestrator.cli import _again
+    from orchestrator.temporary import RUN_FOLDER, remove_abandoned, temporary_root
     from results.store import Store
 
     with Store.open_existing(request.db) as store:  # migrated now: runs are added to it anyway
@@ -149,7 +150,10 @@ def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
     if not request.quiet:
         total, left = len(planned.runs), len(rest.plan.runs)
         click.echo(f"{total - left} of {_text.plural(total, 'run')} stored already", err=True)
-    return rest.complete(_execute(rest.plan, request) if rest.plan.runs else [])
+    if rest.plan.runs:
+        return rest.complete(_execute(rest.plan, request))
+    remove_abandoned(temporary_root(), RUN_FOLDER)  # as a run would
+    return rest.complete([])
 
 
 def _verify(run: str, request: _Request) -> tuple[list[str], bool]:

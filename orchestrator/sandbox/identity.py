@@ -10,13 +10,13 @@ import contextlib
 import os
 import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import MachineError
+from orchestrator.temporary import temporary_root
 
 FIRST = 0x70000000
 """systemd's list of user numbers (uids-gids.md) leaves 1879048192 to 2147483647 to nobody."""
@@ -58,7 +58,7 @@ class Identity:
         Raises:
             MachineError: a folder further up stops everybody but root.
         """
-        temporary = Path(tempfile.gettempdir()).resolve()
+        temporary = temporary_root().resolve()
         folder = folder.resolve()
         for each in (folder, *folder.parents):
             mode = stat.S_IMODE(each.stat().st_mode)

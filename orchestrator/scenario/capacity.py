@@ -10,17 +10,23 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from pathlib import Path
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from orchestrator.files import named
+from orchestrator.files import read as read_file
 from orchestrator.scenario.base import Context, Directional, Rate, Strict
-from orchestrator.units import shortened, shown
+from orchestrator.units import shown
 from topologies.model import Trace
 
 MAX_BYTES = 64_000_000
 MAX_MS = 30 * 24 * 3600 * 1000
 MAX_DIGITS = 12
+_HARMLESS = re.compile(rb"[-+.0-9]{1,20}")
+"""A line that an error may quote. A scenario may name any file as its trace, a private key say, and
+errors end up in the logs of CI servers."""
 MOST_IN_A_MS = 8_000
 """97 Gbit/s, as fast as links get here."""
 
@@ -83,17 +89,13 @@ class CapacityBothWays(Directional[Capacity]):
 
 
 def read_trace(path: Path) -> Trace:
-    """Return the trace in that file; ValueError, with the line, when it is none."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ValueError(
-            f"`{shortened(str(path), 300)}` cannot be read: {error.strerror}"
-        ) from None
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"`{path}` is larger than {MAX_BYTES} bytes")
-    return _parsed(str(path), content)
+    """Return the trace in that file.
+
+    Raises:
+        ValueError: it cannot be read or is no trace. The message names the line, and quotes it only
+            if it is a number.
+    """
+    return _parsed(str(path), read_file(path, MAX_BYTES))
 
 
 @functools.lru_cache(maxsize=64)
@@ -104,8 +106,9 @@ def _parsed(path: str, content: bytes) -> Trace:
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if not text.isdigit():
-            found = shown(line.decode("utf-8", "replace"))
-            raise ValueError(f"{path}:{number}: must be whole milliseconds, not {found}")
+            harmless = _HARMLESS.fullmatch(text)
+            found = f"not `{text.decode()}`" if harmless else "digits and nothing else"
+            raise ValueError(f"{path}:{number}: must be whole milliseconds, {found}")
         time_ms = int(text) if len(text) <= MAX_DIGITS else MAX_MS + 1
         if time_ms > MAX_MS:
             raise ValueError(f"{path}:{number}: must be {MAX_MS} ms at most")
@@ -116,6 +119,6 @@ def _parsed(path: str, content: bytes) -> Trace:
             raise ValueError(f"{path}:{number}: more than {MOST_IN_A_MS} in one millisecond")
         last_ms = time_ms
     if not last_ms:
-        raise ValueError(f"`{path}` lasts 0 ms: the time in its last line is its length")
+        raise ValueError(f"{named(path)} lasts 0 ms: the time in its last line is its length")
     sha256 = hashlib.sha256(content).hexdigest()
     return Trace(path, sha256, last_ms, tuple(frames.items()))

@@ -117,8 +117,9 @@ class Lab(Strict):
             if host not in known:
                 yield (
                     place,
-                    f"no host {shown(host)} in `{self.inventory}`{suggest(host, known)}; "
-                    f"it has: {', '.join(known) or 'none'}",
+                    # The hosts are not listed: the inventory may be no inventory but a secret.
+                    f"no host {shown(host)} in `{self.inventory}`{suggest(host, known)}, "
+                    f"which has {len(known)} hosts",
                 )
 
     def _doubled(self) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -10,6 +10,8 @@ from pathlib import Path as FilePath
 from pydantic import ValidationError
 
 from orchestrator.errors import Fault, ScenarioError, UsageError
+from orchestrator.files import FileError
+from orchestrator.files import read as read_file
 from orchestrator.scenario import overrides as overriding
 from orchestrator.scenario.base import Context
 from orchestrator.scenario.checks import check
@@ -19,7 +21,7 @@ from orchestrator.scenario.faults import faults_of
 from orchestrator.scenario.matrix import expand
 from orchestrator.scenario.model import MAX_RUNS, Scenario
 from orchestrator.scenario.reduction import has_reduced, reduce, without_reduced
-from orchestrator.units import shown
+from orchestrator.units import printable, shown
 
 MAX_BYTES = 250_000
 _ENOUGH_FAULTS = 200
@@ -92,17 +94,9 @@ def load(path: FilePath, overrides: Sequence[str] = (), reduced: bool = False) -
 
 def _read(path: FilePath) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ScenarioError([Fault(str(path), 1, 1, f"cannot be read: {reason}")]) from None
-    except ValueError as error:  # a NUL in the name
-        raise ScenarioError([Fault(shown(str(path)), 1, 1, f"cannot be read: {error}")]) from None
-    if len(content) > MAX_BYTES:
-        message = f"larger than {MAX_BYTES} bytes: this is no scenario"
-        raise ScenarioError([Fault(str(path), 1, 1, message)])
-    return content
+        return read_file(path, MAX_BYTES)
+    except FileError as error:
+        raise ScenarioError([Fault(printable(str(path)), 1, 1, error.reason)]) from None
 
 
 def _load_text(

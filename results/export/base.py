@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.errors import UsageError
+from orchestrator.errors import MachineError, UsageError
+from orchestrator.temporary import temporary_folder
 from results.stored import StoredRun
 
 Writer = Callable[[StoredRun, Sequence[Path]], None]
@@ -59,16 +58,14 @@ def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[P
     existing = [str(target) for target in targets if target.exists()]
     if existing and not force:
         raise UsageError(f"{', '.join(existing)}: exists already and is not overwritten")
-    drafts = [target.with_name(f".{target.name}.{os.getpid()}.part") for target in targets]
-    with ExitStack() as stack:
-        for draft in drafts:
-            stack.callback(draft.unlink, missing_ok=True)
-        try:
+    try:
+        with temporary_folder("export", path.absolute().parent) as folder:
+            drafts = [folder / target.name for target in targets]
             chosen.write(run, drafts)
             for draft, target in zip(drafts, targets, strict=True):
                 draft.replace(target)
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error}") from error
+    except (OSError, MachineError) as error:
+        raise UsageError(f"{path}: cannot be written: {error}") from error
     return targets
 
 

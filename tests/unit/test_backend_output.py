@@ -14,8 +14,8 @@ import pytest
 from orchestrator.backends.bounds import Bounds
 from orchestrator.backends.output import Output, console_text, require_small_console
 from orchestrator.backends.progress import Headway, parsed
-from orchestrator.backends.removal import remove_tree
 from orchestrator.errors import BedError, GuestError
+from orchestrator.removal import remove_tree
 
 NAMES = ("tcp.bin", "queue.bin", "transfers.bin", "datagrams.bin", "facts.jsonl", "progress",
          "bed.log", "failure")  # fmt: skip

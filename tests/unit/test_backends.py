@@ -12,11 +12,16 @@ from pathlib import Path
 import pytest
 
 from orchestrator import backends
+from orchestrator.backends.backend import Place, Report
 from orchestrator.backends.guest import Guest
-from orchestrator.errors import UsageError
-from orchestrator.plan import plan
+from orchestrator.backends.janitor import Janitor
+from orchestrator.errors import CleanupError, RunError, UsageError
+from orchestrator.plan import Plan, plan
+from orchestrator.recording import Recording
 from orchestrator.runner import RunOptions, run_plan
+from orchestrator.runspec import RunSpec
 from orchestrator.scenario import load
+from results.store import Store
 from tests.unit.test_cli_run import KERNEL
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yaml"
@@ -34,6 +39,35 @@ janitor.guard(bed)
 print("ready", flush=True)
 time.sleep(60)
 """
+
+
+class KillsJanitor(Guest):
+    """A back end whose second run finds that the janitor was killed, and fails for its own part."""
+
+    def prepare(self, plan: Plan) -> None:
+        self.runs = 0
+
+    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+        self.runs += 1
+        if self.runs == 2:
+            (child,) = children_of(os.getpid())
+            end = os.pidfd_open(child)
+            signal.pidfd_send_signal(end, signal.SIGKILL)
+            select.select([end], [], [], 20)
+            os.close(end)
+            place.guard(2**30)
+            place.release(2**30)
+        raise RunError(f"number {self.runs}")
+
+
+def children_of(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+class Noting:
+    def progress(self, progress: object) -> None:
+        pass
 
 
 class Silent:
@@ -64,9 +98,8 @@ def test_the_janitor_ends_what_a_killed_controller_leaves(tmp_path: Path) -> Non
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as controller:
             assert controller.stdout is not None
             assert controller.stdout.readline() == "ready\n"
-            children = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
-            (child,) = children.read_text().split()
-            janitor = os.pidfd_open(int(child))
+            (child,) = children_of(controller.pid)
+            janitor = os.pidfd_open(child)
             controller.send_signal(signal.SIGKILL)
             assert controller.wait() == -signal.SIGKILL
         assert select.select([janitor], [], [], 20)[0], "the janitor has not ended"
@@ -74,3 +107,26 @@ def test_the_janitor_ends_what_a_killed_controller_leaves(tmp_path: Path) -> Non
         assert bed.wait() == -signal.SIGKILL
     assert not folder.exists()
     assert marked.exists()
+
+
+def test_without_a_janitor_runs_under_way_are_finished_and_no_others_begun(tmp_path: Path) -> None:
+    options = RunOptions(tmp_path / "runs.db", KillsJanitor(KERNEL))
+    planned = plan(load(QUICKSTART, ["repetitions=5"]))
+    with pytest.raises(CleanupError, match=r"was killed.*\n.*--resume") as ended:
+        run_plan(planned, options, Noting())
+    with Store.open_read_only(options.db) as store:
+        errors = [row.error for row in store.list_runs()]
+    assert errors == ["number 1", "number 2"]
+    assert "2 of 5 runs were made and are stored" in str(ended.value)
+
+
+def test_a_janitor_that_was_stopped_does_not_keep_the_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.backends.janitor._DISMISS_S", 0.2)
+    janitor = Janitor(tmp_path / "folder", lambda: None)
+    assert not janitor.lost
+    os.kill(janitor.pid, signal.SIGSTOP)
+    janitor.dismiss()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(janitor.pid, 0)

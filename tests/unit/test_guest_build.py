@@ -242,11 +242,11 @@ def test_a_second_builder_waits_and_takes_what_the_first_built(machine: Path) ->
 
     root = cache.make_root()
     with ThreadPoolExecutor(1) as pool:
-        with cache.builder_lock(root, waiting.set):
+        with cache.builder_lock(root, waiting.set) as lock:
             assert not waiting.is_set()
             second = pool.submit(build.ensure, watch)
             assert waiting.wait(10)
-            first = build._build(build.current_inputs(), root, recipe.silent)
+            first = build._build(build.current_inputs(), root, recipe.silent, lock)
             count = len(make_calls(machine))
         assert second.result(10) == first
     assert len(make_calls(machine)) == count

@@ -74,14 +74,18 @@ def test_both_forms_say_the_same(tmp_path: Path, name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.yml", "all: [1]", "group all must be a mapping"),
-        ("a.yml", "all: {hosts: {a: }, host: 1}", "unknown key `host`; valid: hosts, children"),
+        ("a.yml", "all: [1]", "a.yml:1:1: a group must be a mapping"),
+        (
+            "a.yml",
+            "all: {hosts: {a: }, host: 1}",
+            "a.yml:1:21: a group has no such key; valid: h",
+        ),
         ("a.yml", "all: {\n  hosts: [}", "a.yml:2:11:"),
         ("a.yml", "all: {hosts: {a: {ansible_port: ssh}}}", "a: `ssh` is no port"),
         ("a.yml", "all: {hosts: {a: {ansible_connection: local}}}", "connection is local, not ssh"),
         ("a.yml", "all: {hosts: {a: {ansible_host: '{{ x }}'}}}", "ansible_host is a template"),
         ("a.yml", "all: {hosts: {a: {ansible_ssh_args: -J jump}}}", "put the rest into ~/.ssh"),
-        ("a.yml", "all: {hosts: {'a[x:z]': }}", "ranges of numbers only"),
+        ("a.yml", "all: {hosts: {'a[x:z]': }}", "a.yml:1:15: ranges of hosts are of numbers only"),
         ("hosts", "[senders\na", "hosts:1: a section is [group]"),
         ("hosts", "a\n[a:vars]\nx", "hosts:3: a variable is written key=value"),
         ("hosts", "a b", "hosts:1: behind a host comes key=value"),

@@ -12,7 +12,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
-BASE = {"orchestrator", "orchestrator.errors", "orchestrator.plaintext", "orchestrator.units"}
+BASE = {
+    "orchestrator",
+    "orchestrator.errors",
+    "orchestrator.files",
+    "orchestrator.plaintext",
+    "orchestrator.removal",
+    "orchestrator.temporary",
+    "orchestrator.units",
+}
 MODEL = {
     *BASE,
     "orchestrator.capacity",
@@ -49,8 +57,11 @@ RUN = {
 MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator": set(),
     "orchestrator.errors": set(),
+    "orchestrator.files": {"orchestrator.errors", "orchestrator.units"},
     "orchestrator.plaintext": set(),
-    "orchestrator.units": BASE,
+    "orchestrator.removal": set(),
+    "orchestrator.temporary": {"orchestrator.errors", "orchestrator.removal"},
+    "orchestrator.units": {"orchestrator", "orchestrator.errors"},
     "orchestrator.recording": BASE,
     "orchestrator.capacity": {*BASE, "orchestrator.recording"},
     "orchestrator.intervals": set(),

@@ -75,7 +75,7 @@ def test_a_way_is_opened_below_the_temporary_folder_only(monkeypatch: pytest.Mon
         run.mkdir(parents=True)
         session.chmod(0o700)
         run.chmod(0o700)
-        monkeypatch.setattr("tempfile.gettempdir", lambda: str(above / "temporary"))
+        monkeypatch.setenv("TMPDIR", str(above / "temporary"))
         with pytest.raises(MachineError, match="TMPDIR"):
             Identity(12345).let_pass(run)
         assert above.stat().st_mode & 0o777 == 0o700

@@ -188,9 +188,9 @@ def trace_fault(folder: Path, content: str) -> str:
     [
         ("", "`/bad.trace` lasts 0 ms: the time in its last line is its length"),
         ("0\n0\n", "`/bad.trace` lasts 0 ms: the time in its last line is its length"),
-        ("1\nx\n", "/bad.trace:2: must be whole milliseconds, not `x`"),
+        ("1\nx\n", "/bad.trace:2: must be whole milliseconds, digits and nothing else"),
         ("1\n-2\n", "/bad.trace:2: must be whole milliseconds, not `-2`"),
-        ("1\n\n3\n", "/bad.trace:2: must be whole milliseconds, not ``"),
+        ("1\n\n3\n", "/bad.trace:2: must be whole milliseconds, digits and nothing else"),
         ("1.5\n", "/bad.trace:1: must be whole milliseconds, not `1.5`"),
         ("5\n3\n", "/bad.trace:2: 3 is before 5 of the line above"),
         ("9" * 20, "/bad.trace:1: must be 2592000000 ms at most"),

@@ -328,7 +328,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for path, why in [
         (tmp_path / "missing.yaml", "cannot be read: No such file or directory"),
-        (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path, "is a folder, not a regular file"),
         (Path("a\0b"), "cannot be read"),
     ]:
         with pytest.raises(ScenarioError) as refused:

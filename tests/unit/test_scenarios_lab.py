@@ -172,7 +172,7 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
     ),
     "unknown host": (
         [("host: one", "host: won")], "won",
-        "no host `won` in `{}/hosts.yml` (did you mean `two`?); it has: one, two, three, four",
+        "no host `won` in `{}/hosts.yml` (did you mean `two`?), which has 4 hosts",
     ),
 }  # fmt: skip
 

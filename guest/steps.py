@@ -1,0 +1,126 @@
+"""Runs the programs of a build so that none outlives the builder, even when that is killed.
+
+``make`` starts hundreds of processes, and a killed builder cannot end them. So each step is a
+session of its own on a pseudo-terminal that only the builder holds the other end of. When the
+builder ends, however it ends, the kernel closes that end, and hangs up the terminal: all processes
+of the step get SIGHUP (tty_vhangup in drivers/tty/tty_io.c), and none here ignores it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.errors import MachineError
+
+
+def run_step(
+    argv: Sequence[str],
+    each_line: Callable[[str], None],
+    environment: Mapping[str, str],
+    folder: Path,
+    held: Sequence[int] = (),
+    timeout_s: float | None = None,
+) -> int:
+    """Run a program with no input to its end, and end what it left running; return its status.
+
+    Args:
+        argv: the program and its arguments.
+        each_line: called with each line that it prints on either stream.
+        environment: all of its environment.
+        folder: where it runs.
+        held: descriptors of locks, which stay locked until the last process of the step has ended.
+        timeout_s: the wall time after which it is ended.
+
+    Raises:
+        MachineError: this machine gives no pseudo-terminal.
+        TimeoutError: it took too long; all of it has ended.
+    """
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    with _terminal() as terminal:
+        process = subprocess.Popen(
+            argv,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: _settle(terminal),
+            pass_fds=(terminal, *held),
+        )
+        assert process.stdout is not None
+        with process.stdout as output:
+            try:
+                for line in _lines(output.fileno(), process.pid, deadline):
+                    each_line(line)
+            finally:
+                _end_group(process.pid)
+                process.wait()
+    return process.returncode
+
+
+@contextlib.contextmanager
+def _terminal() -> Iterator[int]:
+    """Yield one end of a pseudo-terminal whose other end is closed with the block or the process.
+
+    Both ends are the builder's: with the last descriptor of this one the terminal would be gone.
+    """
+    try:
+        ours, terminal = os.openpty()
+    except OSError as error:
+        raise MachineError(
+            f"this machine gives no pseudo-terminal: {error.strerror}",
+            "mount -t devpts devpts /dev/pts",
+        ) from error
+    try:
+        yield terminal
+    finally:
+        os.close(ours)
+        os.close(terminal)
+
+
+def _settle(terminal: int) -> None:
+    """Take the terminal, in the new process: its session has none yet."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has the builder ignore it
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+
+def _lines(output: int, pid: int, deadline: float | None) -> Iterator[str]:
+    """Yield the lines that a process prints until it and all that it started have ended."""
+    end = os.pidfd_open(pid)
+    waiting_for = [output, end]
+    rest = b""
+    try:
+        while waiting_for:
+            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = select.select(waiting_for, [], [], left_s)[0]
+            if not ready:
+                raise TimeoutError("the step took too long")
+            if end in ready:
+                _end_group(pid)  # of a make that was killed, what it started goes on
+                waiting_for.remove(end)
+            if output in ready:
+                chunk = os.read(output, 65536)
+                *lines, rest = (rest + chunk).split(b"\n")
+                yield from (line.decode(errors="replace") + "\n" for line in lines)
+                if not chunk:  # some programs close it a while before they end
+                    waiting_for.remove(output)
+    finally:
+        os.close(end)
+    if rest:
+        yield rest.decode(errors="replace") + "\n"
+
+
+def _end_group(pid: int) -> None:
+    """Kill all processes of a step; its first one has not been waited for, so the number is its."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)

@@ -1,0 +1,115 @@
+"""What a fault may leave on a machine, and the processes of a command that is started here."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from guest import cache
+from orchestrator.temporary import PREFIX
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PATIENCE_S = 10.0
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever a process started from here leaves behind."""
+    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError("this process cannot adopt orphans")
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process; none when it has ended."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += [int(word) for word in (task / "children").read_text().split()]
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Return all processes below a process, parents first."""
+    return [each for child in children(pid) for each in (child, *descendants(child))]
+
+
+def name_of(pid: int) -> str:
+    """Return a process's short name, empty when it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
+
+
+def leads_a_session(pid: int) -> bool:
+    """Whether a process has called setsid(2)."""
+    with contextlib.suppress(OSError):
+        return os.getsid(pid) == pid
+    return False
+
+
+def kill(pids: list[int]) -> int:
+    """Kill these processes outright; return how many there still were."""
+    killed = 0
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+    return killed
+
+
+def remaining_orphans() -> list[str]:
+    """Wait for the end of what was adopted; return the names of those that go on for too long."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        for pid in children(os.getpid()):
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        left = descendants(os.getpid())
+        if not left or time.monotonic() > deadline:
+            return [f"process {name_of(pid)} {pid}" for pid in left]
+        time.sleep(0.02)
+
+
+@dataclass(frozen=True)
+class Traces:
+    """All that the project could leave on this machine beside processes and its results."""
+
+    temporary: frozenset[str]
+    shared_memory: frozenset[str]
+    cache: frozenset[str]
+    mounts: frozenset[str]
+    cgroups: frozenset[str]
+
+    @classmethod
+    def look(cls, temporary: Path) -> Traces:
+        """Return what there is now; ``temporary`` is what TMPDIR names."""
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        cgroups = Path("/sys/fs/cgroup")
+        return cls(
+            _names(temporary),
+            _names(Path("/dev/shm")),
+            frozenset(name for name in _names(cache.own_root() / "guest") if _is_for_a_time(name)),
+            frozenset(line.split()[4] for line in mounts),
+            frozenset(str(path) for path in cgroups.rglob("*") if path.is_dir()),
+        )
+
+    def since(self, before: Traces) -> list[str]:
+        """Return in words what there was not before."""
+        return [
+            f"{kind.replace('_', ' ')} {name}"
+            for kind, names in vars(self).items()
+            for name in sorted(names - getattr(before, kind))
+        ]
+
+
+def _is_for_a_time(name: str) -> bool:
+    """Whether an entry of the cache is of a build that goes on."""
+    return name == cache.WORKSHOP or name.startswith(PREFIX)
+
+
+def _names(folder: Path) -> frozenset[str]:
+    return frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
