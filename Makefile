@@ -17,7 +17,7 @@ KEY := $(shell cat pyproject.toml requirements*.lock tools/setup-debian | sha256
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
-.PHONY: help setup run test test-vagrant lint format lock guest bench clean
+.PHONY: help setup run test fuzz test-vagrant lint format lock guest bench clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ test: lint  ## check everything: lint, types, unit, guest and browser tests
 	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile -m 'not real_time'
 	$(BIN)/pytest -m real_time
+
+fuzz: $(DEV_READY)  ## damage what is read from outside, for FUZZ_SECONDS a test (60)
+	$(BIN)/pytest tests/fuzz --capture=no
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
 	@tools/setup-debian vagrant
