@@ -33,7 +33,7 @@ When = Literal["start", "end"]
 class _Form(BaseModel):
     """Values that a fact has to have; it may have others, too."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
 
 class _Rate(_Form):

@@ -72,7 +72,9 @@ def openloop(origin_ns):
         (number, due - origin_ns, arrived - origin_ns)
         for number, due, arrived in inbox.take(receiver, 1)
     ]
-    print("openloop " + json.dumps([failed, arrivals]), flush=True)
+    told = json.dumps([failed, arrivals])
+    for begin in range(0, len(told), LINE_CHARS):  # of a longer line the log keeps a part
+        print("openloop " + told[begin : begin + LINE_CHARS], flush=True)
 
 first_origin = Guest.origin_ns
 
@@ -125,7 +127,7 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
 
     def send(*overrides: str, count: int = 20_000, before: str = "") -> Passed:
         constants = f"COUNT, FIRST_NS, GAP_NS = {count}, {FIRST_NS}, {GAP_NS}\n"
-        constants += f"PAYLOAD_BYTES = {PAYLOAD_BYTES}\n"
+        constants += f"PAYLOAD_BYTES, LINE_CHARS = {PAYLOAD_BYTES}, 3000\n"
         hook.write_text(constants + before + HOOK)
         words = [
             one if one.startswith(("seed", "sample.")) else f"topology.bottleneck.{one}"
@@ -140,8 +142,8 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
             )
         finally:
             shutil.rmtree(workspace)
-        (line,) = [one for one in recording.log.splitlines() if one.startswith("openloop ")]
-        failed, arrivals = json.loads(line.removeprefix("openloop "))
+        lines = [one for one in recording.log.split("\n") if one.startswith("openloop ")]
+        failed, arrivals = json.loads("".join(one.removeprefix("openloop ") for one in lines))
         assert not failed
         found = np.array(arrivals, dtype=np.int64).reshape(-1, 3)
         # Each says when it was due: nothing in it was changed on the way.

@@ -357,20 +357,23 @@ with pytest.MonkeyPatch.context() as patch:
 
 def test_the_first_signal_ends_a_run_whose_output_is_hostile(tmp_path: Path) -> None:
     words = [sys.executable, "-c", SWEEP, str(tmp_path), ENDLESS % diag((2, bytes(124))).hex()]
-    with subprocess.Popen(words, cwd=ROOT) as process:
-        store = tmp_path / "runs.db"
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(words, cwd=ROOT, env=environment) as process:
         deadline = time.monotonic() + 20
-        while not (store.exists() and began(store)) and time.monotonic() < deadline:
+        while not list(temporary.rglob("tcp.bin")) and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
         sent = time.monotonic()
         assert process.wait(20) == 130
         assert time.monotonic() - sent < 5
-    with Store.open_read_only(store) as opened:
+    with Store.open_read_only(tmp_path / "runs.db") as opened:
         assert [row.status for row in opened.list_runs()] == ["interrupted"]
+    assert not list(temporary.iterdir())
 
 
-def began(store: Path) -> bool:
-    with Store.open_read_only(store) as opened:
-        return bool(opened.list_runs())
+def test_a_real_machine_may_send_more_bursts_than_asked_for(spec: RunSpec) -> None:
+    files = with_facts(lambda facts: one(facts, "burst").update(rounds=9))
+    assert assembled(spec, files).verdict == "faithful"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import removal
 from orchestrator.backends.bounds import Bounds
 from orchestrator.backends.output import Output, console_text, require_small_console
 from orchestrator.backends.progress import Headway, parsed
@@ -324,6 +326,31 @@ def test_a_folder_goes_whatever_is_in_it(tmp_path: Path) -> None:
     assert (kept / "mine").read_text(encoding="utf-8") == "mine"
     assert kept.stat().st_mode & 0o777 != 0
     remove_tree(run)
+
+
+LOCKED = """
+import os, tempfile
+top = Path(tempfile.mkdtemp())
+here = os.open(top, os.O_RDONLY)
+for level in range(600):
+    os.mkdir("d", dir_fd=here)
+    below = os.open("d", os.O_RDONLY, dir_fd=here)
+    if level:
+        os.fchmod(here, 0)
+    os.close(here)
+    here = below
+os.fchmod(here, 0)
+os.close(here)
+remove_tree(top)
+assert os.geteuid() and not os.path.lexists(top)
+"""
+
+
+def test_an_ordinary_user_removes_folders_that_nobody_may_enter() -> None:
+    script = Path(removal.__file__).read_text(encoding="utf-8") + LOCKED
+    user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    words = ["/usr/bin/python3", "-"]
+    subprocess.run(words, input=script.encode(), cwd="/", check=True, **user)  # type: ignore[call-overload]
 
 
 def test_a_link_in_the_place_of_the_folder_is_removed_alone(tmp_path: Path) -> None:

@@ -10,12 +10,16 @@ import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from orchestrator.backends import vagrant
-from orchestrator.errors import MachineError
+from orchestrator.backends.backend import Place
+from orchestrator.backends.progress import Headway
+from orchestrator.errors import BedError, MachineError, RemoteError
 from orchestrator.inventory import read_inventory
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -211,3 +215,41 @@ def test_no_line_of_a_playbook_ends_with_a_backslash_and_an_n() -> None:
     for file in files:
         found = [text for text in texts(YAML(typ="safe").load(file)) if "\\n" in text]
         assert not found, (file, found)
+
+
+def follow(*lines: bytes | None, wall_s: float = 60.0, watchdog_s: float = 60.0) -> list[Any]:
+    """Return what is told of a kept bed that prints these lines; None is its connection's end."""
+    told: list[Any] = []
+    place = Place(Path("/nowhere"), 0, lambda _group: None, lambda _group: None)
+    headway = Headway("the bed", 10.0, wall_s, watchdog_s)
+    remote: Any = SimpleNamespace(address="there")
+    kept = vagrant._Kept(remote, place, lambda *said: told.append(said), headway)
+    for line in lines:
+        kept._lines.put(line)
+    kept._follow()
+    return told
+
+
+def test_the_progress_of_a_kept_bed_is_passed_on() -> None:
+    lines = b"progress setup 0 10", b"progress traffic 1500000000 99", b"ended 0"
+    assert follow(*lines) == [("setup", 0.0), ("traffic", 1.5)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"progress", b"progress x 0 0", b"progress setup -1 0", b"progress setup 0", b"progress a",
+     b"progress setup 0 1e9", b"progress traffic 11000000000 0", b"progress \xff \xff \xff"],
+)  # fmt: skip
+def test_a_kept_bed_that_says_what_none_says_is_malformed(line: bytes) -> None:
+    with pytest.raises(BedError, match="malformed output"):
+        follow(line, b"ended 0")
+
+
+def test_a_kept_bed_that_only_talks_makes_no_progress() -> None:
+    talk = [b"progress traffic 1000000000 " + str(n).encode() for n in range(3)]
+    with pytest.raises(BedError, match="no progress for 0 s"):
+        follow(*talk, watchdog_s=0.0)
+    with pytest.raises(BedError, match=r"longer than 0s of wall time.*--timeout"):
+        follow(*talk, wall_s=0.0)
+    with pytest.raises(RemoteError, match="lost in phase boot"):
+        follow(None)
