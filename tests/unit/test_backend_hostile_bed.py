@@ -372,3 +372,8 @@ def test_the_first_signal_ends_a_run_whose_output_is_hostile(tmp_path: Path) -> 
     with Store.open_read_only(tmp_path / "runs.db") as opened:
         assert [row.status for row in opened.list_runs()] == ["interrupted"]
     assert not list(temporary.iterdir())
+
+
+def test_a_real_machine_may_send_more_bursts_than_asked_for(spec: RunSpec) -> None:
+    files = with_facts(lambda facts: one(facts, "burst").update(rounds=9))
+    assert assembled(spec, files).verdict == "faithful"
