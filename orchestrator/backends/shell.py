@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import select
 import subprocess
 import sys
-import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from guest.build import GuestKernel
 from orchestrator import sandbox
-from orchestrator.backends.process import last_lines
+from orchestrator.backends import process
+from orchestrator.backends.bounds import MIB, Bounds
+from orchestrator.backends.output import Output, console_text, require_small_console
 from orchestrator.errors import GuestError
+from orchestrator.sandbox.boundary import Boundary
+from orchestrator.temporary import temporary_folder
 
-_MEMORY_BYTES = 512 * 2**20
+_MEMORY_BYTES = 512 * MIB
+_STATUS_BYTES = 8
+_BOUNDS = Bounds(file_bytes={"said": 256 * MIB, "status": _STATUS_BYTES})
+_LOOK_S = 0.1
 _INIT = """
 import glob, os, subprocess, sys
 sys.path.insert(0, os.environ["BED_CODE"])
@@ -68,8 +77,18 @@ def open_shell(kernel: GuestKernel) -> int:
         sys.stdout.buffer.write(said.output)
         sys.stdout.flush()
         return said.status
-    with _folders() as (given, output):
-        ended = _boot(kernel, given, output, interactive=True)
+    with (
+        _folders() as (given, output),
+        _boundary(kernel, given, output, interactive=True) as boundary,
+    ):
+        ended = subprocess.run(
+            boundary.command(_command(interactive=True)),
+            env=_environment(),
+            cwd="/",
+            check=False,
+            preexec_fn=boundary.enter,
+            **boundary.options(),
+        )
     if ended.returncode:
         raise GuestError(f"the guest ended with status {ended.returncode}")
     return 0
@@ -93,63 +112,78 @@ def run_commands(
 
     Raises:
         MachineError: this user cannot be confined here.
+        BedError: it handed out what it must not, or too much.
         GuestError: the guest ended before the commands did, or did not end within ``timeout_s``.
     """
     with _folders() as (given, output):
         for name, content in {**(files or {}), "commands": commands}.items():
             (given / name).write_bytes(content)
-        try:
-            ended = _boot(kernel, given, output, interactive=False, timeout_s=timeout_s)
-        except subprocess.TimeoutExpired as late:
-            lines = last_lines((late.stdout or b"").decode(errors="replace"))
-            raise GuestError(f"the guest did not end within {timeout_s:g} s", lines) from None
-        status = output / "status"
-        if not status.exists():
-            lines = last_lines(ended.stdout.decode(errors="replace"))
+        console = output.parent / "console"
+        read = Output(output, _BOUNDS)
+        with _boundary(kernel, given, output, interactive=False) as boundary:
+            read.owner_uid = boundary.uid
+            with (
+                console.open("wb") as said,
+                process.started(
+                    boundary.command(_command(interactive=False)),
+                    said,
+                    _environment(),
+                    os.sched_getaffinity(0),
+                    boundary=boundary,
+                ) as started,
+            ):
+                _watch(started, read, console, timeout_s)
+        status = read.start("status", _STATUS_BYTES)
+        answer = read.opened("said")
+        if status is None or not status.isdigit() or answer is None:
+            lines = process.last_lines(console_text(console))
             raise GuestError("the guest ended before the commands did", lines)
-        return Said(int(status.read_text(encoding="ascii")), (output / "said").read_bytes())
+        return Said(int(status), answer.whole())
+
+
+def _watch(
+    started: subprocess.Popen[bytes], read: Output, console: Path, timeout_s: float | None
+) -> None:
+    """Wait for the end of the guest; GuestError when it is late, BedError when it writes much."""
+    deadline_s = time.monotonic() + (math.inf if timeout_s is None else timeout_s)
+    end = os.pidfd_open(started.pid)
+    try:
+        while not select.select([end], [], [], _LOOK_S)[0]:
+            read.written()
+            require_small_console(console, _BOUNDS)
+            if time.monotonic() > deadline_s:
+                lines = process.last_lines(console_text(console))
+                raise GuestError(f"the guest did not end within {timeout_s:g} s", lines)
+    finally:
+        os.close(end)
 
 
 @contextlib.contextmanager
 def _folders() -> Iterator[tuple[Path, Path]]:
     """Yield the folder that the guest reads and the one that it writes."""
     sandbox.require_confinement()
-    with tempfile.TemporaryDirectory(prefix="orchestrator-shell-") as name:
-        given, output = Path(name) / "in", Path(name) / "out"
+    with temporary_folder("shell") as folder:
+        given, output = folder / "in", folder / "out"
         given.mkdir()
         output.mkdir()
         (given / "init.py").write_text(_INIT, encoding="utf-8")
         yield given, output
 
 
-def _boot(
-    kernel: GuestKernel,
-    given: Path,
-    output: Path,
-    interactive: bool,
-    timeout_s: float | None = None,
-) -> subprocess.CompletedProcess[bytes]:
+def _boundary(
+    kernel: GuestKernel, given: Path, output: Path, interactive: bool
+) -> contextlib.AbstractContextManager[Boundary]:
     testbed = Path(__file__).resolve().parent.parent / "testbed"
     paths = sandbox.Paths(kernel.linux, testbed, kernel.modules_dir, given, output)
-    with sandbox.around_guest(
-        paths, _MEMORY_BYTES, terminal=interactive, fixed_addresses=False
-    ) as boundary:
-        return subprocess.run(
-            boundary.command(_command(interactive)),
-            env={
-                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-                "TMPDIR": "/dev/shm",
-                "TERM": os.environ.get("TERM", "dumb"),
-            },
-            cwd="/",
-            check=False,
-            timeout=timeout_s,
-            stdin=None if interactive else subprocess.DEVNULL,
-            stdout=None if interactive else subprocess.PIPE,
-            stderr=None if interactive else subprocess.STDOUT,
-            preexec_fn=boundary.enter,
-            **boundary.options(),
-        )
+    return sandbox.around_guest(paths, _MEMORY_BYTES, terminal=interactive, fixed_addresses=False)
+
+
+def _environment() -> dict[str, str]:
+    return {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "TMPDIR": "/dev/shm",
+        "TERM": os.environ.get("TERM", "dumb"),
+    }
 
 
 def _command(interactive: bool) -> list[str]:
