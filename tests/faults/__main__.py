@@ -65,6 +65,7 @@ def _unshared(words: Sequence[str], kinds: Sequence[str], tries: int | None, see
 def _campaign(kinds: Sequence[str], tries: int | None, seed: int) -> int:
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        Path(folder).chmod(0o755)  # a guest of root's runs as another user, and passes through
         campaign = Campaign(Path(folder), seed)
         return _report({kind: faults(campaign)[kind] for kind in kinds}, tries)
 

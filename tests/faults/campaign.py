@@ -30,7 +30,7 @@ PROGRAM = Path(sys.executable).parent / "orchestrator"
 _ROOT = Path(__file__).resolve().parents[2]
 _TIMEOUT_S = 120.0
 _ROOM = "64m"
-_SMALL_BYTES = {"store": (100_000, 350_000), "temporary": (4_000, 400_000)}
+_SMALL_BYTES = {"store": (100_000, 350_000), "temporary": (4_000, 150_000)}
 """Sizes of file systems that are too small for the scenario, but for the largest of them."""
 
 
