@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from guest import cache, recipe
 from guest.build import GuestKernel
+from guest.steps import run_step
 from kmods import catalogue
 from kmods.catalogue import FOLDER, NAME_MAX, Folder
+from orchestrator import files
 from orchestrator.errors import MachineError
 from orchestrator.temporary import temporary_folder
 
@@ -43,19 +43,11 @@ Compile = Callable[[Path, Path, Sequence[str]], Compiled]
 """Runs a build's command, given a kernel's tree and the one folder that it may write."""
 
 
-def compile_plainly(_tree: Path, _workshop: Path, words: Sequence[str]) -> Compiled:
+def compile_plainly(_tree: Path, workshop: Path, words: Sequence[str]) -> Compiled:
     """Run a build of sources that are trusted: without a boundary."""
-    done = subprocess.run(
-        words,
-        env=recipe.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return Compiled(done.returncode, done.stdout)
+    said: list[str] = []
+    status = run_step(words, said.append, recipe.environment(), workshop)
+    return Compiled(status, "".join(said))
 
 
 @dataclass(frozen=True)
@@ -201,18 +193,9 @@ def _read_module(path: Path, origin: Path) -> bytes:
         MachineError: it is no regular file, or larger than a module is.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
+        return files.read(path, MOST_MODULE_BYTES)
+    except files.FileError as error:
         raise MachineError(
-            f"the build of `{origin}` left a {path.name} that cannot be read: {error.strerror}",
+            f"the build of `{origin}` left a {path.name} that is no module: {error.reason}",
             "fix its Kbuild",
         ) from None
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_MODULE_BYTES:
-            raise MachineError(
-                f"the build of `{origin}` left a {path.name} that is no module: a regular file of "
-                f"{MOST_MODULE_BYTES // 2**20} MiB at most",
-                "fix its Kbuild",
-            )
-        return file.read(MOST_MODULE_BYTES)

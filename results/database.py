@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestrator import files
 from orchestrator.errors import StoreError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -188,6 +189,10 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
 
 def _refuse_strangers(path: Path) -> None:
     """Raise StoreError for what is there but is no SQLite file; an empty file counts as none."""
+    try:
+        files.require_regular(path)
+    except files.FileError as error:
+        raise StoreError(f"{error}: a results database is one") from error
     try:
         with path.open("rb") as file:
             start = file.read(len(_MAGIC))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import ScenarioError, UsageError
@@ -127,9 +125,10 @@ def _planned_again(resolved: Mapping[str, Any], experiment: str | None = None) -
     """Return the plan of a resolved scenario, which is one run."""
     from orchestrator.plan import plan
     from orchestrator.scenario import load
+    from orchestrator.temporary import temporary_folder
 
-    with tempfile.TemporaryDirectory(prefix="orchestrator-") as folder:
-        file = Path(folder) / "stored.yaml"  # JSON is YAML
+    with temporary_folder("verify") as folder:
+        file = folder / "stored.yaml"  # JSON is YAML
         file.write_text(json.dumps(dict(resolved)), encoding="utf-8")
         return plan(load(file), experiment)
 
