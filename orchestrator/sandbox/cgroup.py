@@ -41,7 +41,7 @@ class Group:
         hit = []
         if _events(self.folder / "memory.events").get("oom_kill"):
             limit = int((self.folder / "memory.max").read_text())
-            hit.append(f"{limit / 2**30:.1f} GiB of memory in all")
+            hit.append(f"{limit // 2**20} MiB of memory in all")
         if _events(self.folder / "pids.events").get("max"):
             hit.append(f"{(self.folder / 'pids.max').read_text().strip()} processes in all")
         return hit
@@ -98,7 +98,8 @@ def remove_abandoned(above: Path) -> None:
 
 def _remove(folder: Path) -> None:
     """Remove a group whose processes have been killed: the last of them may still be ending."""
-    (folder / "cgroup.kill").write_text("1")
+    with contextlib.suppress(OSError):  # before Linux 5.14 there is none
+        (folder / "cgroup.kill").write_text("1")
     deadline = time.monotonic() + _MOST_WAIT_S
     while _events(folder / "cgroup.events").get("populated") and time.monotonic() < deadline:
         time.sleep(0.005)  # the kernel tells of an empty group by inotify only

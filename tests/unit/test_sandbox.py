@@ -166,7 +166,7 @@ def test_what_a_group_exceeded_is_said(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).write_text(text, encoding="ascii")
     assert cgroup.Group(tmp_path, -1).exceeded() == [
-        "1.0 GiB of memory in all",
+        "1024 MiB of memory in all",
         "260 processes in all",
     ]
     (tmp_path / "memory.events").write_text("oom_kill 0\n", encoding="ascii")

@@ -6,6 +6,7 @@ Each test goes on where the one before has ended: run the file whole (`make test
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import subprocess
 import urllib.error
@@ -22,6 +23,7 @@ from tests.vagrant.machine import BOX, NAME, ORCHESTRATOR, PROJECT, Machine, rec
 MODULES = sorted(
     path.stem for path in (PROJECT / "kmods").glob("tcp_*.c") if ".mod" not in path.name
 )
+PYTHON = "/opt/orchestrator/.venv/bin/python"
 CLOSE = 0.05
 """How far utilisations of the machine and the guest may be apart."""
 HOST_CHECKS = {"scheduling_delay", "host_load", "run_load"}
@@ -100,6 +102,13 @@ def test_a_run_from_the_host_brings_its_results_home(machine: Machine, tmp_path:
         assert (told["provider"], told["box"]) == ("libvirt", BOX)
         assert stored.execute("SELECT COUNT(*) FROM tcp_samples").fetchone()[0] > 1000
     assert left == "0"
+
+
+def test_a_control_group_bounds_a_sandbox_in_all(machine: Machine) -> None:
+    script = (Path(__file__).parent / "control_group.py").read_text(encoding="utf-8")
+    command = f"sudo {PYTHON} -c {shlex.quote(script)}"
+    said = machine.inside("control group", command).said.splitlines()
+    assert said == ["64 MiB of memory in all", "False", "20 processes in all", "False"]
 
 
 def test_the_results_of_the_machine_are_fetched(machine: Machine) -> None:
