@@ -23,7 +23,7 @@ from tests.vagrant.machine import BOX, NAME, ORCHESTRATOR, PROJECT, Machine, rec
 MODULES = sorted(
     path.stem for path in (PROJECT / "kmods").glob("tcp_*.c") if ".mod" not in path.name
 )
-PYTHON = "/opt/orchestrator/.venv/bin/python"
+PYTHON = "/opt/orchestrator/venv/bin/python"
 CLOSE = 0.05
 """How far utilisations of the machine and the guest may be apart."""
 HOST_CHECKS = {"scheduling_delay", "host_load", "run_load"}
