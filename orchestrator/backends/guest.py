@@ -24,7 +24,7 @@ from orchestrator.errors import GuestError
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
 from orchestrator.runspec import RunSpec
-from orchestrator.sandbox import limits
+from orchestrator.sandbox import limits, view
 from orchestrator.sandbox.boundary import Boundary
 
 _EPOCH_NS = 1_700_000_000_000_000_000
@@ -86,7 +86,7 @@ class Guest:
             process.started(
                 command if boundary is None else boundary.command(command),
                 console,
-                _ENVIRONMENT,
+                _ENVIRONMENT if boundary is None else {**_ENVIRONMENT, **view.marked(folder)},
                 {place.cpu},
                 boundary=boundary,
             ) as started,

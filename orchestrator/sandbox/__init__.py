@@ -25,11 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import MachineError
-from orchestrator.sandbox import boundary, cgroup, identity, syscalls, view
+from orchestrator.sandbox import boundary, cgroup, identity, reach, syscalls, view
 from orchestrator.sandbox import limits as limited
 from orchestrator.sandbox.boundary import Boundary, opened
-from orchestrator.sandbox.identity import Identity, within_reach
+from orchestrator.sandbox.identity import Identity
 from orchestrator.sandbox.limits import MIB, Limits
+from orchestrator.sandbox.reach import Reach
 
 KERNEL, BED, MODULES, INPUT, OUTPUT = (
     "/bed/linux",
@@ -73,18 +74,19 @@ def around_guest(
         MachineError: something that the boundary needs is missing.
     """
     with identity.lent() as own:
-        shown = _handed_over(paths, own)
+        found = _handed_over(paths, own)
         words = view.alone(new_session=not terminal)
         for folder in ("/home", "/root", "/run", "/sys", "/var", "/mnt"):
             words += ["--dir", folder]
-        words += ["--ro-bind", str(shown.linux), KERNEL]
-        words += ["--ro-bind", str(shown.bed), f"{BED}/testbed"]
-        words += ["--ro-bind", str(shown.modules), MODULES]
-        words += ["--ro-bind", str(shown.input), INPUT]
-        words += ["--bind", str(shown.output), OUTPUT]
+        words += ["--ro-bind", str(found.at[paths.linux]), KERNEL]
+        words += ["--ro-bind", str(found.at[paths.bed]), f"{BED}/testbed"]
+        words += ["--ro-bind", str(found.at[paths.modules]), MODULES]
+        words += ["--ro-bind", str(found.at[paths.input]), INPUT]
+        words += ["--bind", str(found.at[paths.output]), OUTPUT]
         words += view.temporary("/dev/shm", memory_bytes + _BESIDE_MEMORY_BYTES)
         words += [*view.temporary("/tmp"), "--chdir", "/tmp"]
         with opened(
+            found.words,
             words,
             limits or limited.of_guest(memory_bytes),
             own,
@@ -107,14 +109,16 @@ def around_build(tree: Path, workshop: Path) -> Iterator[Boundary]:
         MachineError: something that the boundary needs is missing.
     """
     with identity.lent() as own:
-        source = tree
+        way = True
         if own is not None:
-            own.let_pass(workshop.parent)
+            way = own.let_pass(workshop.parent)
             own.own(workshop)
-            source = within_reach(tree, workshop.parent / "within-reach", own)
+        at = reach.to([tree], [workshop], way, own)
         words = [*view.alone(), *view.temporary("/tmp", 256 * MIB)]
-        words += ["--ro-bind", str(source), str(tree), "--bind", str(workshop), str(workshop)]
+        words += ["--ro-bind", str(at.at[tree]), str(tree)]
+        words += ["--bind", str(at.at[workshop]), str(workshop)]
         with opened(
+            at.words,
             [*words, "--chdir", str(workshop)],
             limited.of_build(),
             own,
@@ -125,22 +129,19 @@ def around_build(tree: Path, workshop: Path) -> Iterator[Boundary]:
             yield around
 
 
-def _handed_over(paths: Paths, own: Identity | None) -> Paths:
-    """Let the sandbox's user reach all that it is shown, by copies where there is no other way."""
-    if own is None:
-        return paths
+def _handed_over(paths: Paths, own: Identity | None) -> Reach:
+    """Give the output to the sandbox's user, and let it reach all that it is shown."""
     run = paths.output.parent
-    own.let_pass(run)
+    ours = [path for path in (paths.input, paths.output) if path.parent == run]
+    readable = [paths.linux, paths.bed, paths.modules, paths.input]
+    readable = [path for path in readable if path not in ours]
+    if own is None:
+        return reach.to(readable, ours, True, own)
+    way = own.let_pass(run)
     own.own(paths.output)
-    if run in paths.input.parents:
+    if paths.input in ours:
         own.let_read(paths.input)
-    staging = run / "within-reach"
-
-    def reach(path: Path) -> Path:
-        return within_reach(path, staging, own)
-
-    given = paths.input if run in paths.input.parents else reach(paths.input)
-    return Paths(reach(paths.linux), reach(paths.bed), reach(paths.modules), given, paths.output)
+    return reach.to(readable, ours, way, own)
 
 
 def described() -> str:
@@ -169,7 +170,7 @@ def require_confinement() -> None:
     try:
         with (
             identity.lent() as own,
-            opened(view.alone(), limited.of_build(), own, ("/dev",), {}, False) as around,
+            opened((), view.alone(), limited.of_build(), own, ("/dev",), {}, False) as around,
         ):
             tried = subprocess.run(
                 around.command(["/bin/true"]),

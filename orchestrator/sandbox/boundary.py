@@ -36,6 +36,7 @@ class Boundary:
         limits: what it may take of the machine.
         identity: the user that it runs as; None: the one that starts it.
         group: the control group around it, where there can be one.
+        gives_up_root: whether the process starts as ``identity``; else the command becomes it.
     """
 
     words: tuple[str, ...]
@@ -43,6 +44,7 @@ class Boundary:
     limits: Limits
     identity: Identity | None
     group: Group | None
+    gives_up_root: bool = True
 
     @property
     def uid(self) -> int:
@@ -56,7 +58,7 @@ class Boundary:
     def options(self) -> dict[str, Any]:
         """Return the arguments of Popen that make the process another user's."""
         options: dict[str, Any] = {"pass_fds": self.descriptors}
-        if self.identity is not None:
+        if self.identity is not None and self.gives_up_root:
             number = self.identity.number
             options |= {"user": number, "group": number, "extra_groups": []}
         return options
@@ -79,6 +81,7 @@ class Boundary:
 
 @contextlib.contextmanager
 def opened(
+    before: Sequence[str],
     bubblewrap: Sequence[str],
     limits: Limits,
     identity: Identity | None,
@@ -89,6 +92,7 @@ def opened(
     """Open a sandbox around what the words of ``bubblewrap`` show.
 
     Args:
+        before: words that show it more and give up root, see ``reach``; or none.
         bubblewrap: the command line so far, without ``--``.
         limits: what it may take.
         identity: the user that it runs as, or None.
@@ -118,7 +122,8 @@ def opened(
         words += [f"{key}={value}" for key, value in numbers.items()]
         words += [f"write={folder}" for folder in writable]
         group = stack.enter_context(cgroup.around(limits))
-        yield Boundary((*words, "--"), tuple(descriptors), limits, identity, group)
+        whole = (*before, *words, "--")
+        yield Boundary(whole, tuple(descriptors), limits, identity, group, not before)
 
 
 def landlock_version() -> int:

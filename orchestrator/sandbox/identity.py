@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.errors import MachineError
 from orchestrator.temporary import temporary_root
 
 FIRST = 0x70000000
@@ -26,7 +24,7 @@ SLOTS = 64
 
 _PID_BITS = 22
 _NOBODY = 65534
-_OTHERS_READ, _OTHERS_PASS = stat.S_IROTH, stat.S_IXOTH
+_OTHERS_PASS = stat.S_IXOTH
 
 _lock = threading.Lock()
 _free = list(range(SLOTS - 1, -1, -1))
@@ -52,11 +50,11 @@ class Identity:
                 runnable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
                 path.chmod(0o750 if runnable else 0o640)
 
-    def let_pass(self, folder: Path) -> None:
-        """Let this user go through a folder of ours below the temporary one, without listing it.
+    def let_pass(self, folder: Path) -> bool:
+        """Let this user go through a folder of ours, without listing it.
 
-        Raises:
-            MachineError: a folder further up stops everybody but root.
+        Folders above it are opened likewise as far as they lie below the temporary one. Returns
+        whether that is the whole way: further up, what root has closed stays closed.
         """
         temporary = temporary_root().resolve()
         folder = folder.resolve()
@@ -65,15 +63,13 @@ class Identity:
             if mode & _OTHERS_PASS:
                 continue
             if temporary not in each.parents:
-                raise MachineError(
-                    f"{each} lets only its owner pass, and a guest of root's runs as another user",
-                    "let TMPDIR name a folder that all users can pass to, such as /tmp",
-                )
+                return False
             if each == folder:
                 os.chown(each, 0, self.number)
                 each.chmod(0o710)
             else:
                 each.chmod(mode | _OTHERS_PASS)
+        return True
 
 
 def lent() -> contextlib.AbstractContextManager[Identity | None]:
@@ -117,34 +113,3 @@ def _mapped(path: str) -> list[tuple[int, int]]:
     """Return (first, one past the last) of each range of a map of user_namespaces(7)."""
     rows = [line.split() for line in Path(path).read_text(encoding="ascii").splitlines()]
     return [(int(first), int(first) + int(count)) for first, _outside, count in rows]
-
-
-def reachable(path: Path) -> bool:
-    """Tell whether every user can read a file, or a folder with all it holds."""
-    parts = [path, *path.resolve().parents]
-    if not all(part.stat().st_mode & _OTHERS_PASS for part in parts if part.is_dir()):
-        return False
-    inside = [path, *path.rglob("*")] if path.is_dir() else [path]
-    return all(
-        each.stat().st_mode & _OTHERS_READ
-        and (not each.is_dir() or each.stat().st_mode & _OTHERS_PASS)
-        for each in inside
-        if not each.is_symlink()
-    )
-
-
-def within_reach(path: Path, staging: Path, identity: Identity | None) -> Path:
-    """Return a path at which the identity can read ``path``: itself, or a copy in ``staging``.
-
-    ``staging`` is a folder of ours that the identity can pass through; it is made when needed.
-    """
-    if identity is None or reachable(path):
-        return path
-    staging.mkdir(exist_ok=True)
-    copy = staging / path.name
-    if path.is_dir():
-        shutil.copytree(path, copy, symlinks=True)
-    else:
-        shutil.copy2(path, copy)
-    identity.let_read(staging)
-    return copy

@@ -40,6 +40,10 @@ MASKED = (
 READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """Below /proc: what they show read-only. Writing it needs no capability, only root's number."""
 
+RUN_VARIABLE = "ORCHESTRATOR_RUN"
+"""In the environment of bubblewrap, but not inside: the folder of the run that it is for, so that
+whoever looks at a process of another user knows where it belongs."""
+
 _SMALL_BYTES = 16 * MIB
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
@@ -50,7 +54,7 @@ def alone(new_session: bool = True) -> list[str]:
     Without a ``new_session`` the sandbox keeps the terminal that it is started from.
     """
     words = ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
-    words += ["--hostname", "sandbox"]
+    words += ["--hostname", "sandbox", "--unsetenv", RUN_VARIABLE]
     if "--disable-userns" in _options():
         words += ["--unshare-user", "--disable-userns"]
     if new_session:
@@ -63,6 +67,11 @@ def alone(new_session: bool = True) -> list[str]:
     for name in ETC:
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return [*words, *_processes(), "--dev", "/dev", "--remount-ro", "/dev"]
+
+
+def marked(run: Path) -> dict[str, str]:
+    """Return what is added to bubblewrap's environment to tell which run it is for."""
+    return {RUN_VARIABLE: str(run)}
 
 
 def temporary(folder: str, size_bytes: int = _SMALL_BYTES) -> list[str]:
