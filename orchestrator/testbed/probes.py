@@ -14,7 +14,6 @@ import struct
 from . import qdisc, system
 from .tap import Tap
 
-ECHOES = 3
 PROBE_PORT = 4999
 PAYLOAD_BYTES = qdisc.FRAME_BYTES - 14 - 20 - 8
 _SO_SNDBUFFORCE = 32
@@ -47,13 +46,16 @@ def _readable(descriptor, timer, deadline_ns):
     return descriptor in ready
 
 
-def round_trip_ns(bed, source, sink, expected_ns, attempts):
-    """Return the least of a few ICMP round trips from host to host, None when none came back."""
+def round_trip_ns(bed, source, sink, expected_ns, attempts, echoes):
+    """Return the least of ``echoes`` ICMP round trips from host to host, None when none came back.
+
+    ``attempts`` are for paths that lose packets.
+    """
     best, answers = None, 0
     timer = system.Timer()
     with bed.enter(source):
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-    for sequence in range(attempts):
+    for sequence in range(max(attempts, echoes)):
         sent = system.monotonic_ns()
         raw.sendto(_echo_request(1, sequence), (bed.address(sink), 0))
         deadline = sent + 2 * expected_ns + _GRACE_NS
@@ -64,7 +66,7 @@ def round_trip_ns(bed, source, sink, expected_ns, attempts):
                 best = now - sent if best is None else min(best, now - sent)
                 answers += 1
                 break
-        if answers == ECHOES:
+        if answers == echoes:
             break
     raw.close()
     return best

@@ -28,7 +28,7 @@ def run(spec, records: Records, machine):
     iperf = any(flow["engine"] == "iperf3" for flow in spec["flows"])
     records.fact("versions", **readback.versions(iperf))
     _run_hook(spec, bed)
-    _probe(bed, records)
+    _probe(bed, records, machine.echoes)
     thresholds.make_known(bed)
     build.reset_queues(bed)
 
@@ -75,11 +75,11 @@ def _finish(bed, records, timeline, origin_ns):
     records.progress("done", bed.spec["duration_ns"])
 
 
-def _probe(bed, records):
+def _probe(bed, records, echoes):
     records.progress("probes")
     for probe in bed.spec["probes"]["round_trips"]:
         ends = probe["source"], probe["sink"]
-        measured = probes.round_trip_ns(bed, *ends, probe["expected_ns"], probe["attempts"])
+        measured = probes.round_trip_ns(bed, *ends, probe["expected_ns"], probe["attempts"], echoes)
         records.fact("round_trip", **probe, measured_ns=measured)
     for probe in bed.spec["probes"]["bursts"]:
         records.fact("burst", **probe, **probes.queue_burst(bed, probe))
