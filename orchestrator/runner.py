@@ -28,9 +28,8 @@ from orchestrator.commit import git_commit
 from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
 from orchestrator.plan import Plan
 from orchestrator.recording import Recording
-from orchestrator.removal import remove_tree
 from orchestrator.runspec import RunSpec
-from orchestrator.temporary import RUN_FOLDER, Temporary, naming_a_full_disk
+from orchestrator.temporary import RUN_FOLDER, Temporary, naming_a_full_disk, remove_patiently
 from results.model import RunHead, summarise_links
 from results.store import Store
 
@@ -224,7 +223,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
                 return run_id
             raise
         finally:
-            remove_tree(folder)
+            remove_patiently(folder)
         report("ok", spec.duration_s)
         return run_id
 

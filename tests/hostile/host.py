@@ -69,6 +69,7 @@ class Outcome:
 
     def runs(self) -> list[dict[str, Any]]:
         """Return the runs of its JSON document."""
+        assert self.output, self.errors
         document: dict[str, Any] = json.loads(self.output)
         runs: list[dict[str, Any]] = document["runs"]
         return runs
