@@ -39,6 +39,7 @@ KERNEL, BED, MODULES, INPUT, OUTPUT = (
     "/bed/in",
     "/bed/out",
 )
+COPIES = "copies"
 _BESIDE_MEMORY_BYTES = 16 * MIB
 """In /dev/shm beside the guest's memory: what else may lie there is small."""
 _TRY_TIMEOUT_S = 20
@@ -113,7 +114,7 @@ def around_build(tree: Path, workshop: Path) -> Iterator[Boundary]:
         if own is not None:
             way = own.let_pass(workshop.parent)
             own.own(workshop)
-        at = reach.to([tree], [workshop], way, own)
+        at = reach.to([tree], [workshop], way, own, workshop.parent / COPIES)
         words = [*view.alone(), *view.temporary("/tmp", 256 * MIB)]
         words += ["--ro-bind", str(at.at[tree]), str(tree)]
         words += ["--bind", str(at.at[workshop]), str(workshop)]
@@ -136,12 +137,12 @@ def _handed_over(paths: Paths, own: Identity | None) -> Reach:
     readable = [paths.linux, paths.bed, paths.modules, paths.input]
     readable = [path for path in readable if path not in ours]
     if own is None:
-        return reach.to(readable, ours, True, own)
+        return reach.to(readable, ours, True, own, run / COPIES)
     way = own.let_pass(run)
     own.own(paths.output)
     if paths.input in ours:
         own.let_read(paths.input)
-    return reach.to(readable, ours, way, own)
+    return reach.to(readable, ours, way, own, run / COPIES)
 
 
 def described() -> str:

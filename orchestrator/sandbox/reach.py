@@ -6,6 +6,7 @@ cannot reach is shown to it at another place, in mounts that nobody else sees (`
 
 from __future__ import annotations
 
+import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,11 @@ class Reach:
 
 
 def to(
-    readable: Sequence[Path], handed_over: Sequence[Path], way: bool, own: Identity | None
+    readable: Sequence[Path],
+    handed_over: Sequence[Path],
+    way: bool,
+    own: Identity | None,
+    copies: Path,
 ) -> Reach:
     """Return how ``own`` reaches files and folders.
 
@@ -43,13 +48,18 @@ def to(
         handed_over: what it may read or write already, once it gets there.
         way: whether it gets there.
         own: the user; None: the one that this process runs as.
+        copies: a folder to make, beside ``handed_over``, for copies of what root alone can read.
 
     Raises:
         MachineError: this system has none of the folders to show them in.
     """
     paths = [*readable, *handed_over]
-    if own is None or (way and all(map(is_readable, readable))):
+    if own is None:
         return Reach({path: path for path in paths})
+    lying = {path: path if is_open(path) else _copied(path, copies, own) for path in readable}
+    lying |= {path: path for path in handed_over}
+    if way and all(is_passable(lying[path].parent) for path in readable if lying[path] == path):
+        return Reach(lying)
     place = next((place for place in PLACES if is_passable(Path(place))), None)
     if place is None:
         raise MachineError(
@@ -58,7 +68,7 @@ def to(
         )
     words = (_PYTHON, "-I", "-S", "-B", stage.__file__, place, str(own.number))
     shown = {path: Path(place) / str(number) for number, path in enumerate(paths)}
-    return Reach(shown, (*words, *map(str, paths), "--"))
+    return Reach(shown, (*words, *map(str, lying.values()), "--"))
 
 
 def is_passable(folder: Path) -> bool:
@@ -70,10 +80,19 @@ def is_passable(folder: Path) -> bool:
         return False
 
 
-def is_readable(path: Path) -> bool:
-    """Tell whether every user can read a file, or a folder with all it holds."""
-    if not is_passable(path.parent):
-        return False
+def _copied(path: Path, copies: Path, own: Identity) -> Path:
+    copies.mkdir(exist_ok=True)
+    copy = copies / path.name
+    if path.is_dir():
+        shutil.copytree(path, copy, symlinks=True)
+    else:
+        shutil.copy2(path, copy)
+    own.let_read(copies)
+    return copy
+
+
+def is_open(path: Path) -> bool:
+    """Tell whether all may read a file, or a folder with all it holds, once they get there."""
     return all(
         status.st_mode & stat.S_IROTH
         and (not stat.S_ISDIR(status.st_mode) or status.st_mode & stat.S_IXOTH)

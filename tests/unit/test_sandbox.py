@@ -55,20 +55,25 @@ def test_a_container_gives_a_number_that_it_has(
 def test_what_only_root_can_reach_is_shown_elsewhere(tmp_path: Path) -> None:
     own, system = Identity(12345), Path("/usr/bin/env")
     before = sorted(Path("/mnt").iterdir())
-    as_it_lies = reach.to([system], [tmp_path], True, own)
+    as_it_lies = reach.to([system], [tmp_path], True, own, tmp_path / "copies")
     assert (as_it_lies.words, as_it_lies.at[system]) == ((), system)
-    assert reach.to([tmp_path], [], False, None).words == ()
+    assert reach.to([tmp_path], [], False, None, tmp_path / "copies").words == ()
     hidden = tmp_path / "hidden"  # pytest's folders are the owner's only
     hidden.mkdir()
     (hidden / "file").write_text("text", encoding="utf-8")
     hidden.chmod(0o755)
-    elsewhere = reach.to([hidden, system], [], True, own)
+    elsewhere = reach.to([hidden, system], [], True, own, tmp_path / "copies")
     script = f"id -u; cat {elsewhere.at[hidden]}/file; test -x {elsewhere.at[system]}; ls {hidden}"
     said = subprocess.run(
         [*elsewhere.words, "sh", "-c", script], capture_output=True, text=True, check=False
     )
     assert said.stdout == "12345\ntext", said
     assert "Permission denied" in said.stderr
+    hidden.chmod(0o700)  # now all of it is root's alone
+    copied = reach.to([hidden], [], True, own, tmp_path / "copies").at[hidden]
+    assert copied == tmp_path / "copies" / "hidden"
+    status = (copied / "file").stat()
+    assert (status.st_gid, status.st_mode & 0o777) == (12345, 0o640)
     assert sorted(Path("/mnt").iterdir()) == before
 
 
