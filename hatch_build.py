@@ -17,7 +17,9 @@ class CommitHook(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable":
             return  # the checkout itself tells, also after the next commit
         root = Path(self.root)
-        found = importlib.util.spec_from_file_location("commit", root / "orchestrator/commit.py")
+        found = importlib.util.spec_from_file_location(
+            "commit", root / "orchestrator/execution/commit.py"
+        )
         assert found is not None
         assert found.loader is not None
         commit = importlib.util.module_from_spec(found)

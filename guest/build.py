@@ -28,7 +28,7 @@ from typing import Any
 from guest import cache, recipe, source
 from guest.recipe import Progress
 from orchestrator.errors import MachineError
-from orchestrator.temporary import remove_patiently
+from orchestrator.files.temporary import remove_patiently
 
 RECIPE_VERSION = 1
 """Raised whenever the recipe gives another kernel from the same inputs."""

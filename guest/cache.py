@@ -16,7 +16,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from orchestrator.errors import MachineError
-from orchestrator.temporary import remove_abandoned, remove_patiently, temporary_folder
+from orchestrator.files.temporary import (
+    remove_abandoned,
+    remove_patiently,
+    temporary_folder,
+)
 
 CACHE_VARIABLE = "ORCHESTRATOR_CACHE"
 SHARED_ROOT = Path("/var/cache/orchestrator")

@@ -18,9 +18,9 @@ from guest.build import GuestKernel
 from guest.steps import run_step
 from kmods import catalogue
 from kmods.catalogue import FOLDER, NAME_MAX, Folder
-from orchestrator import files
 from orchestrator.errors import MachineError
-from orchestrator.temporary import temporary_folder
+from orchestrator.files import user_files as files
+from orchestrator.files.temporary import temporary_folder
 
 _SHOWN_LINES = 20
 _SOURCE, _HEADERS = "source", "headers"

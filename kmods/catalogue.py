@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from orchestrator.files import FileError, named, read_folder
+from orchestrator.files.user_files import FileError, named, read_folder
 
 FOLDER = Path(__file__).resolve().parent
 

@@ -32,7 +32,9 @@ UV_VARIABLES = {
 TRUE = {"1", "on", "t", "true", "y", "yes"}
 
 # The dashboard's user may write nothing, so what it loads is compiled now, with what a run loads.
-LOADED = "import orchestrator.backends.local, orchestrator.cli.run, orchestrator.doctor, web"
+LOADED = (
+    "import orchestrator.backends.local, orchestrator.cli.run, orchestrator.execution.doctor, web"
+)
 
 
 def main(folder: Path, ready: Path) -> None:

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator import files
 from orchestrator.errors import StoreError
+from orchestrator.files import user_files as files
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 

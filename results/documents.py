@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.recording import Check, FlowRecord, QueueRecord
+from orchestrator.recording.model import Check, FlowRecord, QueueRecord
 from results import metrics
 from results.metrics import METRICS
 from results.model import WHOLE, RunRow, Values, WindowMetrics

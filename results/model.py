@@ -1,6 +1,6 @@
 """What the store is told of a run before it begins, and what it answers about a stored one.
 
-Flows, queues and checks are kept and handed out as the records of ``orchestrator.recording``.
+Flows, queues and checks are kept and handed out as the records of ``orchestrator.recording.model``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from orchestrator.recording import Verdict
-from topologies.model import Channel, Link
+from orchestrator.network import Channel, Link
+from orchestrator.recording.model import Verdict
 
 Status = Literal["running", "ok", "failed", "interrupted"]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import StoreError, UsageError
-from orchestrator.recording import (
+from orchestrator.recording.model import (
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
     SSTHRESH_INFINITE,

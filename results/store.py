@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from orchestrator.errors import StoreError, UsageError
-from orchestrator.recording import Recording
+from orchestrator.recording.model import Recording
 from results import (
     checksum,
     database,

@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import UsageError
-from orchestrator.recording import (
-    SENDER,
-    Check,
-    FlowRecord,
-    QueueRecord,
-)
+from orchestrator.recording.model import SENDER, Check, FlowRecord, QueueRecord
 from results import database, integrity, metrics, samples, typed
 from results.model import RunHead, RunRow, Status, Window, WindowMetrics
 from results.samples import Array, Columns

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.recording import FlowRecord, QueueRecord, Recording
+from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
 from results import samples
 from results.checksum import Checksum, SamplesHash
 from results.database import utc_now

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.backends.ssh import Address
+from orchestrator.backends.remote.ssh import Address
 
 _READY_S = 10.0
 

@@ -17,13 +17,11 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from orchestrator.scenario.base import Slug, Strict
-from orchestrator.scenario.document import Path
-from orchestrator.scenario.model import MAX_FLOWS
+from orchestrator.kinds.fields import MAX_FLOWS, Path, Slug, Strict
+from orchestrator.network import Group, Network
 from orchestrator.units import NS_PER_S, format_time
-from topologies import Layout
+from topologies.base import Layout
 from topologies.links import Access, Bottleneck, Links, Spread, SpreadBothWays
-from topologies.model import Group, Network
 
 
 class HostGroup(Strict):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.scenario.document import Path
-from orchestrator.scenario.losses import MAX_STATES
+from orchestrator.kinds.fields import Path
+from orchestrator.kinds.losses import MAX_STATES
+from orchestrator.network import Channel, Network
 from orchestrator.units import NS_PER_S, format_time
 from topologies.links import DIRECTIONS
-from topologies.model import Channel, Network
 
 Finding = tuple[Path, str]
 

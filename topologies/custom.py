@@ -15,13 +15,11 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from orchestrator.scenario.base import DelayBothWays, Slug, Strict, located
-from orchestrator.scenario.document import Path
-from orchestrator.scenario.model import MAX_FLOWS
+from orchestrator.kinds.fields import MAX_FLOWS, DelayBothWays, Path, Slug, Strict, located
+from orchestrator.network import Group, Network
 from orchestrator.units import shown, suggest
-from topologies import Layout, Topology
+from topologies.base import Layout, Topology
 from topologies.links import Links, Plain
-from topologies.model import Group, Network
 
 Problem = tuple[Path, str]
 

@@ -16,9 +16,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Stage
 from topologies.links import Access, Bottleneck
+from topologies.rows import RowTopology
 
 
 class Dumbbell(RowTopology):

@@ -16,29 +16,29 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from orchestrator.scenario.base import (
+from orchestrator.kinds.capacity import Capacity, CapacityBothWays
+from orchestrator.kinds.fields import (
     Delay,
     DelayBothWays,
     Directional,
+    Path,
     Rate,
     RateBothWays,
     Size,
     Strict,
 )
-from orchestrator.scenario.capacity import Capacity, CapacityBothWays
-from orchestrator.scenario.document import Path
-from orchestrator.scenario.impairments import (
+from orchestrator.kinds.impairments import (
     ChanceBothWays,
     JitterBothWays,
     ReorderingBothWays,
 )
-from orchestrator.scenario.losses import LossBothWays
-from orchestrator.scenario.losses.independent import Independent
-from orchestrator.scenario.queues import FRAME_BYTES, QueueBothWays
-from orchestrator.scenario.queues.droptail import DropTail
+from orchestrator.kinds.losses import LossBothWays
+from orchestrator.kinds.losses.independent import Independent
+from orchestrator.kinds.queues import FRAME_BYTES, QueueBothWays
+from orchestrator.kinds.queues.droptail import DropTail
+from orchestrator.network import Channel, DirectionName, Link, Policer, Trace
 from orchestrator.units import NS_PER_S, Limit, parse_limit
-from topologies import QueuePlace
-from topologies.model import Channel, DirectionName, Link, Policer, Trace
+from topologies.base import QueuePlace
 
 DIRECTIONS: tuple[DirectionName, DirectionName] = ("forward", "reverse")
 ACCESS_LIMIT = Limit(packets=100_000)

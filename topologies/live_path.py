@@ -15,10 +15,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from orchestrator.scenario.base import Slug, Strict, located
-from orchestrator.scenario.model import MAX_FLOWS
-from topologies import Layout, Topology
-from topologies.model import Channel, Group, Link, Network
+from orchestrator.kinds.fields import MAX_FLOWS, Slug, Strict, located
+from orchestrator.network import Channel, Group, Link, Network
+from topologies.base import Layout, Topology
 
 _ROUTER = "path"
 

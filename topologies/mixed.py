@@ -17,9 +17,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Problem, Stage
 from topologies.links import Access, Bottleneck
+from topologies.rows import RowTopology
 
 _ROUTERS = ("n1", "n2", "n3", "n4", "n5")
 Router = Literal["n1", "n2", "n3", "n4", "n5"]

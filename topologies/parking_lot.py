@@ -27,11 +27,11 @@ from pydantic import (
     WrapValidator,
 )
 
-from orchestrator.scenario.document import Path
+from orchestrator.kinds.fields import Path
 from orchestrator.units import shown, suggest
-from topologies import RowTopology
 from topologies.chain import Chain, HostGroup, Member, Problem, Stage
 from topologies.links import Access, Bottleneck
+from topologies.rows import RowTopology
 
 MAX_HOPS = 100
 

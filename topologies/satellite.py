@@ -18,10 +18,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.scenario.base import DelayBothWays
-from topologies import RowTopology
+from orchestrator.kinds.fields import DelayBothWays
 from topologies.chain import Chain, HostGroup, Member, Stage
 from topologies.links import Access, Bottleneck, Studied
+from topologies.rows import RowTopology
 
 ONE_WAY = {"geo": "275ms", "meo": "110ms"}
 

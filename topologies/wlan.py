@@ -32,15 +32,16 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from orchestrator.qdisc import Setting
-from orchestrator.scenario.base import DelayBothWays, Rate, RateBothWays, Strict, Time
-from orchestrator.scenario.losses import LossSpec, independent_loss
-from orchestrator.scenario.queues import FRAME_BYTES, QueueBothWays
+from orchestrator.kinds.fields import DelayBothWays, Rate, RateBothWays, Strict, Time
+from orchestrator.kinds.losses import LossSpec, independent_loss
+from orchestrator.kinds.queues import FRAME_BYTES, QueueBothWays
+from orchestrator.protocol.qdisc import Setting
 from orchestrator.units import format_rate
-from topologies import Layout, RowTopology
+from topologies.base import Layout
 from topologies.chain import Chain, HostGroup, Member, Stage
 from topologies.dcf import PHYS, Attempt, Standard, Station, received_dbm, snr
 from topologies.links import Access, Bottleneck
+from topologies.rows import RowTopology
 
 PACKET_BYTES, ACK_PACKET_BYTES = 1500, 52
 """IP packets: full-size data, and an acknowledgement with timestamps."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.backends.backend import Backend, Examined, Wishes
+    from orchestrator.backends.contract import Backend, Examined, Wishes
 
 MODULES = {
     "guest": "orchestrator.backends.guest",
@@ -21,7 +21,7 @@ MODULES = {
 }
 """Name of a back end, as --backend takes it, to its module: ``make(wishes)``, ``examine()``.
 
-``guest`` is examined by orchestrator/doctor.py itself.
+``guest`` is examined by orchestrator/execution/doctor.py itself.
 """
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from kmods import catalogue
 from orchestrator.backends import process
-from orchestrator.backends.backend import (
+from orchestrator.backends.bed_code import PROJECT
+from orchestrator.backends.contract import (
     WATCHDOG_S,
     Examined,
     Finding,
@@ -24,21 +25,18 @@ from orchestrator.backends.backend import (
     Report,
     Wishes,
 )
-from orchestrator.backends.bedspec import bed_spec
-from orchestrator.backends.modules import Built, Handed, needed
+from orchestrator.backends.modules import Built, needed
 from orchestrator.backends.progress import Headway
-from orchestrator.backends.record import Machine, assemble, decoder
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
 from orchestrator.errors import MachineError, UsageError
-from orchestrator.plan import Plan
-from orchestrator.recording import Recording
-from orchestrator.runspec import RunSpec
-from orchestrator.testbed import modules as bed_modules
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
+from orchestrator.testbed.kernel import modules as bed_modules
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """Runs the bed: Mininet is installed for it."""
-
-BED = Path(__file__).resolve().parent.parent
-"""The folder that holds the package ``testbed``."""
 
 SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
 ANY_RUN: Mapping[str, Any] = {
@@ -50,7 +48,7 @@ ANY_RUN: Mapping[str, Any] = {
 """What runs need of a machine as a rule, as ``needs`` returns it."""
 
 PREFLIGHT_TIMEOUT_S = 60
-ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(BED)}
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(PROJECT)}
 
 
 @dataclass
@@ -79,7 +77,7 @@ class Local:
         handed = write_input(spec, folder, self.hook)
         given, output = folder / "in", folder / "out"
         headway = Headway("the bed", spec.duration_s, place.bounds.wall_s, self.watchdog_s)
-        words = [SYSTEM_PYTHON, "-B", "-m", "testbed.local", str(given), str(output)]
+        words = [SYSTEM_PYTHON, "-B", "-m", "orchestrator.testbed.local", str(given), str(output)]
         with (
             (folder / "console").open("wb") as console,
             process.started(
@@ -92,7 +90,9 @@ class Local:
             finally:
                 place.release(started.pid)
         process.require_done(place, spec.duration_s, "the bed")
-        return assemble(spec, place, decoder(spec, place.output), handed, Machine())
+        return assemble(
+            spec, place.output, place.console, decoder(spec, place.output), handed, Machine()
+        )
 
     def close(self) -> None:
         """Do nothing: all ends with the run."""
@@ -116,7 +116,7 @@ def examine() -> Examined:
 
 def write_input(
     spec: RunSpec, folder: Path, hook: Path | None = None, memory_bytes: int | None = None
-) -> list[Handed]:
+) -> list[ProvidedModule]:
     """Make ``folder/in`` for a bed in real time, and an empty ``folder/out``.
 
     Args:
@@ -126,7 +126,7 @@ def write_input(
         The modules that the run uses. They are the machine's own.
     """
     handed = [
-        Handed(name, need.parameters, {"parameters": need.parameters})
+        ProvidedModule(name, need.parameters, {"parameters": need.parameters})
         for name, need in needed(spec, Built()).items()
     ]
     document = bed_spec(spec, _memory_bytes() if memory_bytes is None else memory_bytes)
@@ -189,7 +189,7 @@ def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
     mend = "apt-get install python3"
     try:
         told = subprocess.run(
-            [SYSTEM_PYTHON, "-B", "-m", "testbed.preflight"],
+            [SYSTEM_PYTHON, "-B", "-m", "orchestrator.testbed.preflight"],
             input=json.dumps(needs),
             env=ENVIRONMENT,
             capture_output=True,

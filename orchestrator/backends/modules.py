@@ -15,10 +15,11 @@ from guest.cache import sha256
 from kmods import catalogue
 from kmods.build import BuiltModules, compile_plainly, modinfo
 from kmods.catalogue import Folder
+from orchestrator.decode.assemble import ProvidedModule
 from orchestrator.errors import MachineError
-from orchestrator.runspec import PlannedFlow, RunSpec
+from orchestrator.kinds.congestion import BUILT_IN
+from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.sandbox import building
-from orchestrator.scenario.congestion import BUILT_IN
 from orchestrator.units import shown
 
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,55}", re.ASCII)
@@ -47,15 +48,6 @@ class Need:
     folder: Folder | None
 
 
-@dataclass(frozen=True)
-class Handed:
-    """A module handed in to a guest. ``provenance`` is JSON-ready."""
-
-    name: str
-    parameters: str
-    provenance: dict[str, Any]
-
-
 def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Built:
     """Build, unless they are cached, the modules that the flows of these runs ask for.
 
@@ -80,7 +72,7 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Bui
     return built
 
 
-def hand_in(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> list[Handed]:
+def hand_in(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> list[ProvidedModule]:
     """Copy the modules that the run needs to ``target``; return them in the order of loading.
 
     Raises:
@@ -88,14 +80,14 @@ def hand_in(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> l
     """
     target.mkdir(parents=True)
     wanted = needed(spec, built)
-    handed: list[Handed] = []
+    handed: list[ProvidedModule] = []
     for path, folder in _files(wanted, built, kernel).items():
         shutil.copy(path, target)
         parameters = wanted[path.stem].parameters if path.stem in wanted else ""
         provenance: dict[str, Any] = {"sha256": sha256(path), "parameters": parameters}
         if folder is not None:
             provenance |= {"folder": str(folder.path), "sources_sha256": folder.sha256}
-        handed.append(Handed(path.stem, parameters, provenance))
+        handed.append(ProvidedModule(path.stem, parameters, provenance))
     return handed
 
 

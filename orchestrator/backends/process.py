@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import IO
 
 from orchestrator import plaintext
-from orchestrator.backends.backend import Place, Report
-from orchestrator.backends.output import Output, console_text, require_small_console
+from orchestrator.backends.contract import Place, Report
 from orchestrator.backends.progress import Headway, parsed
+from orchestrator.decode.output import Output, console_text, require_small_console
 from orchestrator.errors import BedError
 from orchestrator.sandbox.boundary import Boundary
 

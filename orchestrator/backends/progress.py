@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from orchestrator import plaintext
-from orchestrator.backends.backend import WATCHDOG_S
-from orchestrator.backends.output import malformed
+from orchestrator.backends.contract import WATCHDOG_S
+from orchestrator.decode.output import malformed
 from orchestrator.errors import BedError
 from orchestrator.units import format_time
 

@@ -1,8 +1,8 @@
 """The back end ``vagrant``: the bed of ``local`` inside the project's Vagrant machine.
 
 Nothing but Debian's packages and the modules is needed in the machine: the test bed's code goes
-along with each run. The bed is kept there by ``testbed/keeper.py``; what it wrote is brought home,
-and put together and stored as if it had run here.
+along with each run. There ``testbed/remote_supervisor.py`` watches the bed. What the bed wrote is
+copied back, decoded and stored as if it had run here.
 """
 
 from __future__ import annotations
@@ -17,22 +17,28 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.backends import local, process
-from orchestrator.backends.backend import WATCHDOG_S, Examined, Finding, Place, Report, Wishes
-from orchestrator.backends.output import malformed
+from orchestrator.backends.bed_code import PROJECT, bed_code
+from orchestrator.backends.contract import (
+    WATCHDOG_S,
+    Examined,
+    Finding,
+    Place,
+    Report,
+    Wishes,
+)
 from orchestrator.backends.progress import Headway, parsed
-from orchestrator.backends.record import Machine, assemble, decoder
-from orchestrator.backends.ssh import Address, Fleet, Program, Remote, files_of
+from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote, files_of
+from orchestrator.decode.assemble import Machine, assemble, decoder
+from orchestrator.decode.output import malformed
 from orchestrator.errors import BedError, MachineError, RemoteError
-from orchestrator.plan import Plan
-from orchestrator.recording import Recording
-from orchestrator.runspec import RunSpec
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
 
-PROJECT = Path(__file__).resolve().parents[2]
 """The Vagrantfile's folder."""
 
 NAME = "orchestrator"
 WHAT = "the Vagrant machine"
-_TESTBED = PROJECT / "orchestrator" / "testbed"
 _STORE = "/var/tmp"
 """On the machine's disk: /run is memory, and a long run writes hundreds of megabytes."""
 _VAGRANT_S = 120.0
@@ -89,7 +95,9 @@ class Vagrant:
                 (folder / "console").write_text(text, encoding="utf-8")
         process.require_done(place, spec.duration_s, "the bed")
         machine = Machine(_provenance())
-        return assemble(spec, place, decoder(spec, place.output), handed, machine)
+        return assemble(
+            spec, place.output, place.console, decoder(spec, place.output), handed, machine
+        )
 
     def close(self) -> None:
         """Do nothing: all ends with the run."""
@@ -198,9 +206,9 @@ class _Kept:
         folder = self._place.folder
         self._report("setup", 0.0)
         there = _new_folder(self._remote)
-        files = [*files_of(_TESTBED, "testbed"), *files_of(folder / "in", "in")]
+        files = [*bed_code(), *files_of(folder / "in", "in")]
         self._remote.put(files, there, root=True)
-        words = _python(there, "testbed.keeper", there)
+        words = _python(there, "orchestrator.testbed.remote_supervisor", there)
         self._program = self._remote.start(
             words, self._lines.put, lambda _status: self._lines.put(None), root=True
         )
@@ -236,7 +244,7 @@ class _Kept:
                 raise BedError(str(error), self.last_words) from None
 
     def _moved(self, words: list[bytes]) -> None:
-        """Take a phase, nanoseconds of traffic, and bytes written (testbed/keeper.py)."""
+        """Take a phase, nanoseconds of traffic, and bytes written, as remote_supervisor.py says."""
         phase, simulated_s = parsed(b" ".join(words[:2]), self._headway.duration_s)
         written = words[2] if len(words) == 3 else b""
         if not written.isdigit() or len(written) > _MOST_DIGITS:
@@ -254,9 +262,9 @@ def _ask(remote: Remote, needs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the findings of ``testbed/preflight.py`` in the machine."""
     there = _new_folder(remote)
     try:
-        remote.put(files_of(_TESTBED, "testbed"), there, root=True)
+        remote.put(bed_code(), there, root=True)
         said = remote.require(
-            _python(there, "testbed.preflight"),
+            _python(there, "orchestrator.testbed.preflight"),
             given=json.dumps(needs).encode(),
             root=True,
             timeout_s=_PREFLIGHT_S,

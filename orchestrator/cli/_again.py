@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.errors import ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.plan import Plan
+    from orchestrator.planning.plan import Plan
     from results.store import Store
 
 
@@ -123,9 +123,9 @@ def _is_part(stored: object, wanted: object) -> bool:
 
 def _planned_again(resolved: Mapping[str, Any], experiment: str | None = None) -> Plan:
     """Return the plan of a resolved scenario, which is one run."""
-    from orchestrator.plan import plan
+    from orchestrator.files.temporary import temporary_folder
+    from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
-    from orchestrator.temporary import temporary_folder
 
     with temporary_folder("verify") as folder:
         file = folder / "stored.yaml"  # JSON is YAML

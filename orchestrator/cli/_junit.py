@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator import plaintext
 from orchestrator.cli import _report
 from orchestrator.errors import UsageError
-from orchestrator.files import FileError, require_regular
+from orchestrator.files.user_files import FileError, require_regular
 
 
 def require_writable(path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from orchestrator.cli._status import StatusLine
 
 if TYPE_CHECKING:
-    from orchestrator.plan import Plan
-    from orchestrator.runner import Progress
+    from orchestrator.execution.runner import Progress
+    from orchestrator.planning.plan import Plan
 
 FINAL_PHASES = ("ok", "failed", "interrupted")
 

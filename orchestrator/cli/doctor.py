@@ -13,7 +13,7 @@ from orchestrator.cli import _options, _text
 from orchestrator.errors import MachineError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.backends.backend import Examined, Finding
+    from orchestrator.backends.contract import Examined, Finding
 
 
 @click.command()
@@ -38,7 +38,7 @@ def command(backend: str | None, store: bool, db: Path, as_json: bool) -> int:
         return _examine_store(db, as_json)
     from dataclasses import asdict
 
-    from orchestrator import doctor
+    from orchestrator.execution import doctor
 
     if backend is not None:
         backends.require_known(backend)

@@ -73,7 +73,7 @@ def shell() -> int:
     \b
     echo 'cat /proc/sys/net/ipv4/tcp_available_congestion_control' | orchestrator guest shell
     """
-    from orchestrator.backends.shell import open_shell
+    from orchestrator.backends.guest.shell import open_shell
 
     with StatusLine() as line:
         kernel = ensure_kernel(line)

@@ -14,7 +14,7 @@ from orchestrator.errors import RunError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orchestrator.modulecheck import Checked
+    from orchestrator.execution.module_check import Checked
 
 
 @click.group()
@@ -44,15 +44,15 @@ def check(modules: tuple[str, ...], as_json: bool) -> int:
     a socket uses it, and must be after that. Then a flow of it must fill a link, faithfully.
     Exit status 1 if one does not.
     """
-    from orchestrator import modulecheck
     from orchestrator.cli import _text
     from orchestrator.cli._live import Live
+    from orchestrator.execution import module_check
 
     names = _known(modules)
     with StatusLine() as line:
         kernel = ensure_kernel(line)
         line.show("asking the guest's kernel about the modules")
-        checked = modulecheck.check(kernel, names, lambda planned: Live(planned, line))
+        checked = module_check.check(kernel, names, lambda planned: Live(planned, line))
     if as_json:
         _text.print_json({"modules": [_document(each) for each in checked]})
     else:
@@ -77,7 +77,7 @@ def _document(checked: Checked) -> dict[str, object]:
     """Return everything about a module, for JSON."""
     from dataclasses import asdict
 
-    from orchestrator.modulecheck import ABOUT
+    from orchestrator.execution.module_check import ABOUT
 
     return {
         "module": checked.module,

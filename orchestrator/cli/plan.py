@@ -11,12 +11,12 @@ import click
 
 from orchestrator.cli import _options, _report, _text
 from orchestrator.errors import UsageError
-from orchestrator.files import FileError, require_regular
+from orchestrator.files.user_files import FileError, require_regular
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from orchestrator.description import Plan
+    from orchestrator.planning.description import Plan
 
 FRAME_BYTES = 1514
 
@@ -47,7 +47,7 @@ def command(
     orchestrator plan mine.yaml --set topology.bottleneck.rate=20mbit --json
     orchestrator plan mine.yaml --svg network.svg
     """
-    from orchestrator.plan import plan
+    from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
 
     planned = plan(load(file, overrides, reduced))
@@ -63,7 +63,7 @@ def command(
 
 
 def _draw(planned: Plan, file: Path) -> None:
-    from orchestrator.drawing import draw
+    from orchestrator.planning.drawing import draw
 
     run = planned.runs[0]
     values = _report.variant(run.variant)

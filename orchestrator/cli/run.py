@@ -18,7 +18,7 @@ from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.plan import Plan
+    from orchestrator.planning.plan import Plan
 
 DETAILED_RUNS = 4
 """Up to so many runs are each shown with their flows; more are shown as a list."""
@@ -131,7 +131,7 @@ def exit_status(runs: Sequence[Mapping[str, Any]], same: bool = True) -> int:
 
 
 def _planned(file: Path, overrides: Sequence[str], reduced: bool) -> Plan:
-    from orchestrator.plan import plan
+    from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
 
     return plan(load(file, overrides, reduced))
@@ -142,7 +142,7 @@ def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
     if not (resume and request.db.exists()):
         return _execute(planned, request)
     from orchestrator.cli import _again
-    from orchestrator.temporary import RUN_FOLDER, remove_abandoned, temporary_root
+    from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
     from results.store import Store
 
     with Store.open_existing(request.db) as store:  # migrated now: runs are added to it anyway
@@ -177,10 +177,10 @@ def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
 
     ``again`` tells that each must be equal to one that was stored.
     """
-    from orchestrator.backends.backend import Wishes
+    from orchestrator.backends.contract import Wishes
     from orchestrator.cli._guest_build import shown_on
     from orchestrator.cli._live import Live
-    from orchestrator.runner import RunOptions, run_plan
+    from orchestrator.execution.runner import RunOptions, run_plan
 
     with StatusLine(request.quiet) as line:
         backend = backends.make(

@@ -49,7 +49,7 @@ def _runs(file: Path, overrides: tuple[str, ...], reduced: bool, optional: bool)
         UsageError: there is no reduced form, and it is not ``optional``.
     """
     from orchestrator.errors import ScenarioError, UsageError
-    from orchestrator.plan import plan
+    from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
 
     try:

@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.recording import Check, Verdict
+from orchestrator.recording.model import Check, Verdict
 
 
 def judge(evidence: Evidence) -> tuple[Verdict, list[Check]]:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import TIMER_S
-from orchestrator.recording import Check
-from topologies.model import Channel, passing_share
+from orchestrator.network import Channel, passing_share
+from orchestrator.recording.model import Check
 
 TOLERANCE_S = 20e-6
 """In virtual time a probe's own cost is about 3 us: clock readings at 256 ns and scheduling.

@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.fidelity import host
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 
 FRAME_BITS = 1514 * 8
 RATE_TOLERANCE = 0.005

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 
 TOLERANCE_S = 5e-3
 """A twentieth of the 100 ms at which every flow's ends are sampled whatever the scenario says."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.check_corruption import corrupted
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 
 
 def check(evidence: Evidence) -> Iterable[Check]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 
 TOLERANCE_S = 20e-6
 """In virtual time a call that fails costs a microsecond: several traces have to take turns."""

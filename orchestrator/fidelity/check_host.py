@@ -12,7 +12,7 @@ from orchestrator.fidelity.host import (
     UNUSABLE_DELAY_S,
     Host,
 )
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 
 
 def check(evidence: Evidence) -> Iterable[Check]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import binomial
-from orchestrator.recording import Check
+from orchestrator.network import Channel
+from orchestrator.recording.model import Check
 from orchestrator.units import chance_threshold, threshold_chance
-from topologies.model import Channel
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""

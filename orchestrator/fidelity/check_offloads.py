@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 
 
 def check(evidence: Evidence) -> Iterable[Check]:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
-from orchestrator.recording import Check
-from topologies.model import Policer
+from orchestrator.network import Policer
+from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
 SLOW_TOLERANCE = 0.05

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.capacity import Capacity
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
-from orchestrator.recording import Check
-from topologies.model import Channel
+from orchestrator.network import Channel
+from orchestrator.recording.capacity import Capacity
+from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
 SLOW_TOLERANCE = 0.1
@@ -30,13 +30,13 @@ def check(evidence: Evidence) -> Iterable[Check]:
     Where the rate changes, it is against the mean of what the link could carry in that time. A
     frame counts when it leaves, so each backlogged span is uncertain by a frame, which the
     tolerance holds. A kernel that lets a frame leave early at each change of rate (any but our
-    guest's, see testbed/bucket.py) fails where that is too much.
+    guest's, see testbed/network/bucket.py) fails where that is too much.
 
     A rate that stays has been measured before traffic, where a probe could; one that changes is
     measured here or nowhere. So where packets have waited for it, in LEAST_WAITING of the samples
     or more, and it still cannot be told, that is doubtful. A link that nothing crossed, or that was
     hardly ever more than one packet behind, would have done the same at other rates; and of a
-    trace the bed itself has counted what left at each opportunity (testbed/bucket.py).
+    trace the bed itself has counted what left at each opportunity (testbed/network/bucket.py).
     """
     for number, queue in enumerate(evidence.queues):
         if queue.role != "queue" or not queue.bottleneck:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import renewals
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 from orchestrator.units import threshold_chance
 
 CHANCE = 1e-6

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.fidelity.host import Host
-from orchestrator.recording import FlowRecord, QueueRecord
+from orchestrator.network import Channel, Network
+from orchestrator.recording.model import FlowRecord, QueueRecord
 from orchestrator.units import chance_threshold
-from topologies.model import Channel, Network
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 In virtual time there is nothing of this. In real time every timer is late by what the machine needs
 to wake something up: a link's delay is longer by that, and a rate falls short once its bucket
-is full. How late is measured in each run (testbed/hostload.py).
+is full. How late is measured in each run (testbed/sampling/host_load.py).
 """
 
 from __future__ import annotations

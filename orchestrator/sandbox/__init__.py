@@ -49,11 +49,12 @@ _TRY_TIMEOUT_S = 20
 class Paths:
     """Where the guest's parts lie on the host. ``output`` is the one that it writes.
 
+    ``bed`` are the parts of the package ``orchestrator`` that go into the guest.
     The folders that hold ``input`` and ``output`` must be the controller's own.
     """
 
     linux: Path
-    bed: Path
+    bed: tuple[Path, ...]
     modules: Path
     input: Path
     output: Path
@@ -80,7 +81,8 @@ def around_guest(
         for folder in ("/home", "/root", "/run", "/sys", "/var", "/mnt"):
             words += ["--dir", folder]
         words += ["--ro-bind", str(found.at[paths.linux]), KERNEL]
-        words += ["--ro-bind", str(found.at[paths.bed]), f"{BED}/testbed"]
+        for part in paths.bed:
+            words += ["--ro-bind", str(found.at[part]), f"{BED}/orchestrator/{part.name}"]
         words += ["--ro-bind", str(found.at[paths.modules]), MODULES]
         words += ["--ro-bind", str(found.at[paths.input]), INPUT]
         words += ["--bind", str(found.at[paths.output]), OUTPUT]
@@ -134,7 +136,7 @@ def _handed_over(paths: Paths, own: Identity | None) -> Reach:
     """Give the output to the sandbox's user, and let it reach all that it is shown."""
     run = paths.output.parent
     ours = [path for path in (paths.input, paths.output) if path.parent == run]
-    readable = [paths.linux, paths.bed, paths.modules, paths.input]
+    readable = [paths.linux, *paths.bed, paths.modules, paths.input]
     readable = [path for path in readable if path not in ours]
     if own is None:
         return reach.to(readable, ours, True, own, run / COPIES)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.temporary import temporary_root
+from orchestrator.files.temporary import temporary_root
 
 FIRST = 0x70000000
 """systemd's list of user numbers (uids-gids.md) leaves 1879048192 to 2147483647 to nobody."""

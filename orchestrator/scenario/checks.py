@@ -12,18 +12,11 @@ from collections.abc import Iterator
 from kmods.catalogue import Module
 from orchestrator import units
 from orchestrator.errors import Fault
-from orchestrator.scenario.congestion import Modules, whole
-from orchestrator.scenario.document import (
-    Node,
-    Path,
-    Scalar,
-    Sequence,
-    find,
-    nearest,
-    plain,
-)
-from orchestrator.scenario.model import TOPOLOGIES
+from orchestrator.kinds.congestion import Modules, whole
+from orchestrator.kinds.fields import Path
+from orchestrator.scenario.document import Node, Scalar, Sequence, find, nearest, plain
 from orchestrator.units import format_time, listed, shown, suggest
+from topologies import TOPOLOGIES
 
 
 def check(tree: Node, modules: Modules) -> list[Fault]:

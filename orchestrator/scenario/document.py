@@ -26,6 +26,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from orchestrator.errors import Fault
+from orchestrator.kinds.fields import Path
 from orchestrator.units import printable, shown
 
 MAX_DEPTH = 32
@@ -39,9 +40,6 @@ _WORDS: dict[str, object] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
-
-Path: TypeAlias = tuple[str | int, ...]
-"""Where a value is in a scenario: keys of mappings and indices of lists."""
 
 
 @dataclass(frozen=True)

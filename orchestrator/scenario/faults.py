@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from orchestrator.errors import Fault
-from orchestrator.scenario.base import Strict
-from orchestrator.scenario.document import Mapping, Node, Path, nearest
+from orchestrator.kinds.fields import Path, Strict
+from orchestrator.scenario.document import Mapping, Node, nearest
 from orchestrator.units import shown, suggest
 
 _EXPECTED = {

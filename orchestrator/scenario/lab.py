@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from pydantic import model_validator as validated
 
-from orchestrator.inventory import InventoryHost, read_inventory
-from orchestrator.scenario.base import Context, Strict, located
+from orchestrator.kinds.fields import Context, Strict, located
+from orchestrator.scenario.inventory import InventoryHost, read_inventory
 from orchestrator.units import shown, suggest
 
 _LONGEST_INTERFACE = 15

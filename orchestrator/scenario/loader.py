@@ -10,13 +10,13 @@ from pathlib import Path as FilePath
 from pydantic import ValidationError
 
 from orchestrator.errors import Fault, ScenarioError, UsageError
-from orchestrator.files import FileError
-from orchestrator.files import read as read_file
+from orchestrator.files.user_files import FileError
+from orchestrator.files.user_files import read as read_file
+from orchestrator.kinds.congestion import Modules
+from orchestrator.kinds.fields import Context, Path
 from orchestrator.scenario import overrides as overriding
-from orchestrator.scenario.base import Context
 from orchestrator.scenario.checks import check
-from orchestrator.scenario.congestion import Modules
-from orchestrator.scenario.document import Mapping, Mark, Node, Path, end_of, nearest, parse, plain
+from orchestrator.scenario.document import Mapping, Mark, Node, end_of, nearest, parse, plain
 from orchestrator.scenario.faults import faults_of
 from orchestrator.scenario.matrix import expand
 from orchestrator.scenario.model import MAX_RUNS, Scenario

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.scenario.profiles import profiles
+from orchestrator.kinds.profiles import profiles
 from orchestrator.scenario.schema import json_schema
 
 _FAMILIES = ("topology", "queue", "loss", "traffic", "event")

@@ -7,12 +7,13 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import SchemaSerializer, core_schema
 
-from orchestrator.scenario.events import EVENTS
-from orchestrator.scenario.kinds import FAMILY_MARK
-from orchestrator.scenario.losses import LOSSES
-from orchestrator.scenario.model import TOPOLOGIES, Scenario
-from orchestrator.scenario.queues import QUEUES
-from orchestrator.scenario.traffic import TRAFFIC
+from orchestrator.kinds.events import EVENTS
+from orchestrator.kinds.losses import LOSSES
+from orchestrator.kinds.queues import QUEUES
+from orchestrator.kinds.registry import FAMILY_MARK
+from orchestrator.kinds.traffic import TRAFFIC
+from orchestrator.scenario.model import Scenario
+from topologies import TOPOLOGIES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -1,8 +1,8 @@
 """The guest's first process: mounts, loads modules, runs the bed, and powers off.
 
-The kernel starts it as ``python3 -S -B -m testbed.init`` with an environment from the boot line
-that names host folders: BED_CODE (holds this package), BED_INPUT (spec.json, modules/) and
-BED_OUTPUT, the only one that is written. The root stays read-only; all else is tmpfs.
+The kernel starts it as ``python3 -S -B -m orchestrator.testbed.init``. The boot line sets an
+environment that names host folders: BED_CODE (on the Python path), BED_INPUT (spec.json, modules/)
+and BED_OUTPUT, the only one that is written. The root stays read-only; all else is tmpfs.
 """
 
 import json
@@ -16,7 +16,7 @@ HOST_FOLDERS = {"BED_CODE": CODE, "BED_INPUT": INPUT, "BED_OUTPUT": OUTPUT}
 
 def main():
     """Run as process 1 and never return."""
-    from . import system
+    from orchestrator.testbed.kernel import system
 
     status = "failed"
     try:
@@ -55,7 +55,9 @@ def _mount_everything(system):
         system.mount("none", place, "hostfs", 0, os.environ[folder])
     system.mount("tmpfs", "/tmp", "tmpfs")
     sys.path.insert(0, CODE)
-    sys.modules[__package__].__path__ = [f"{CODE}/{__package__}"]
+    for package in [name for name in sys.modules if name.split(".")[0] == "orchestrator"]:
+        if hasattr(sys.modules[package], "__path__"):
+            sys.modules[package].__path__ = [f"{CODE}/{package.replace('.', '/')}"]
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     os.environ["HOME"] = os.environ["TMPDIR"] = "/run/home"
 
@@ -80,9 +82,9 @@ def _spec():
 
 
 def _run_bed():
-    from .machines import Guest
-    from .records import Records
-    from .run import run
+    from orchestrator.testbed.machines import Guest
+    from orchestrator.testbed.run import run
+    from orchestrator.testbed.sampling.records import Records
 
     run({**_spec(), "folder": INPUT}, Records(OUTPUT), Guest())
 

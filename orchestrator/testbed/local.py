@@ -1,4 +1,6 @@
-"""A bed on a real machine, in real time: ``python3 -B -m testbed.local IN OUT``, as root.
+"""A bed on a real machine, in real time; started as root.
+
+Command: ``python3 -B -m orchestrator.testbed.local IN OUT``.
 
 The folder that holds this package is to be on PYTHONPATH; nothing else of the project is needed.
 IN holds ``spec.json`` and, where the run uses modules that are not installed, ``modules/NAME.ko``;
@@ -23,7 +25,7 @@ import signal
 import sys
 import traceback
 
-from . import confine, modules, system
+from orchestrator.testbed.kernel import confine, modules, system
 
 LOCK = "/run/orchestrator-local.lock"
 
@@ -100,12 +102,12 @@ def _bed(spec, host):
     os.dup2(descriptor, 2)
     try:
         spare = system.prefer_this_session()
-        from .hostload import Watcher
+        from orchestrator.testbed.sampling.host_load import Watcher
 
         load = Watcher(spare)
-        from .machines import Real
-        from .records import Records
-        from .run import run
+        from orchestrator.testbed.machines import Real
+        from orchestrator.testbed.run import run
+        from orchestrator.testbed.sampling.records import Records
 
         run({**spec, "folder": confine.INPUT}, Records(confine.OUTPUT, far=False), Real(host, load))
     except BaseException as error:

@@ -5,9 +5,10 @@ import fcntl
 import os
 import time
 
-from . import ovs, system
-from .settings import ENDS
-from .sysctl import write_sysctl
+from orchestrator.testbed.errors import ENDS
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.kernel.sysctl import write_sysctl
+from orchestrator.testbed.network import ovs
 
 ORIGIN_GRID_NS = 10_000_000_000
 ORIGIN_OFFSET_NS = 333_333

@@ -1,4 +1,6 @@
-"""Looks for what a real machine lacks for runs of the bed: ``python3 -B -m testbed.preflight``.
+"""Looks for what a real machine lacks for runs of the bed.
+
+Command: ``python3 -B -m orchestrator.testbed.preflight``.
 
 Standard input is JSON: {"modules": names of kernel modules, "ours": those of them that this project
 brings, "programs": names of programs, "io_uring": whether datagrams are sent}. It prints a list of
@@ -13,7 +15,9 @@ import platform
 import shutil
 import sys
 
-from . import confine, local, modules, system, timedsend
+from orchestrator.testbed import local
+from orchestrator.testbed.kernel import confine, modules, system
+from orchestrator.testbed.traffic import timed_send
 
 LEAST_LINUX = (5, 15)
 """Ubuntu 22.04's. mount_setattr(2) came with 5.12."""
@@ -136,7 +140,7 @@ def _module(name, ours):
 
 def _io_uring():
     try:
-        timedsend.TimedSender()
+        timed_send.TimedSender()
     except OSError as error:
         return "io_uring", str(error), "sysctl -w kernel.io_uring_disabled=0"
     return "io_uring", "can be used", ""

@@ -3,11 +3,13 @@
 import resource
 import runpy
 
-from . import build, probes, readback, system, thresholds
-from .records import Records
-from .sampling import Sampler
-from .timeline import Timeline
-from .traffic import Services, engines
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.network import build, readback, thresholds
+from orchestrator.testbed.sampling import probes
+from orchestrator.testbed.sampling.records import Records
+from orchestrator.testbed.sampling.sampler import Sampler
+from orchestrator.testbed.scheduler import Timeline
+from orchestrator.testbed.traffic import Services, engines
 
 _MOST_FILES = 1 << 18
 

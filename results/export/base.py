@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import MachineError, UsageError
-from orchestrator.temporary import temporary_folder
+from orchestrator.files.temporary import temporary_folder
 from results.stored import StoredRun
 
 Writer = Callable[[StoredRun, Sequence[Path]], None]

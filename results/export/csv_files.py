@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.recording import (
+from orchestrator.recording.model import (
     CONGESTION_SLOTS,
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,

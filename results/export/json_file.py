@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.recording import (
+from orchestrator.recording.model import (
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
     RECEIVER,

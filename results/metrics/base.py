@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.recording import FlowRecord, QueueRecord
+from orchestrator.recording.model import FlowRecord, QueueRecord
 from results.model import WHOLE, Number, Values, WindowLike, WindowMetrics
 from results.samples import Array, Columns
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from orchestrator.recording import SENDER
+from orchestrator.recording.model import SENDER
 from results.metrics.base import RunData, Span, edge_ns, metric
 from results.metrics.loss import flow_loss_ratio
 from results.metrics.retransmission import sent

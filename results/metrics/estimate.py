@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.recording import SENDER, FlowRecord
+from orchestrator.recording.model import SENDER, FlowRecord
 from results.metrics.base import RunData, Span, channel, metric, running, within
 from results.metrics.fairness import is_on
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orchestrator.recording import FIN_RECEIVED, RECEIVER, SENDER
+from orchestrator.recording.model import FIN_RECEIVED, RECEIVER, SENDER
 from results.metrics.base import RunData, Span, growth, metric
 from results.metrics.datagrams import datagram_growth
 from results.samples import Array, Columns

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.capacity import Capacity
-from orchestrator.recording import QueueRecord
+from orchestrator.recording.capacity import Capacity
+from orchestrator.recording.model import QueueRecord
 from results.metrics.base import RunData, Span, metric, within
 from results.metrics.rtt import percentile
 from results.metrics.utilisation import busiest

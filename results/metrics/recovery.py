@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.recording import SENDER
+from orchestrator.recording.model import SENDER
 from results.metrics.base import RunData, Span, metric, running, within
 from results.metrics.rtt import percentile
 from results.samples import Array, Columns

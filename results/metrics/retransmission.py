@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.recording import SENDER
+from orchestrator.recording.model import SENDER
 from results.metrics.base import RunData, Span, growth, metric
 
 

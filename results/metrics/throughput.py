@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orchestrator.recording import SENDER
+from orchestrator.recording.model import SENDER
 from results.metrics.base import RunData, Span, growth, metric
 from results.metrics.datagrams import datagram_growth
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.capacity import Capacity
+from orchestrator.recording.capacity import Capacity
 from results.metrics.base import RunData, Span, metric, queue_growth
 
 

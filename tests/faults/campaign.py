@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.testbed import system
+from orchestrator.testbed.kernel import system
 from tests.faults import machine
 
 SCENARIO = Path(__file__).parent / "scenario.yaml"

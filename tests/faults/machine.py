@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guest import cache
-from orchestrator.temporary import PREFIX
+from orchestrator.files.temporary import PREFIX
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE_S = 10.0

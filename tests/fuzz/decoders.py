@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import BedError
-from orchestrator.recording import Recording
-from orchestrator.runner import RunOptions, _finish, _HeadMaker
-from orchestrator.runspec import RunSpec
+from orchestrator.execution.runner import RunOptions, _finish, _HeadMaker
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
 from results.store import Store
 from tests.unit.hostile import assembled, captured_files
 

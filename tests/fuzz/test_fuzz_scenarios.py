@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from orchestrator.errors import ScenarioError, UsageError
-from orchestrator.plan import plan
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from tests.fuzz.conftest import Fuzz
 from tests.unit.test_scenario_fuzz import EXTENDED, NASTY, PATHS, mutilated

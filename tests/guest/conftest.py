@@ -10,8 +10,8 @@ import pytest
 
 from guest.build import GuestKernel, ensure
 from orchestrator.backends.guest import Guest
-from orchestrator.plan import plan
-from orchestrator.runner import Progress, RunOptions, run_plan
+from orchestrator.execution.runner import Progress, RunOptions, run_plan
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from results.store import Store
 

@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pytest
 
 from guest.build import GuestKernel, ensure
-from orchestrator.backends.backend import Place
+from orchestrator.backends.contract import Place
 from orchestrator.backends.guest import Guest
-from orchestrator.plan import plan
-from orchestrator.recording import Recording
-from orchestrator.runspec import RunSpec
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
 from orchestrator.scenario import load
 
 FIRST_NS, GAP_NS = 100_000_000, 100_000
@@ -45,10 +45,10 @@ flows: [{name: f, group: a, congestion: reno, traffic: {kind: bulk, bytes: 20kB}
 """
 HOOK = """
 import json, socket, threading
-from testbed import system
-from testbed.inbox import Inbox
-from testbed.machines import Guest
-from testbed.timedsend import BATCH, TimedSender
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.traffic.inbox import Inbox
+from orchestrator.testbed.machines import Guest
+from orchestrator.testbed.traffic.timed_send import BATCH, TimedSender
 
 address = (bed.address("a_dst0"), 4000)
 with bed.enter("a_dst0"):

@@ -45,7 +45,9 @@ def test_the_kernel_looks_at_its_queue_when_the_rate_changes(
         " {at: 1s, link: bottleneck, rate: 10mbit}]\n"
     )
     hook = tmp_path / "hook.py"
-    hook.write_text("from testbed.bucket import Bucket\nBucket.look = lambda self: None\n")
+    hook.write_text(
+        "from orchestrator.testbed.network.bucket import Bucket\nBucket.look = lambda self: None\n"
+    )
     scenario = written(tmp_path, LINE + events)
     faithful(run("duration=1500ms", "flows.flood.stop=450ms", scenario=scenario, hook=hook))
     with Store.open_read_only(db) as store:

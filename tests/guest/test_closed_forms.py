@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orchestrator.recording import SENDER
+from orchestrator.recording.model import SENDER
 from results.store import Store
 from tests.guest.conftest import Run
 

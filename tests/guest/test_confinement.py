@@ -47,7 +47,7 @@ MODULE_LICENSE("GPL");
 
 HOOK = """
 import os
-from testbed import system
+from orchestrator.testbed.kernel import system
 
 said = []
 system.mount("none", "/", "none", system.MS_REMOUNT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.scenario.congestion import MAINLINE
+from orchestrator.kinds.congestion import MAINLINE
 from tests.guest.conftest import Run
 
 pytestmark = pytest.mark.guest

@@ -13,7 +13,7 @@ import pytest
 from guest.build import GuestKernel
 from kmods import catalogue
 from kmods.catalogue import Module
-from orchestrator import modulecheck
+from orchestrator.execution import module_check
 
 pytestmark = pytest.mark.guest
 
@@ -39,7 +39,7 @@ def test_modules_keep_their_promises(kernel: GuestKernel) -> None:
 
 def wrong(kernel: GuestKernel, module: Module) -> set[tuple[str, str | None, str]]:
     """Return what of a module's promises the kernel does not keep."""
-    (answers,) = modulecheck.ask_kernel(kernel, [module])
+    (answers,) = module_check.ask_kernel(kernel, [module])
     return {(each.about, each.parameter, each.asked) for each in answers if not each.ok}
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.backends.netem import channel_seed
+from orchestrator.compile.netem import channel_seed
 from orchestrator.intervals import binomial, renewals
-from orchestrator.scenario import jitter_tables
+from orchestrator.kinds import jitter_tables
 from tests.guest.openloop import BASE_NS, FRAME_BYTES, GAP_NS, Passed, Send
 from tests.guest.openloop import send as send  # a fixture
 
@@ -269,7 +269,7 @@ def test_equal_seeds_give_equal_packets_however_they_are_sampled(send: Send) -> 
 
 # What netem was told, changed behind the set-up's back.
 SABOTAGE = """
-from testbed import qdisc
+from orchestrator.testbed.network import qdisc
 link = bed.links["bottleneck"]
 name, index = link.device("b")
 netem = link.spec["forward"]["netem"]

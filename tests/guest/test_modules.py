@@ -55,7 +55,7 @@ def test_a_parameter_reaches_the_module(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
         "import os\n"
-        "from testbed import system\n"
+        "from orchestrator.testbed.kernel import system\n"
         "os.makedirs('/run/sysfs')\n"
         "system.mount('sysfs', '/run/sysfs', 'sysfs')\n"
         "path = '/run/sysfs/module/tcp_logwestwood/parameters/alpha_max'\n"
@@ -122,7 +122,7 @@ def test_hosts_are_told_different_things(run: Run, db: Path) -> None:
 
 CHANGE_LATER = """
 import threading
-from testbed import system
+from orchestrator.testbed.kernel import system
 
 def change():
     system.Timer().sleep_until(BEGIN_NS + 10_000_000_000)
@@ -153,7 +153,7 @@ def test_a_setting_may_change_while_traffic_runs_and_that_is_recorded(
 def test_a_setting_that_another_hand_changes_is_seen(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
-        "from testbed.sysctl import write_sysctl\n"
+        "from orchestrator.testbed.kernel.sysctl import write_sysctl\n"
         f"with bed.enter('a_src0'):\n    write_sysctl('{SETTING}', 7)\n",
         encoding="utf-8",
     )

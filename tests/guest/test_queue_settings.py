@@ -29,7 +29,7 @@ TAMPERED = {
 }
 
 TAMPER = """
-from testbed import qdisc
+from orchestrator.testbed.network import qdisc
 
 for link in bed.links.values():
     for direction, end in (("forward", "f"), ("reverse", "r")):
@@ -80,7 +80,9 @@ def test_a_run_does_not_remember_how_long_setting_up_took(run: Run, tmp_path: Pa
     digests = set()
     for wait_ns in (0, 50_000, 101_000):
         wait = f"system.Timer().sleep_until(system.monotonic_ns() + {wait_ns})"
-        hook.write_text(f"from testbed import system\n\n{wait}\n", encoding="utf-8")
+        hook.write_text(
+            f"from orchestrator.testbed.kernel import system\n\n{wait}\n", encoding="utf-8"
+        )
         document = run(f"{QUEUE}={{kind: fq_pie}}", "duration=3s", "warmup=1s", hook=hook)
         digests.add(document["digest"])
     assert len(digests) == 1
@@ -103,7 +105,7 @@ def test_a_policer_changed_behind_the_back_is_seen(run: Run, tmp_path: Path) -> 
     hook = tmp_path / "tamper.py"
     hook.write_text(
         """
-from testbed import qdisc, redirect
+from orchestrator.testbed.network import qdisc, redirect
 
 link = bed.links["bottleneck"]
 (name, source), (_name, sink) = link.device("a"), link.device("b")

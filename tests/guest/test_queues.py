@@ -56,7 +56,7 @@ KEPT_PACKETS = 50
 
 ECN_CAPABLE = """
 import socket
-from testbed.traffic import udp
+from orchestrator.testbed.traffic import udp
 
 start = udp.UdpFlow.start
 

@@ -99,8 +99,8 @@ def test_two_runs_at_a_time_are_the_same_as_one_after_the_other(
 ) -> None:
     alone = run("duration=12s")["digest"]
     from orchestrator.backends.guest import Guest
-    from orchestrator.plan import plan
-    from orchestrator.runner import RunOptions, run_plan
+    from orchestrator.execution.runner import RunOptions, run_plan
+    from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
     from results.store import Store
     from tests.guest.conftest import Quiet

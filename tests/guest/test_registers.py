@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from guest.build import GuestKernel
-from orchestrator.backends.shell import run_commands
+from orchestrator.backends.guest.shell import run_commands
 
 pytestmark = pytest.mark.guest
 

@@ -15,7 +15,7 @@ HOOKS = {
     "offloads": (
         "offloads_on",
         """
-from testbed.ethtool import Ethtool
+from orchestrator.testbed.network.ethtool import Ethtool
 with bed.enter("a_src0"):
     Ethtool().set_offloads("eth0", on=True)
 """,
@@ -23,7 +23,7 @@ with bed.enter("a_src0"):
     "rate 5% low": (
         "backlogged_rate",
         """
-from testbed import qdisc
+from orchestrator.testbed.network import qdisc
 link = bed.links["bottleneck"]
 name, index = link.device("f")
 qdisc.add_rate(bed.wires, index, 9_500_000, name, change=True)
@@ -34,7 +34,7 @@ bed.wires.flush()
     "queue 10% short": (
         "full_queue_delay",
         """
-from testbed import qdisc
+from orchestrator.testbed.network import qdisc
 name, index = bed.links["bottleneck"].device("f")
 queue = {"kind": "pfifo", "settings": [["limit_packets", [], 0, "I", 90, 90, False]]}
 qdisc.add_queue(bed.wires, index, queue, name, change=True)
@@ -44,7 +44,7 @@ bed.wires.flush()
     "ten packets on a delay line": (
         "drops_outside_bottleneck",
         """
-from testbed import qdisc
+from orchestrator.testbed.network import qdisc
 link = bed.links["a_dst0"]
 settings = [
     [*s[:4], 10 if s[0] == "limit_packets" else s[4], *s[5:]]
@@ -65,7 +65,7 @@ spec["flows"][0]["congestion"] = "cubic"
     "extra loss": (
         "loss",
         """
-from testbed import qdisc
+from orchestrator.testbed.network import qdisc
 link = bed.links["bottleneck"]
 settings = [
     [*s[:4], round(0.002 * 2**32) if s[0] == "loss_q32" else s[4], *s[5:]]
@@ -80,7 +80,7 @@ bed.wires.flush()
     "one millisecond more": (
         "base_rtt",
         """
-from testbed import qdisc
+from orchestrator.testbed.network import qdisc
 link = bed.links["b_src0"]
 settings = [
     [*s[:4], s[4] + 1_000_000 if s[0] == "delay_ns" else s[4], *s[5:]]
@@ -96,7 +96,8 @@ bed.wires.flush()
 
 
 POLICER_HOOK = """
-from testbed import netlink, qdisc, redirect
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import qdisc, redirect
 link = bed.links["bottleneck"]
 name, index = link.device("a")
 settings = [

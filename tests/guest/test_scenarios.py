@@ -8,8 +8,8 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.backends.guest import Guest
-from orchestrator.plan import plan
-from orchestrator.runner import RunOptions, run_plan
+from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from results.store import Store
 from tests.guest.conftest import Quiet

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.recording import RECEIVER, SENDER
+from orchestrator.recording.model import RECEIVER, SENDER
 from results.store import Store
 from tests.guest.conftest import Run
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.plan import plan
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from tests.guest.conftest import QUICKSTART, Run
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from guest.build import GuestKernel
-from orchestrator.backends.bedspec import bed_spec
 from orchestrator.backends.guest import Guest
-from orchestrator.plan import plan
-from orchestrator.recording import RECEIVER, SENDER
-from orchestrator.runner import RunOptions, run_plan
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.planning.plan import plan
+from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
 from orchestrator.testbed.traffic.draws import draw
 from orchestrator.testbed.traffic.onoff import periods
@@ -346,7 +346,8 @@ def test_a_window_that_is_not_held_is_seen(
 ) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
-        f"from testbed.traffic import {holder}\n{holder}.hold_window = lambda *_given: None\n"
+        f"from orchestrator.testbed.traffic import {holder}\n"
+        f"{holder}.hold_window = lambda *_given: None\n"
     )
     document = run(
         f"flows=[{{name: one, group: a, traffic: {traffic}}}]",

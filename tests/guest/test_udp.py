@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends.bedspec import bed_spec
-from orchestrator.plan import plan
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from orchestrator.testbed.traffic.udp import on_periods, packet_times
 from tests.guest.conftest import Run
@@ -158,7 +158,8 @@ def test_equal_seeds_repeat_whatever_is_sampled(udp: Any) -> None:
 def test_a_source_that_lags_behind_fails_the_run(udp: Any, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
-        "from testbed import system, timedsend\n"
+        "from orchestrator.testbed.kernel import system\n"
+        "from orchestrator.testbed.traffic import timed_send as timedsend\n"
         "send = timedsend.TimedSender.send\n"
         "def late(self, packets):\n"
         "    system.Timer().sleep_until(packets[0][0] + 10**9)\n"

@@ -167,7 +167,7 @@ class Lab:
             with contextlib.suppress(OSError):
                 words = (entry / "cmdline").read_bytes().split(b"\0")
                 here = (entry / "ns" / "net").stat().st_ino == namespace
-                if here and b"testbed.lab.agent" in words and b"python3" in words[0]:
+                if here and b"orchestrator.testbed.lab.agent" in words and b"python3" in words[0]:
                     parents[int(entry.name)] = sshd.parent(int(entry.name))
         return sorted(parents, key=lambda process: _generation(process, parents))
 

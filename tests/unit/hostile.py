@@ -12,12 +12,12 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.backends import guest
-from orchestrator.backends.backend import Place
-from orchestrator.backends.record import Machine, assemble, decoder
-from orchestrator.plan import Plan, plan
-from orchestrator.recording import Recording
-from orchestrator.runner import Progress, RunOptions, run_plan
-from orchestrator.runspec import RunSpec
+from orchestrator.backends.contract import Place
+from orchestrator.decode.assemble import Machine, assemble, decoder
+from orchestrator.execution.runner import Progress, RunOptions, run_plan
+from orchestrator.planning.plan import Plan, plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
 from orchestrator.scenario import load
 from results.store import Store
 
@@ -58,7 +58,9 @@ def assembled(spec: RunSpec, files: Mapping[str, bytes]) -> Recording:
         (place.folder / "out").mkdir()
         for name, data in files.items():
             (place.folder / "out" / name).write_bytes(data)
-        return assemble(spec, place, decoder(spec, place.output), (), Machine())
+        return assemble(
+            spec, place.output, place.console, decoder(spec, place.output), (), Machine()
+        )
 
 
 class Watcher:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import plan
-from orchestrator.runspec import RunSpec
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
 
 LINK_LINE = 6

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.backends.archive import MOST_MEMBERS, unpack
+from orchestrator.backends.remote.archive import MOST_MEMBERS, unpack
 from orchestrator.errors import RemoteError
 
 Member = tarfile.TarInfo

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.backends import bounds
-from orchestrator.estimate import wall_s
-from orchestrator.plan import plan
-from orchestrator.runspec import RunSpec
+from orchestrator.compile import bounds
+from orchestrator.planning.estimate import wall_s
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
 from tests.unit.hostile import CAPTURED
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.backends.connections import COUNTERS, ConnectionsDecoder
-from orchestrator.recording import RECEIVER, SENDER, TCP_DTYPE, TCP_INFO_FIELDS
-from orchestrator.scenario.traffic import Connections
+from orchestrator.decode.connections import COUNTERS, ConnectionsDecoder
+from orchestrator.kinds.traffic import Connections
+from orchestrator.recording.model import RECEIVER, SENDER, TCP_DTYPE, TCP_INFO_FIELDS
 
 ESTABLISHED, CLOSE, CLOSE_WAIT, LAST_ACK = 1, 7, 8, 9
 TIMES, EDGES = np.arange(0, 301, 100, dtype=np.int64), np.zeros(0, np.int64)

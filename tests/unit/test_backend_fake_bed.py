@@ -18,15 +18,15 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.backends import guest, modules, process
-from orchestrator.backends.backend import Place
-from orchestrator.backends.bedspec import bed_spec
-from orchestrator.backends.decode import FlowPorts, TcpDecoder
-from orchestrator.backends.output import Output
+from orchestrator.backends.contract import Place
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.decode.decode import FlowPorts, TcpDecoder
+from orchestrator.decode.output import Output
 from orchestrator.errors import GuestError, MachineError
-from orchestrator.plan import plan
-from orchestrator.recording import RECEIVER, SENDER
-from orchestrator.runner import Progress, RunOptions, run_plan
-from orchestrator.runspec import RunSpec, guest_memory_bytes
+from orchestrator.execution.runner import Progress, RunOptions, run_plan
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec, guest_memory_bytes
+from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
 from results.store import Store
 

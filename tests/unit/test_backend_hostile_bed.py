@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import BedError
-from orchestrator.runspec import RunSpec
+from orchestrator.planning.runspec import RunSpec
 from results.store import Store
 from tests.unit.hostile import ROOT, assembled, captured_files, captured_plan, play
 

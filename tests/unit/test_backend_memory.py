@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.backends import memory
-from orchestrator.backends.memory import available_bytes, memory_bytes, require_memory
+from orchestrator.backends.guest import memory
+from orchestrator.backends.guest.memory import available_bytes, memory_bytes, require_memory
 from orchestrator.errors import MachineError
-from orchestrator.plan import plan
-from orchestrator.runspec import RunSpec
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import removal
-from orchestrator.backends.bounds import Bounds
-from orchestrator.backends.output import Output, console_text, require_small_console
 from orchestrator.backends.progress import Headway, parsed
+from orchestrator.compile.bounds import Bounds
+from orchestrator.decode.output import Output, console_text, require_small_console
 from orchestrator.errors import BedError, GuestError
-from orchestrator.removal import remove_tree
+from orchestrator.files import removal
+from orchestrator.files.removal import remove_tree
 
 NAMES = ("tcp.bin", "queue.bin", "transfers.bin", "datagrams.bin", "facts.jsonl", "progress",
          "bed.log", "failure")  # fmt: skip

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from orchestrator import backends
-from orchestrator.backends.backend import Place, Report
+from orchestrator.backends.contract import Place, Report
 from orchestrator.backends.guest import Guest
-from orchestrator.backends.janitor import Janitor
 from orchestrator.errors import CleanupError, RunError, UsageError
-from orchestrator.plan import Plan, plan
-from orchestrator.recording import Recording
-from orchestrator.runner import RunOptions, run_plan
-from orchestrator.runspec import RunSpec
+from orchestrator.execution.crash_reaper import Janitor
+from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.planning.plan import Plan, plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
 from orchestrator.scenario import load
 from results.store import Store
 from tests.unit.test_cli_run import KERNEL
@@ -30,7 +30,7 @@ QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yam
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from orchestrator.backends.janitor import Janitor
+from orchestrator.execution.crash_reaper import Janitor
 folder, marked, bed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 janitor = Janitor(folder, marked.touch)
 janitor.guard(2**30)
@@ -123,7 +123,7 @@ def test_without_a_janitor_runs_under_way_are_finished_and_no_others_begun(tmp_p
 def test_a_janitor_that_was_stopped_does_not_keep_the_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestrator.backends.janitor._DISMISS_S", 0.2)
+    monkeypatch.setattr("orchestrator.execution.crash_reaper._DISMISS_S", 0.2)
     janitor = Janitor(tmp_path / "folder", lambda: None)
     assert not janitor.lost
     os.kill(janitor.pid, signal.SIGSTOP)

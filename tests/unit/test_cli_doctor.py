@@ -14,11 +14,12 @@ from click.testing import CliRunner, Result
 from guest import build
 from guest.build import GuestKernel
 from guest.recipe import Progress
-from orchestrator import doctor, sandbox
+from orchestrator import sandbox
 from orchestrator.backends import local, vagrant
-from orchestrator.backends.backend import Examined, Finding
+from orchestrator.backends.contract import Examined, Finding
 from orchestrator.cli import commands
 from orchestrator.errors import GuestError, MachineError
+from orchestrator.execution import doctor
 
 KERNEL = GuestKernel(
     "key",
@@ -42,9 +43,9 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(build, "find", lambda: KERNEL)
     monkeypatch.setattr(sandbox, "require_confinement", lambda: None)
     monkeypatch.setattr(
-        "orchestrator.doctor.shutil.which", lambda name, path="": f"/usr/bin/{name}"
+        "orchestrator.execution.doctor.shutil.which", lambda name, path="": f"/usr/bin/{name}"
     )
-    monkeypatch.setattr("orchestrator.doctor.platform.machine", lambda: "x86_64")
+    monkeypatch.setattr("orchestrator.execution.doctor.platform.machine", lambda: "x86_64")
     monkeypatch.setattr(doctor, "_try", lambda argv: None)
     monkeypatch.setattr(doctor, "run_commands", lambda kernel, commands, timeout_s: None)
     monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 1)
@@ -74,7 +75,7 @@ def test_a_healthy_machine_lacks_nothing(healthy: Path) -> None:
 def test_what_is_missing_has_a_fix_and_status_4(
     healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestrator.doctor.shutil.which", lambda name, path: None)
+    monkeypatch.setattr("orchestrator.execution.doctor.shutil.which", lambda name, path: None)
     result = orchestrator("doctor", "--db", str(healthy))
     assert result.exit_code == 4
     assert "MISSING iperf3: not found\n        fix: apt-get install iperf3\n" in result.stdout
@@ -160,7 +161,7 @@ def test_a_guest_kernel_that_does_not_boot_here(
 
 
 def test_another_processor(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.doctor.platform.machine", lambda: "riscv64")
+    monkeypatch.setattr("orchestrator.execution.doctor.platform.machine", lambda: "riscv64")
     assert set(lacks(healthy)) == {"processor"}
 
 
@@ -192,7 +193,7 @@ def test_without_confinement_the_shared_memory_matters(
         )
 
     monkeypatch.setattr(sandbox, "require_confinement", refuse)
-    monkeypatch.setattr("orchestrator.doctor.os.statvfs", small)
+    monkeypatch.setattr("orchestrator.execution.doctor.os.statvfs", small)
     monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 2**21)
     missing = lacks(healthy)
     assert missing["confinement"].mend == "allow it"
@@ -201,7 +202,7 @@ def test_without_confinement_the_shared_memory_matters(
 
 
 def test_a_store_that_cannot_be_written(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.doctor.os.access", lambda path, mode: False)
+    monkeypatch.setattr("orchestrator.execution.doctor.os.access", lambda path, mode: False)
     missing = lacks(healthy)
     assert "--db" in missing["results store"].mend
 

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kmods import catalogue
-from orchestrator import modulecheck
 from orchestrator.cli import commands, kmods
-from orchestrator.modulecheck import Answer, Checked, Driven
+from orchestrator.execution import module_check
+from orchestrator.execution.module_check import Answer, Checked, Driven
 
 GOOD = Checked(
     "tibet",
@@ -51,7 +51,7 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
 
     def run(found: Sequence[Checked], *args: str) -> Result:
         monkeypatch.setattr(kmods, "ensure_kernel", lambda line: None)
-        monkeypatch.setattr(modulecheck, "check", lambda kernel, names, observe: list(found))
+        monkeypatch.setattr(module_check, "check", lambda kernel, names, observe: list(found))
         return CliRunner().invoke(commands, ["kmods", "check", *args])
 
     return run
@@ -164,7 +164,7 @@ def test_modules_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return []
 
     monkeypatch.setattr(kmods, "ensure_kernel", lambda line: None)
-    monkeypatch.setattr(modulecheck, "check", check)
+    monkeypatch.setattr(module_check, "check", check)
     for words in (["tibet", "fast", "tibet"], []):
         assert CliRunner().invoke(commands, ["kmods", "check", *words]).exit_code == 0
     assert asked == [["tibet", "fast"], sorted(catalogue.modules())]
@@ -188,11 +188,11 @@ def test_an_unknown_module_is_refused_with_the_valid_ones() -> None:
 )
 def test_bad_values_lie_just_outside(limits: dict[str, Any], bad: list[str]) -> None:
     known = catalogue.modules()["tibet"].parameters["t0_us"]
-    assert modulecheck.bad_values(replace(known, **limits)) == bad
+    assert module_check.bad_values(replace(known, **limits)) == bad
 
 
 def test_modules_are_told_to_the_guest_as_their_sources_say() -> None:
-    libra: dict[str, Any] = modulecheck._spec(catalogue.modules()["libra"])
+    libra: dict[str, Any] = module_check._spec(catalogue.modules()["libra"])
     assert libra["file"] == "/bed/in/tcp_libra.ko"
     assert [each["name"] for each in libra["settings"]] == ["libra_capacity_kbps"]
     assert "pacing" in {each["name"] for each in libra["parameters"]}

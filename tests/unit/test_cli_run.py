@@ -13,12 +13,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from guest.build import GuestKernel
-from orchestrator import runner
 from orchestrator.backends.guest import Guest
 from orchestrator.cli import commands
 from orchestrator.errors import MachineError
-from orchestrator.plan import Plan
-from orchestrator.recording import (
+from orchestrator.execution import runner
+from orchestrator.execution.runner import Observer, Progress, RunOptions
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import (
     QUEUE_DTYPE,
     TCP_DTYPE,
     Check,
@@ -26,8 +28,6 @@ from orchestrator.recording import (
     Recording,
     Verdict,
 )
-from orchestrator.runner import Observer, Progress, RunOptions
-from orchestrator.runspec import RunSpec
 from results.model import RunHead
 from results.store import Store
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.commit import NAME, RECORD, git_commit
+from orchestrator.execution.commit import NAME, RECORD, git_commit
 
 
 def git(folder: Path, *words: str) -> str:

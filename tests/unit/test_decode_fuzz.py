@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from orchestrator.backends.guest import Guest
 from orchestrator.errors import BedError
-from orchestrator.runner import _HeadMaker
-from orchestrator.runspec import RunSpec
+from orchestrator.execution.runner import _HeadMaker
+from orchestrator.planning.runspec import RunSpec
 from results.store import Store
 from tests.fuzz.decoders import damaged, heads, try_out
 from tests.unit.hostile import FILES, assembled, captured_files, captured_plan, fake_kernel

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.drawing import draw
-from orchestrator.plan import plan
+from orchestrator.network import Channel, Group, Link, Network
+from orchestrator.planning.drawing import draw
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
-from orchestrator.scenario.model import TOPOLOGIES
-from topologies import Topology
-from topologies.model import Channel, Group, Link, Network
+from topologies import TOPOLOGIES, Topology
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 QUICKSTART = SCENARIOS / "quickstart.yaml"

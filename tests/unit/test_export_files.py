@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.recording import QUEUE_DTYPE, TCP_DTYPE
+from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE
 from results.export import FORMATS, export
 from results.export.base import unit
 from results.store import Store

@@ -22,8 +22,8 @@ from orchestrator.fidelity import (
     judge,
 )
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.plan import plan
-from orchestrator.recording import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
+from orchestrator.planning.plan import plan
+from orchestrator.recording.model import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
 from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yaml"

@@ -15,7 +15,7 @@ from orchestrator.fidelity import (
     check_red_idle,
     judge,
 )
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 from tests.unit.test_fidelity import FRAME_NS, burst, evidence, only, quiet, sample, ticks, trip
 
 MS = 1_000_000

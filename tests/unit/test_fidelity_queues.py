@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.backends.probespec import probes
+from orchestrator.compile.probes import probes
 from orchestrator.fidelity import check_burst, check_drops, check_policer, check_rate
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.plan import plan
-from orchestrator.recording import QUEUE_DTYPE, QueueRecord
+from orchestrator.planning.plan import plan
+from orchestrator.recording.model import QUEUE_DTYPE, QueueRecord
 from orchestrator.scenario import load
 from tests.unit.test_fidelity import QUICKSTART, burst, evidence, only, quiet, sample, ticks
 

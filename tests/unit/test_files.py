@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from kmods import catalogue
-from orchestrator import files
 from orchestrator.cli import commands
 from orchestrator.errors import ScenarioError
-from orchestrator.files import FileError
-from orchestrator.inventory import InventoryError, read_inventory
+from orchestrator.files import user_files
+from orchestrator.files.user_files import FileError
+from orchestrator.kinds.capacity import read_trace
 from orchestrator.scenario import load
-from orchestrator.scenario.capacity import read_trace
+from orchestrator.scenario.inventory import InventoryError, read_inventory
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
@@ -72,7 +72,7 @@ def finishes(work: Callable[[], object]) -> None:
 
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "any": lambda path: files.read(path, 10),
+    "any": lambda path: user_files.read(path, 10),
     "scenario": load,
     "trace": read_trace,
     "inventory": read_inventory,
@@ -90,18 +90,18 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, reader: str)
 def test_a_link_to_a_regular_file_is_read_and_one_to_a_fifo_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
-    assert files.read(tmp_path / "link", 7) == b"content"
+    assert user_files.read(tmp_path / "link", 7) == b"content"
     with pytest.raises(FileError, match="larger than 6 bytes"):
-        files.read(tmp_path / "link", 6)
+        user_files.read(tmp_path / "link", 6)
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "other").symlink_to("fifo")
     with pytest.raises(FileError, match="is a FIFO"):
-        finishes(lambda: files.read(tmp_path / "other", 6))
+        finishes(lambda: user_files.read(tmp_path / "other", 6))
 
 
 def test_a_file_of_the_kernel_that_never_ends_is_empty() -> None:
     # Such as /proc/kmsg, which blocks. Its size is 0, and so much is read.
-    assert files.read(Path("/proc/self/maps"), 10) == b""
+    assert user_files.read(Path("/proc/self/maps"), 10) == b""
 
 
 @pytest.mark.parametrize("name", SECRETS)
@@ -195,7 +195,7 @@ def test_a_folder_that_becomes_a_link_meanwhile_is_not_left(
 
 def test_deep_and_endless_folders_are_refused(folder: Path) -> None:
     deepest = folder
-    for _ in range(files.MOST_DEPTH + 2):
+    for _ in range(user_files.MOST_DEPTH + 2):
         deepest /= "d"
     deepest.mkdir(parents=True)
     with pytest.raises(catalogue.FolderError, match="folders more than 20 deep"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.inventory import InventoryError, InventoryHost, read_inventory
+from orchestrator.scenario.inventory import InventoryError, InventoryHost, read_inventory
 
 YAML = """\
 all:

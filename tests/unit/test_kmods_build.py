@@ -15,8 +15,9 @@ from kmods.build import BuiltModules
 from kmods.catalogue import Folder
 from orchestrator.backends import modules
 from orchestrator.backends.modules import Built
+from orchestrator.decode.assemble import ProvidedModule
 from orchestrator.errors import MachineError
-from orchestrator.plan import RunSpec, plan
+from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "scenarios" / "own-module"
@@ -166,7 +167,7 @@ def example() -> Folder:
     return catalogue.read(EXAMPLE / "mycc")
 
 
-def hand_in(run: RunSpec, made: Path, kernel: GuestKernel) -> list[modules.Handed]:
+def hand_in(run: RunSpec, made: Path, kernel: GuestKernel) -> list[ProvidedModule]:
     built = Built(None, {example().sha256: BuiltModules(made)})
     target = made.parent / "handed" / "modules"
     return modules.hand_in(run, built, kernel, target)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kmods import catalogue
-from orchestrator.backends.bedspec import bed_spec
+from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import PlannedFlow, plan
+from orchestrator.planning.plan import PlannedFlow, plan
 from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yaml"

@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends import decode, labcheck
-from orchestrator.backends.facts import facts as read_facts
-from orchestrator.backends.labcheck import Found, Problem
-from orchestrator.backends.labmerge import merge
-from orchestrator.backends.labsurvey import _together
-from orchestrator.backends.output import Output
-from orchestrator.backends.ssh import ClockOffset
+from orchestrator.backends.lab import check
+from orchestrator.backends.lab.check import Found, Problem
+from orchestrator.backends.lab.merge_agent_records import merge
+from orchestrator.backends.lab.survey import _together
+from orchestrator.backends.remote.ssh import ClockOffset
+from orchestrator.decode import decode
+from orchestrator.decode.facts import facts as read_facts
+from orchestrator.decode.output import Output
 from orchestrator.errors import BedError, MachineError
-from orchestrator.plan import plan
-from orchestrator.runspec import RunSpec
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
-from orchestrator.testbed.records import Records
+from orchestrator.testbed.sampling.records import Records
 from tests.unit.test_scenarios_lab import LIVE, ROUTER, planned
 
 S = 10**9
@@ -89,9 +90,9 @@ def told(problems: Any) -> list[tuple[str, str]]:
 
 
 def test_nothing_stands_in_the_way_of_a_good_lab(run: RunSpec, found: Found) -> None:
-    assert told(labcheck.look(run, found)) == []
+    assert told(check.look(run, found)) == []
     assert found.addresses == {"one": "10.1.0.1", "two": "10.2.0.2", "three": "10.2.0.3"}
-    assert told(labcheck.look_again(run, found, ways())) == []
+    assert told(check.look_again(run, found, ways())) == []
     assert found.bare_ns["one", "three"] == 200_000
 
 
@@ -105,7 +106,7 @@ def test_every_fault_of_a_host_is_told(run: RunSpec, found: Found) -> None:
     four["interfaces"]["eth2"] |= {"foreign": ["htb 1:", "ingress ffff:"]}
     four |= {"forwards": False, "comes_in_by": "eth1", "emulation": "eth2 netem: no such thing"}
     found.clocks["two"] = ClockOffset(0, 0, 4_000_000, 0)
-    assert told(labcheck.look(run, found)) == [
+    assert told(check.look(run, found)) == [
         ("one", "another run of a lab uses this host"),
         ("one", "a run that was killed left /run/b: not undone"),
         ("one", "eth1 is down"),
@@ -129,7 +130,7 @@ def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: Found) -> No
     found.answers["one"]["congestion"]["cubic"] = None
     found.answers["two"]["congestion"]["logwestwood"]["parameters"] = []
     found.answers["three"]["congestion"]["logwestwood"]["srcversion"] = "B2"
-    problems = list(labcheck.look(run, found))
+    problems = list(check.look(run, found))
     assert told(problems) == [
         ("one", "there is no congestion control cubic"),
         ("two", "tcp_logwestwood takes no parameter alpha_max"),
@@ -141,7 +142,7 @@ def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: Found) -> No
 
 
 def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: Found) -> None:
-    assert told(labcheck.look(run, found)) == []
+    assert told(check.look(run, found)) == []
     second = ways()
     second["one"]["routes"]["10.2.0.2"] = None
     second["one"]["routes"]["10.2.0.3"]["gateway"] = "10.1.0.254"
@@ -149,7 +150,7 @@ def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: Fou
     second["two"]["routes"]["10.1.0.1"]["interface"] = "eth0"
     second["three"]["routes"]["10.1.0.1"]["gateway"] = None
     second["four"]["routes"]["10.2.0.3"]["interface"] = "eth0"
-    assert told(labcheck.look_again(run, found, second)) == [
+    assert told(check.look_again(run, found, second)) == [
         ("one", "packets to two (10.2.0.2) have no route"),
         ("one", "packets to three (10.2.0.3) go by 10.1.0.254, not by four"),
         ("one", "no echo comes back from two (10.2.0.2)"),
@@ -160,9 +161,9 @@ def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: Fou
 
 
 def test_what_stands_in_the_way_is_a_table() -> None:
-    labcheck.require_none([])
+    check.require_none([])
     with pytest.raises(MachineError) as refused:
-        labcheck.require_none([Problem("a", "it is so", "do this"), Problem("bee", "no", "that")])
+        check.require_none([Problem("a", "it is so", "do this"), Problem("bee", "no", "that")])
     assert str(refused.value).splitlines() == [
         "2 things stand in the way of the lab; nothing was run:",
         "  host  what is wrong  mend",
@@ -289,5 +290,5 @@ def test_a_shipped_scenario_of_the_lab_asks_of_its_own_interfaces_only() -> None
     file = Path(__file__).resolve().parents[2] / "scenarios" / "lab" / "emulated.yaml"
     run = plan(load(file)).runs[0]
     assert run.lab is not None
-    asked = {host.name: labcheck.question(run, host)["interfaces"] for host in run.lab.hosts}
+    asked = {host.name: check.question(run, host)["interfaces"] for host in run.lab.hosts}
     assert asked == {host.name: list(host.interfaces) for host in run.lab.hosts}

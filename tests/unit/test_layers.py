@@ -12,100 +12,82 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
-BASE = {
-    "orchestrator",
-    "orchestrator.errors",
-    "orchestrator.files",
-    "orchestrator.plaintext",
-    "orchestrator.removal",
-    "orchestrator.temporary",
-    "orchestrator.units",
-}
-MODEL = {
-    *BASE,
-    "orchestrator.capacity",
-    "orchestrator.intervals",
-    "orchestrator.inventory",
-    "orchestrator.recording",
-    "orchestrator.qdisc",
-    "topologies.model",
-}
-SCENARIO = {*MODEL, "kmods.catalogue", "orchestrator.scenario"}
-PLANNED = {
-    *SCENARIO,
-    "topologies",
-    "orchestrator.runspec",
-    "orchestrator.estimate",
-    "orchestrator.description",
-    "orchestrator.advice",
-    "orchestrator.expansion",
-    "orchestrator.labplan",
-    "orchestrator.sizing",
-    "orchestrator.timetable",
-    "orchestrator.plan",
-}
-RUN = {
-    *PLANNED,
-    "guest",
-    "kmods.build",
-    "orchestrator.fidelity",
-    "orchestrator.testbed",
-    "orchestrator.backends",
-    "orchestrator.sandbox",
-}
-
 MAY_IMPORT: dict[str, set[str]] = {
-    "orchestrator": set(),
-    "orchestrator.errors": set(),
-    "orchestrator.files": {"orchestrator.errors", "orchestrator.units"},
-    "orchestrator.plaintext": set(),
-    "orchestrator.removal": set(),
-    "orchestrator.temporary": {"orchestrator.errors", "orchestrator.removal"},
-    "orchestrator.units": {"orchestrator", "orchestrator.errors"},
-    "orchestrator.recording": BASE,
-    "orchestrator.capacity": {*BASE, "orchestrator.recording"},
-    "orchestrator.intervals": set(),
-    "orchestrator.commit": set(),
-    "orchestrator.inventory": BASE,
-    "orchestrator.qdisc": set(),
-    "topologies.model": {*BASE, "orchestrator.qdisc"},
-    "kmods": set(),
-    "kmods.catalogue": BASE,
-    "kmods.build": {*BASE, "guest", "kmods.catalogue"},
-    "kmods.tests": set(),
-    "orchestrator.scenario": {*MODEL, "kmods.catalogue"},
-    "topologies": SCENARIO,
-    "orchestrator.runspec": SCENARIO | {"topologies"},
-    "orchestrator.estimate": SCENARIO | {"orchestrator.runspec"},
-    "orchestrator.description": SCENARIO | {"orchestrator.runspec", "orchestrator.estimate"},
-    "orchestrator.sizing": SCENARIO | {"topologies", "orchestrator.runspec"},
-    "orchestrator.advice": SCENARIO | {"topologies", "orchestrator.runspec"},
-    "orchestrator.expansion": SCENARIO | {"orchestrator.runspec"},
-    "orchestrator.labplan": SCENARIO | {"topologies", "orchestrator.runspec"},
-    "orchestrator.timetable": SCENARIO | {"orchestrator.runspec"},
-    "orchestrator.plan": PLANNED,
-    "orchestrator.drawing": MODEL,
-    "orchestrator.testbed": set(),
-    "orchestrator.fidelity": {*MODEL, "orchestrator.runspec"},
-    "guest": BASE,
-    "orchestrator.sandbox": {*BASE, "guest", "kmods.build"},
-    "orchestrator.backends": RUN,
-    "results": SCENARIO,
-    "web": {*BASE, "results"},
-    "orchestrator.runner": {*RUN, "results", "orchestrator.commit"},
-    "orchestrator.doctor": {*RUN, "results"},
-    "orchestrator.modulecheck": {*RUN, "results", "orchestrator.runner"},
+    "orchestrator": set(),  # errors, units, plaintext, intervals, network: see ROOT_MODULES
+    "orchestrator.protocol": set(),
+    "orchestrator.testbed": {"orchestrator.protocol"},
+    "orchestrator.files": set(),
+    "orchestrator.recording": set(),
+    "guest": {"orchestrator.files"},
+    "kmods": {"orchestrator.files", "guest"},
+    "orchestrator.sandbox": {"orchestrator.files", "guest", "kmods"},
+    "orchestrator.kinds": {"orchestrator.protocol", "orchestrator.files", "kmods"},
+    "topologies": {"orchestrator.protocol", "orchestrator.kinds"},
+    "orchestrator.scenario": {"orchestrator.files", "orchestrator.kinds", "kmods", "topologies"},
+    "orchestrator.planning": {"orchestrator.kinds", "orchestrator.scenario", "kmods", "topologies"},
+    "orchestrator.compile": {
+        "orchestrator.protocol",
+        "orchestrator.kinds",
+        "orchestrator.planning",
+        "topologies",
+    },
+    "orchestrator.fidelity": {"orchestrator.recording"},
+    "orchestrator.decode": {
+        "orchestrator.protocol",
+        "orchestrator.kinds",
+        "orchestrator.planning",
+        "orchestrator.recording",
+        "orchestrator.compile",
+        "orchestrator.fidelity",
+    },
+    "orchestrator.backends": {
+        "orchestrator.protocol",
+        "orchestrator.files",
+        "orchestrator.recording",
+        "orchestrator.kinds",
+        "orchestrator.scenario",
+        "orchestrator.planning",
+        "orchestrator.compile",
+        "orchestrator.decode",
+        "orchestrator.sandbox",
+        "guest",
+        "kmods",
+        "topologies",
+    },
+    "results": {"orchestrator.files", "orchestrator.recording"},
+    "web": {"results"},
+    "orchestrator.execution": {
+        "orchestrator.files",
+        "orchestrator.recording",
+        "orchestrator.scenario",
+        "orchestrator.planning",
+        "orchestrator.compile",
+        "orchestrator.decode",
+        "orchestrator.backends",
+        "orchestrator.fidelity",
+        "orchestrator.sandbox",
+        "guest",
+        "kmods",
+        "results",
+    },
     "orchestrator.cli": {
-        *RUN,
+        "orchestrator.files",
+        "orchestrator.scenario",
+        "orchestrator.planning",
+        "orchestrator.backends",
+        "orchestrator.execution",
+        "guest",
+        "kmods",
         "results",
         "web",
-        "orchestrator.drawing",
-        "orchestrator.runner",
-        "orchestrator.doctor",
-        "orchestrator.modulecheck",
     },
 }
-"""A layer is a module or a package; the longest name that fits a module is its layer."""
+"""Package to the packages that it may import, lower ones first. All may import ROOT_MODULES."""
+
+ROOT_MODULES = {"errors", "units", "plaintext", "intervals", "network"}
+"""Modules of ``orchestrator`` itself; they import each other and the protocol."""
+
+MOST_ROOT_MODULES = 8
 
 
 def _modules() -> list[Path]:
@@ -117,10 +99,13 @@ def _name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _layer(module: str) -> str | None:
+def _layer(module: str) -> str:
+    """Return the package of MAY_IMPORT that a module belongs to."""
     parts = module.split(".")
-    names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((name for name in names if name in MAY_IMPORT), None)
+    if parts[0] != "orchestrator":
+        return parts[0]
+    inside = len(parts) > 1 and parts[1] not in ROOT_MODULES
+    return ".".join(parts[:2]) if inside and f"orchestrator.{parts[1]}" in MAY_IMPORT else parts[0]
 
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
@@ -136,18 +121,65 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
 
 
+def test_the_root_of_the_package_holds_few_modules() -> None:
+    found = {path.stem for path in (ROOT / "orchestrator").glob("*.py")} - {"__init__"}
+    assert found == ROOT_MODULES
+    assert len(found) < MOST_ROOT_MODULES
+
+
 @pytest.mark.parametrize("path", _modules(), ids=_name)
 def test_imports_point_downwards(path: Path) -> None:
     own = _layer(_name(path))
-    assert own is not None, f"{path} has no place among the layers"
+    assert own in MAY_IMPORT, f"{path} has no place among the layers"
+    allowed = {own, "orchestrator", *MAY_IMPORT[own]}
+    if own == "orchestrator":
+        allowed.add("orchestrator.protocol")
+    if own in ("orchestrator.protocol", "orchestrator.testbed"):
+        allowed.discard("orchestrator")  # what travels with the test bed takes nothing else along
     wrong = [
         f"{path.name}:{line}: {own} imports {target}"
         for line, module in _imports(path)
-        if module.split(".")[0] in PACKAGES
-        and (target := _layer(module)) != own
-        and target not in MAY_IMPORT[own]
+        if module.split(".")[0] in PACKAGES and (target := _layer(module)) not in allowed
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_lower_packages_come_first() -> None:
+    # So there is no circle between packages.
+    order = list(MAY_IMPORT)
+    upward = [
+        (package, target)
+        for package, targets in MAY_IMPORT.items()
+        for target in targets
+        if order.index(target) >= order.index(package)
+    ]
+    assert not upward
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    names = {_name(path) for path in _modules()}
+
+    def modules_of(path: Path) -> set[str]:
+        # Importing a name of a package counts as importing the package.
+        found = set()
+        for _line, module in _imports(path):
+            known = module if module in names else module.rpartition(".")[0]
+            if known in names and known != _name(path):
+                found.add(known)
+        return found
+
+    graph = {_name(path): modules_of(path) for path in _modules()}
+    done: set[str] = set()
+
+    def walk(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, " -> ".join([*way[way.index(module) :], module])
+        if module not in done:
+            for target in sorted(graph[module]):
+                walk(target, (*way, module))
+            done.add(module)
+
+    for name in sorted(graph):
+        walk(name, ())
 
 
 def test_bare_orchestrator_is_no_way_around() -> None:
@@ -158,25 +190,16 @@ def test_bare_orchestrator_is_no_way_around() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "orchestrator/testbed").rglob("*.py")), ids=lambda path: path.name
+    "path",
+    [
+        path
+        for package in ("protocol", "testbed")
+        for path in sorted((ROOT / "orchestrator" / package).rglob("*.py"))
+    ],
+    ids=_name,
 )
 def test_the_test_bed_needs_the_standard_library_and_mininet_only(path: Path) -> None:
     # It runs inside the guest, under the system's Python, without this environment.
     allowed = {*sys.stdlib_module_names, "mininet", "orchestrator"}
     roots = {module.split(".")[0] for _, module in _imports(path)}
     assert roots <= allowed
-
-
-def test_no_layer_reaches_one_that_reaches_it() -> None:
-    def reach(layer: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:
-        for target in MAY_IMPORT[layer] - seen - {layer}:
-            seen = reach(target, seen | {target})
-        return seen
-
-    circles = [
-        (lower, upper)
-        for lower in MAY_IMPORT
-        for upper in MAY_IMPORT
-        if lower < upper and upper in reach(lower) and lower in reach(upper)
-    ]
-    assert circles == [("orchestrator.errors", "orchestrator.units")] or circles == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.recording import RECEIVER, SENDER, FlowRecord
+from orchestrator.recording.model import RECEIVER, SENDER, FlowRecord
 from results import metrics
 from results.model import WHOLE, Values, WindowMetrics
 from results.writing import Recorded

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.recording import QueueRecord
+from orchestrator.recording.model import QueueRecord
 from results import metrics
 from results.model import WHOLE, Values, WindowMetrics
 from tests.unit.test_metrics_flows import Data

@@ -12,7 +12,7 @@ import pytest
 from kmods import catalogue
 from kmods.catalogue import FolderError
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import RunSpec, plan
+from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "scenarios" / "own-module"

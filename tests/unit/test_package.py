@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.commit import RECORD, git_commit
+from orchestrator.execution.commit import RECORD, git_commit
 from tests.unit.stores import restore
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +105,7 @@ def test_both_record_the_commit_they_were_built_from(built: tuple[Path, Path]) -
 def test_an_installed_wheel_records_its_own_commit(installed: Path) -> None:
     said = run(
         installed / "python", "-c",
-        "import orchestrator.commit as c; print(c.__file__); print(c.git_commit())",
+        "import orchestrator.execution.commit as c; print(c.__file__); print(c.git_commit())",
         cwd=installed.parent.parent,
     )  # fmt: skip
     file, commit = said.stdout.split()

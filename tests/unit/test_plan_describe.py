@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.estimate import wall_s
-from orchestrator.plan import RunSpec, plan
+from orchestrator.planning.estimate import wall_s
+from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"

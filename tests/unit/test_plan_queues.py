@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import RunSpec, plan
-from orchestrator.qdisc import Qdisc, Setting
+from orchestrator.network import Queue
+from orchestrator.planning.plan import RunSpec, plan
+from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.scenario import load
-from topologies.model import Queue
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 LIMIT = "topology.bottleneck.queue.limit"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import (
+from orchestrator.planning.plan import (
     Plan,
     Window,
     plan,

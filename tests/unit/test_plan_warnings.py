@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.plan import plan
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.fidelity import check_drops, check_events, check_rate
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 from results.store import Store
 from tests.unit.test_fidelity import evidence, only, quiet, sample
 from tests.unit.test_metrics_links import of_link

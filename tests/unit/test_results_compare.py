@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import UsageError
-from orchestrator.recording import RECEIVER, Recording
+from orchestrator.recording.model import RECEIVER, Recording
 from results.compare import compare
 from results.model import Window
 from results.store import Store

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.backends.record import digest
+from orchestrator.decode.assemble import digest
 from orchestrator.errors import StoreError, UsageError
-from orchestrator.recording import QUEUE_DTYPE, TCP_DTYPE, Recording
+from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE, Recording
 from results.database import open_writable
 from results.export import export
 from results.store import Store

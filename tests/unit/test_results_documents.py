@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.recording import Check
+from orchestrator.recording.model import Check
 from results import documents
 from results.store import Store
 from tests.unit.test_results_recordings import head, recording, whole

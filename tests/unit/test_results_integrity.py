@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from orchestrator.cli import commands
 from orchestrator.errors import StoreError
-from orchestrator.recording import DATAGRAM_DTYPE, TCP_DTYPE, TRANSFER_DTYPE
+from orchestrator.recording.model import DATAGRAM_DTYPE, TCP_DTYPE, TRANSFER_DTYPE
 from results import checksum, database
 from results.checksum import ALL_TABLES
 from results.database import newest, open_writable

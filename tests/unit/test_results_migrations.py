@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import StoreError
-from orchestrator.recording import QUEUE_DTYPE, TCP_DTYPE
+from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE
 from results import database
 from results.database import MIGRATIONS, newest, open_writable
 from results.store import Store

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import StoreError
-from orchestrator.recording import (
+from orchestrator.recording.model import (
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
     RECEIVER,

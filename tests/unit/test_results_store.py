@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import StoreError, UsageError
-from orchestrator.recording import RECEIVER, SENDER, TCP_DTYPE
+from orchestrator.recording.model import RECEIVER, SENDER, TCP_DTYPE
 from results import metrics, owner
 from results.database import newest
 from results.metrics import METRICS

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from orchestrator.scenario import document
+from orchestrator.kinds.fields import Path
 from orchestrator.scenario.document import Mapping, Scalar, Sequence, find, nearest, parse, plain
 
 TEXT = """\
@@ -42,7 +42,7 @@ after: "end"
         (("list", 0, "reverse"), 4, 5),
     ],
 )
-def test_positions(path: document.Path, line: int, column: int) -> None:
+def test_positions(path: Path, line: int, column: int) -> None:
     tree, faults = parse(TEXT, "f")
     assert tree is not None
     assert not faults

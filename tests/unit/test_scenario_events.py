@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Fault, ScenarioError
-from orchestrator.plan import plan, validate
-from orchestrator.runspec import RunSpec
+from orchestrator.kinds.capacity import read_trace
+from orchestrator.network import Trace
+from orchestrator.planning.plan import plan, validate
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
-from orchestrator.scenario.capacity import read_trace
-from topologies.model import Trace
 
 HEAD = """\
 version: 1

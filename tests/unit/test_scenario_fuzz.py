@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Fault, ScenarioError
-from orchestrator.plan import RunSpec, plan
+from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"

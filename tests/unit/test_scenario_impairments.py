@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.backends.netem import netem_document, netem_provenance
-from orchestrator.backends.timeline import timeline
-from orchestrator.plan import plan
-from orchestrator.runspec import RunSpec
-from orchestrator.scenario import jitter_tables, load
-from orchestrator.scenario.impairments import Jitter, Reordering
-from orchestrator.testbed import qdisc
+from orchestrator.compile.netem import netem_document, netem_provenance
+from orchestrator.compile.schedule import timeline
+from orchestrator.kinds import jitter_tables
+from orchestrator.kinds.impairments import Jitter, Reordering
+from orchestrator.network import Channel
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.scenario import load
+from orchestrator.testbed.network import qdisc
 from tests.unit.smallest import LINK_LINE, link_faults
-from topologies.model import Channel
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 BOTTLENECK = "topology.bottleneck."

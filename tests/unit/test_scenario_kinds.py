@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import orchestrator.scenario.queues
+import orchestrator.kinds.queues
 import topologies
-from orchestrator.scenario.kinds import Kinds
-from orchestrator.scenario.losses import LOSSES
-from orchestrator.scenario.model import TOPOLOGIES, TopologySpec
-from orchestrator.scenario.queues import QUEUES, QueueSpec
-from orchestrator.scenario.traffic import TRAFFIC
+from orchestrator.kinds.losses import LOSSES
+from orchestrator.kinds.queues import QUEUES, QueueSpec
+from orchestrator.kinds.registry import Kinds
+from orchestrator.kinds.traffic import TRAFFIC
+from topologies import TOPOLOGIES, Topology
 
 LINE = '''
 from typing import Literal
@@ -20,7 +20,7 @@ from typing import Literal
 from pydantic import Field
 
 from topologies import Layout, Topology
-from topologies.model import Channel, Group, Link, Network
+from orchestrator.network import Channel, Group, Link, Network
 
 
 class Line(Topology):
@@ -37,7 +37,7 @@ class Line(Topology):
 EXTRA = """
 from typing import Literal
 
-from orchestrator.scenario.queues import QueueSpec
+from orchestrator.kinds.queues import QueueSpec
 
 
 class Red(QueueSpec):
@@ -63,7 +63,7 @@ def test_the_built_in_kinds() -> None:
 def test_a_topology_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "extra_line.py").write_text(LINE)
     monkeypatch.setattr(topologies, "__path__", [*topologies.__path__, str(tmp_path)])
-    kinds = Kinds("topology", "topologies", TopologySpec)
+    kinds = Kinds("topology", "topologies", Topology)  # type: ignore[type-abstract]
     assert set(kinds.found) == {*TOPOLOGIES.found, "line"}
     line = kinds.found["line"].model_validate({"kind": "line"})
     assert isinstance(line, topologies.Topology)
@@ -71,19 +71,19 @@ def test_a_topology_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def queue_kinds() -> Kinds[QueueSpec]:
-    package = orchestrator.scenario.queues.__name__
+    package = orchestrator.kinds.queues.__name__
     return Kinds("queue", package, QueueSpec)  # type: ignore[type-abstract]
 
 
 def test_a_queue_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = orchestrator.scenario.queues
+    package = orchestrator.kinds.queues
     (tmp_path / "extra_red.py").write_text(EXTRA)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     assert list(queue_kinds().found) == sorted({*QUEUES.found, "extra"})
 
 
 def test_two_kinds_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = orchestrator.scenario.queues
+    package = orchestrator.kinds.queues
     (tmp_path / "extra_droptail.py").write_text(EXTRA.replace('"extra"', '"droptail"'))
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     with pytest.raises(TypeError, match="queue kind 'droptail' is defined twice"):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Fault, ScenarioError
+from orchestrator.kinds.congestion import MAINLINE, known
 from orchestrator.scenario import load
-from orchestrator.scenario.congestion import MAINLINE, known
 from topologies.dumbbell import Dumbbell
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.plan import plan
+from orchestrator.kinds.losses import LossSpec
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
-from orchestrator.scenario.losses import LossSpec
 from orchestrator.units import threshold_chance
 from tests.unit.smallest import LINK_LINE, link_faults
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import plan
+from orchestrator.kinds.queues import QueueFault
+from orchestrator.kinds.queues._red import idle_table, weight_log
+from orchestrator.network import Queue
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
-from orchestrator.scenario.queues import QueueFault
-from orchestrator.scenario.queues._red import idle_table, weight_log
-from topologies.model import Queue
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 QUEUE = "topology.bottleneck.queue"
@@ -195,7 +195,7 @@ def test_values_that_no_queue_has(text: str, why: str) -> None:
 
 
 def test_no_kind_keeps_more_statistics_than_a_sample_has_room_for() -> None:
-    from orchestrator.recording import STATISTIC_SLOTS
+    from orchestrator.recording.model import STATISTIC_SLOTS
 
     for text in [*(f"kind: {kind}" for kind in DEFAULTS), RED, "kind: ared, limit: 99p"]:
         qdisc = queue(text).qdisc

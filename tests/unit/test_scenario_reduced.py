@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from orchestrator.cli import commands
 from orchestrator.errors import Fault, ScenarioError, UsageError
-from orchestrator.plan import plan
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import LoadedScenario, load
 from orchestrator.scenario.schema import json_schema
 

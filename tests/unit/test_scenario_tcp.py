@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import RunSpec, plan
-from orchestrator.scenario import load
-from orchestrator.scenario.profiles import profiles
-from orchestrator.scenario.tcp import (
+from orchestrator.kinds.profiles import profiles
+from orchestrator.kinds.tcp import (
     _EFFECTS,
     RTAX_ADVMSS,
     RTAX_LOCK,
@@ -23,6 +21,8 @@ from orchestrator.scenario.tcp import (
     host_tcp,
     options_of,
 )
+from orchestrator.planning.plan import RunSpec, plan
+from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends.labspec import agent_documents
+from orchestrator.backends.lab.agent_spec import agent_documents
 from orchestrator.errors import ScenarioError, UsageError
-from orchestrator.plan import plan
-from orchestrator.runner import RunOptions, run_plan
-from orchestrator.runspec import LabHost, LabRouter, RunSpec
+from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import LabHost, LabRouter, RunSpec
 from orchestrator.scenario import load
 from tests.guest.conftest import Quiet
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.plan import plan
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "papers"

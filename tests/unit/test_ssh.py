@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.backends.ssh import Fleet, Remote, at_once, files_of
+from orchestrator.backends.remote.ssh import Fleet, Remote, at_once, files_of
 from orchestrator.errors import RemoteError
 from tests.sshd import Server, start
 

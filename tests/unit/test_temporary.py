@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import MachineError, RunError
-from orchestrator.temporary import (
+from orchestrator.files.temporary import (
     Temporary,
     naming_a_full_disk,
     remove_abandoned,
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import os, time
 from pathlib import Path
-from orchestrator.temporary import Temporary
+from orchestrator.files.temporary import Temporary
 temporary = Temporary("test")
 (temporary.path / "deep").mkdir()
 (temporary.path / "deep" / "file").write_text("content")

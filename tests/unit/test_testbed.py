@@ -6,15 +6,18 @@ import struct
 
 import pytest
 
-from orchestrator.testbed import netlink, probes, qdisc, schedule
-from orchestrator.testbed.schedule import CROWDS, QUEUES, RECEIVERS, SENDERS
+from orchestrator.protocol import sampling_schedule
+from orchestrator.protocol.sampling_schedule import CROWDS, QUEUES, RECEIVERS, SENDERS
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.sampling import probes
 
 MS = 1_000_000
-EVERYTHING = schedule.SENDERS | schedule.RECEIVERS | schedule.QUEUES | schedule.CROWDS
+EVERYTHING = SENDERS | RECEIVERS | QUEUES | CROWDS
 
 
 def test_every_time_comes_once_and_in_order() -> None:
-    plan = list(schedule.ticks(1000 * MS, 30 * MS, 70 * MS, [250 * MS]))
+    plan = list(sampling_schedule.ticks(1000 * MS, 30 * MS, 70 * MS, [250 * MS]))
     times = [time_ns for time_ns, _what in plan]
     assert times == sorted(set(times))
     found = dict(plan)
@@ -27,19 +30,19 @@ def test_every_time_comes_once_and_in_order() -> None:
 
 @pytest.mark.parametrize("period_ms", [1, 10, 30, 100, 1000])
 def test_the_digest_is_sampled_whatever_the_scenario_samples(period_ms: int) -> None:
-    plan = dict(schedule.ticks(2000 * MS, period_ms * MS, period_ms * MS, []))
+    plan = dict(sampling_schedule.ticks(2000 * MS, period_ms * MS, period_ms * MS, []))
     for time_ns in range(0, 2001 * MS, 100 * MS):
         assert plan[time_ns] & (SENDERS | RECEIVERS) == SENDERS | RECEIVERS
 
 
 def test_crowds_are_sampled_every_second_and_at_the_edges() -> None:
-    plan = schedule.ticks(3500 * MS, 10 * MS, 10 * MS, [1234 * MS])
+    plan = sampling_schedule.ticks(3500 * MS, 10 * MS, 10 * MS, [1234 * MS])
     found = [time_ns // MS for time_ns, what in plan if what & CROWDS]
     assert found == [0, 1000, 1234, 2000, 3000, 3500]
 
 
 def test_a_duration_off_every_grid_ends_with_everything() -> None:
-    assert list(schedule.ticks(1234, 1000, 1000, []))[-1] == (1234, EVERYTHING)
+    assert list(sampling_schedule.ticks(1234, 1000, 1000, []))[-1] == (1234, EVERYTHING)
 
 
 def test_attributes_are_padded_nested_and_parsed() -> None:

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends import decode
-from orchestrator.backends.bedspec import bed_spec
-from orchestrator.backends.output import Output
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.decode import decode
+from orchestrator.decode.output import Output
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import plan
-from orchestrator.qdisc import Statistic
+from orchestrator.planning.plan import plan
+from orchestrator.protocol.qdisc import Statistic
 from orchestrator.scenario import load
-from orchestrator.testbed import netlink, qdisc, redirect
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import qdisc, redirect
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 QUEUE = "topology.bottleneck.queue"

@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 
 from orchestrator.backends import local
-from orchestrator.backends.bedspec import bed_spec
+from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import MachineError, UsageError
-from orchestrator.plan import plan
-from orchestrator.runspec import RunSpec
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
-from orchestrator.testbed import hostload, machines, modules, preflight, system
-from orchestrator.testbed.sysctl import write_sysctl
+from orchestrator.testbed import machines, preflight
+from orchestrator.testbed.kernel import modules, system
+from orchestrator.testbed.kernel.sysctl import write_sysctl
+from orchestrator.testbed.sampling import host_load
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTBED = ROOT / "orchestrator" / "testbed"
@@ -233,7 +235,7 @@ def test_the_machine_is_watched_while_a_loop_keeps_it_busy() -> None:
             status = 1
             try:
                 os.sched_setaffinity(0, {cpu})
-                watcher = hostload.Watcher()
+                watcher = host_load.Watcher()
                 watcher.start(system.monotonic_ns() + 50_000_000, 1_500_000_000)
                 found = watcher.result()
                 seconds = found["seconds"]
@@ -262,7 +264,7 @@ def test_what_the_sampler_does_on_another_cpu_is_no_load_of_the_packets() -> Non
         try:
             os.setpgid(0, 0)
             os.sched_setaffinity(0, {max(allowed)})
-            watcher = hostload.Watcher(spare, shared=True)
+            watcher = host_load.Watcher(spare, shared=True)
             origin_ns = system.monotonic_ns() + 50_000_000
             watcher.start(origin_ns, 1_000_000_000)
             watcher.leave()
@@ -284,7 +286,7 @@ def test_who_samples_elsewhere_is_back_among_the_packets_to_send_something() -> 
         status = 1
         try:
             os.sched_setaffinity(0, cpu)
-            watcher = hostload.Watcher(allowed - cpu)
+            watcher = host_load.Watcher(allowed - cpu)
             watcher.leave()
             with contextlib.suppress(KeyError), watcher.among_packets():
                 there = os.sched_getaffinity(0)
@@ -298,7 +300,7 @@ def test_who_samples_elsewhere_is_back_among_the_packets_to_send_something() -> 
 def test_a_watcher_of_a_bed_that_fails_ends_with_it() -> None:
     watched = os.fork()
     if watched == 0:
-        hostload.Watcher()
+        host_load.Watcher()
         os._exit(0)
     assert os.waitpid(watched, 0)[1] == 0
 

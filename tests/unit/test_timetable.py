@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.backends.bedspec import bed_spec
-from orchestrator.backends.happened import event_provenance, rate_steps
-from orchestrator.backends.ideal import max_min
-from orchestrator.capacity import Capacity
-from orchestrator.plan import plan
-from orchestrator.runspec import RunSpec, at_most, guest_memory_bytes
+from orchestrator.compile.ideal_tcp import max_min
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.decode.event_log import event_provenance, rate_steps
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec, at_most, guest_memory_bytes
+from orchestrator.recording.capacity import Capacity
 from orchestrator.scenario import load
 from orchestrator.testbed.traffic import onoff
 from tests.unit.test_scenario_events import run, written

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import RunSpec, plan
+from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
 from topologies.custom import Custom
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.scenario.losses.independent import Independent
-from orchestrator.scenario.model import TOPOLOGIES
-from topologies import Layout
+from orchestrator.kinds.losses.independent import Independent
+from orchestrator.network import Channel
+from topologies import TOPOLOGIES, Layout
 from topologies.dumbbell import Dumbbell
-from topologies.model import Channel
 
 BOTTLENECK = {"rate": "10mbit", "delay": "10ms"}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.drawing import draw
-from orchestrator.plan import plan
+from orchestrator.planning.drawing import draw
+from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from tests.unit.test_scenario_fuzz import check_faults, mutilated, outcome
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topologies.model import Channel, Group, Link, Network, path_delay_s
+from orchestrator.network import Channel, Group, Link, Network, path_delay_s
 
 
 def network(*links: tuple[str, str, str, float], hosts: str = "h k") -> Network:

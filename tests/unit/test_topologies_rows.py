@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.scenario.model import TOPOLOGIES
-from topologies import Layout, Topology
-from topologies.model import Network
+from orchestrator.network import Network
+from topologies import TOPOLOGIES, Layout, Topology
 
 LINK = {"rate": "10mbit", "delay": "10ms", "queue": {"limit": "125p"}}
 ACCESS = {"rate": "100mbit", "delay": "20ms"}

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.backends.timeline import timeline
-from orchestrator.plan import plan
-from orchestrator.runspec import RunSpec
+from orchestrator.compile.schedule import timeline
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
 from topologies import dcf
 from topologies.dcf import Attempt, Station

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends.bedspec import bed_spec
+from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
-from orchestrator.plan import plan, start_window_ns
-from orchestrator.runspec import RunSpec
+from orchestrator.kinds.distributions import Counts, Durations, Sizes
+from orchestrator.kinds.traffic import Segment
+from orchestrator.kinds.traffic.web import Web
+from orchestrator.planning.plan import plan, start_window_ns
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
-from orchestrator.scenario.distributions import Counts, Durations, Sizes
-from orchestrator.scenario.traffic import Segment
-from orchestrator.scenario.traffic.web import Web
 from orchestrator.testbed.traffic.draws import draw
 from orchestrator.testbed.traffic.onoff import periods
 from tests.unit import smallest

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends import decode
-from orchestrator.backends.bedspec import bed_spec
-from orchestrator.backends.output import Output
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.decode import decode
+from orchestrator.decode.output import Output
 from orchestrator.errors import ScenarioError
-from orchestrator.estimate import wall_s
-from orchestrator.plan import Plan
-from orchestrator.recording import DATAGRAM_FIELDS
-from orchestrator.testbed import records
+from orchestrator.planning.estimate import wall_s
+from orchestrator.planning.plan import Plan
+from orchestrator.recording.model import DATAGRAM_FIELDS
+from orchestrator.testbed.sampling import records
 from orchestrator.testbed.traffic import draws
 from orchestrator.testbed.traffic.udp import Arrived, on_periods, packet_times
 from tests.unit.smallest import FLOW_LINE, planned

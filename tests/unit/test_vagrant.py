@@ -17,10 +17,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from orchestrator.backends import vagrant
-from orchestrator.backends.backend import Place
+from orchestrator.backends.contract import Place
 from orchestrator.backends.progress import Headway
 from orchestrator.errors import BedError, MachineError, RemoteError
-from orchestrator.inventory import read_inventory
+from orchestrator.scenario.inventory import read_inventory
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACK = PROJECT / "playbooks" / "pack.py"
@@ -77,7 +77,7 @@ def test_without_a_machine_the_mend_is_vagrant_up(
 def test_the_keeper_tells_of_the_bed_and_removes_its_folder(tmp_path: Path) -> None:
     place = tmp_path / "place"
     (place / "in").mkdir(parents=True)  # without a spec.json, so the bed fails at once
-    words = [sys.executable, "-B", "-m", "testbed.keeper", str(place)]
+    words = [sys.executable, "-B", "-m", "orchestrator.testbed.remote_supervisor", str(place)]
     environment = {"PYTHONPATH": str(PROJECT / "orchestrator"), "PATH": os.environ["PATH"]}
     with subprocess.Popen(
         words,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
-from orchestrator.recording import QueueRecord
+from orchestrator.recording.model import QueueRecord
 from results.store import Store
 from tests.web import synthetic
 from web import create_app, formats

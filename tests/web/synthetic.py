@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.recording import (
+from orchestrator.recording.model import (
     QUEUE_DTYPE,
     RECEIVER,
     SENDER,

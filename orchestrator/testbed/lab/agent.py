@@ -1,4 +1,4 @@
-"""A lab host's part of a run, started over SSH: ``python3 -m testbed.lab.agent PLACE``.
+"""A lab host's part of a run: ``python3 -m orchestrator.testbed.lab.agent PLACE`` over SSH.
 
 PLACE is a folder of this run alone, with ``in/spec.json`` (see bed.LabBed); samples and facts go to
 ``out``. Lines of JSON are exchanged over standard input and output. The controller says what to
@@ -24,16 +24,18 @@ import threading
 import time
 import traceback
 
-from .. import machines, readback, system
-from ..hostload import Watcher
-from ..records import Records
-from ..sampling import Sampler
-from ..sysctl import read_sysctl
-from ..timeline import Timeline
-from ..traffic import Services, engines
-from . import trip
-from .bed import LabBed
-from .undo import Ledger, undo_all
+from orchestrator.testbed import machines
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.kernel.sysctl import read_sysctl
+from orchestrator.testbed.lab import icmp_probe
+from orchestrator.testbed.lab.bed import LabBed
+from orchestrator.testbed.lab.undo_log import Ledger, undo_all
+from orchestrator.testbed.network import readback
+from orchestrator.testbed.sampling.host_load import Watcher
+from orchestrator.testbed.sampling.records import Records
+from orchestrator.testbed.sampling.sampler import Sampler
+from orchestrator.testbed.scheduler import Timeline
+from orchestrator.testbed.traffic import Services, engines
 
 PREFIX = "/run/tcp-orchestrator"
 """How the folders of runs begin; each has a file ``namespace`` with the number of its host's."""
@@ -258,7 +260,7 @@ def _probe(bed, records, when):
     """Measure the round trips from this host's senders."""
     for probe in bed.spec["round_trips"]:
         ends = (bed.address(probe["source"]), bed.address(probe["sink"]))
-        measured_ns, ttl = trip.round_trips(*ends, ECHOES, awake=when == "start")
+        measured_ns, ttl = icmp_probe.round_trips(*ends, ECHOES, awake=when == "start")
         records.fact("round_trip", at=when, **probe, measured_ns=measured_ns, ttl=ttl)
 
 

@@ -8,11 +8,12 @@ import contextlib
 import os
 from subprocess import Popen
 
-from .. import netlink, qdisc, readback, redirect, rtnl, system
-from ..ethtool import Ethtool
-from ..settings import ENDS, BuildError
-from ..sysctl import read_sysctl, write_sysctl
-from . import modules
+from orchestrator.testbed.errors import ENDS, BuildError
+from orchestrator.testbed.kernel import netlink, system
+from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
+from orchestrator.testbed.lab import modules
+from orchestrator.testbed.network import qdisc, readback, redirect, rtnl
+from orchestrator.testbed.network.ethtool import Ethtool
 
 DEVICES = {"f": "tcplab-f", "r": "tcplab-r"}
 """Our own queue devices on a router."""

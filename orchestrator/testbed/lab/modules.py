@@ -4,7 +4,7 @@ import hashlib
 import os
 import socket
 
-from ..settings import BuildError
+from orchestrator.testbed.errors import BuildError
 
 _MODULES = "/sys/module"
 _TELLING = ("version", "srcversion")

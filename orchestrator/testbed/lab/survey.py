@@ -1,7 +1,7 @@
-"""What a lab host is and has: ``python3 -m testbed.lab.survey PLACE``, a question on its input.
+"""What a lab host is and has: ``python3 -m orchestrator.testbed.lab.survey PLACE``.
 
-The question is JSON: {"interfaces": names, "congestion": names, "routes_to": addresses,
-"echoes": [[own address, other's], ...], "ports": [first, last], "udp", "iperf3": whether flows need
+Standard input is a question as JSON: {"interfaces": names, "congestion": names, "routes_to":
+addresses, "echoes": [[own address, other's], ...], "ports": [first, last], "udp", "iperf3": whether flows need
 them, "links": what a router is to emulate, "sysctls": names}. The answer is one line of JSON. It
 changes nothing: modules that it loads to look at are unloaded, and what a router is to emulate is
 tried in a namespace that goes with this process. What a run that was killed has left behind is
@@ -16,14 +16,16 @@ import sys
 import threading
 import time
 
-from .. import machines, netlink, qdisc, readback, rtnl
-from ..ethtool import Ethtool
-from ..settings import BuildError
-from ..sysctl import read_sysctl
-from . import modules, trip
-from .agent import PREFIX, Locked, clean, ledger_of, lock, namespace
-from .bed import LabBed, spare_namespace
-from .undo import Ledger, undo_all
+from orchestrator.testbed import machines
+from orchestrator.testbed.errors import BuildError
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.kernel.sysctl import read_sysctl
+from orchestrator.testbed.lab import icmp_probe, modules
+from orchestrator.testbed.lab.agent import PREFIX, Locked, clean, ledger_of, lock, namespace
+from orchestrator.testbed.lab.bed import LabBed, spare_namespace
+from orchestrator.testbed.lab.undo_log import Ledger, undo_all
+from orchestrator.testbed.network import qdisc, readback, rtnl
+from orchestrator.testbed.network.ethtool import Ethtool
 
 _ECHOES = 5
 _YOUNG_S = 60
@@ -161,7 +163,7 @@ def _way(route, destination):
 
 
 def _echo(source, destination):
-    best_ns, ttl = trip.round_trips(source, destination, _ECHOES, awake=True)
+    best_ns, ttl = icmp_probe.round_trips(source, destination, _ECHOES, awake=True)
     return {"source": source, "destination": destination, "round_trip_ns": best_ns, "ttl": ttl}
 
 

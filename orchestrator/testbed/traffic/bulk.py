@@ -12,8 +12,8 @@ import os
 import socket
 import threading
 
-from .. import system
-from .sockets import hold_window, listen, make_socket, window_of
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.traffic.sockets import hold_window, listen, make_socket, window_of
 
 CHUNK_BYTES = 1 << 20
 _TAKE_BYTES = 64 << 20

@@ -4,9 +4,9 @@ import abc
 import random
 import socket
 
-from .draws import draw
-from .reactor import CLOSED, FAILED, INCOMING, Reactor
-from .sockets import Connector, congestion_of, listen
+from orchestrator.testbed.traffic.draws import draw
+from orchestrator.testbed.traffic.reactor import CLOSED, FAILED, INCOMING, Reactor
+from orchestrator.testbed.traffic.sockets import Connector, congestion_of, listen
 
 
 class ConnectionsFlow:

@@ -2,10 +2,10 @@
 
 import random
 
-from .connections import Connection, ConnectionsFlow
-from .draws import draw
-from .reactor import EVERYTHING, Incoming, Outgoing
-from .sockets import window_of
+from orchestrator.testbed.traffic.connections import Connection, ConnectionsFlow
+from orchestrator.testbed.traffic.draws import draw
+from orchestrator.testbed.traffic.reactor import EVERYTHING, Incoming, Outgoing
+from orchestrator.testbed.traffic.sockets import window_of
 
 ENDLESS = 1 << 62
 

@@ -12,7 +12,7 @@ import math
 import subprocess
 import threading
 
-from .. import system
+from orchestrator.testbed.kernel import system
 
 _LONGEST_S = 86400
 _READY_POLL_NS = 1_000_000

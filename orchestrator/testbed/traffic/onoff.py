@@ -12,10 +12,16 @@ import socket
 import struct
 import threading
 
-from .bulk import take_all
-from .draws import draw
-from .reactor import CLOSED, Outgoing, Reactor
-from .sockets import BROKEN, Connector, congestion_of, listen, window_of
+from orchestrator.testbed.traffic.bulk import take_all
+from orchestrator.testbed.traffic.draws import draw
+from orchestrator.testbed.traffic.reactor import CLOSED, Outgoing, Reactor
+from orchestrator.testbed.traffic.sockets import (
+    BROKEN,
+    Connector,
+    congestion_of,
+    listen,
+    window_of,
+)
 
 ALWAYS_NS = 1 << 62
 _WRITABLE = select.EPOLLOUT

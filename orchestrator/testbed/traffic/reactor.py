@@ -12,8 +12,8 @@ import socket
 import threading
 import traceback
 
-from .. import system
-from .sockets import BROKEN, hold_window
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.traffic.sockets import BROKEN, hold_window
 
 CLOSED, FAILED = select.EPOLLRDHUP, select.EPOLLERR
 """The other end sends nothing more; the connection is broken."""

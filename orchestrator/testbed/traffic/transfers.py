@@ -2,10 +2,16 @@
 
 import random
 
-from .connections import Connection, ConnectionsFlow
-from .draws import draw
-from .reactor import CLOSED, FAILED, INCOMING, Incoming, Outgoing
-from .sockets import window_of
+from orchestrator.testbed.traffic.connections import Connection, ConnectionsFlow
+from orchestrator.testbed.traffic.draws import draw
+from orchestrator.testbed.traffic.reactor import (
+    CLOSED,
+    FAILED,
+    INCOMING,
+    Incoming,
+    Outgoing,
+)
+from orchestrator.testbed.traffic.sockets import window_of
 
 _ENDLESS = 1 << 62
 

@@ -13,10 +13,10 @@ import random
 import socket
 import threading
 
-from .. import system
-from ..inbox import Inbox, overflows
-from ..timedsend import BATCH, TimedSender
-from .draws import draw
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.traffic.draws import draw
+from orchestrator.testbed.traffic.inbox import Inbox, overflows
+from orchestrator.testbed.traffic.timed_send import BATCH, TimedSender
 
 ETHERNET_BYTES, HEADERS_BYTES = 14, 20 + 8
 ALWAYS_NS = 1 << 62

@@ -12,11 +12,11 @@ from typing import Any
 from guest.build import GuestKernel
 from kmods import build
 from orchestrator import sandbox
+from orchestrator.backends import bed_code
 from orchestrator.errors import GuestError
 from tests.guest.peer import plan
 
 _TESTS = Path(__file__).resolve().parents[1]
-_TESTBED = Path(__file__).resolve().parents[3] / "orchestrator" / "testbed"
 _LONGEST_S = 300
 _MEMORY_BYTES = 2**30
 _BOOT = [
@@ -57,7 +57,7 @@ def answers(kernel: GuestKernel) -> dict[str, Any]:
         output = Path(name) / "out"
         output.mkdir()
         (output / "plan.json").write_text(json.dumps(plan.document()), encoding="utf-8")
-        paths = sandbox.Paths(kernel.linux, _TESTBED, modules, _TESTS, output)
+        paths = sandbox.Paths(kernel.linux, bed_code.PARTS, modules, _TESTS, output)
         with sandbox.around_guest(paths, _MEMORY_BYTES) as boundary:
 
             def settle() -> None:

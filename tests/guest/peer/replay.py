@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.recording import TCP_INFO_FIELDS
+from orchestrator.recording.model import TCP_INFO_FIELDS
 
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 """The states of TCP's congestion avoidance (enum tcp_ca_state)."""

@@ -28,7 +28,7 @@ _BOOT = [
 _INIT = """
 import os, subprocess, sys
 sys.path.insert(0, "{root}/orchestrator")
-from testbed import system
+from orchestrator.testbed.kernel import system
 
 system.mount("none", "/", "none", system.MS_REMOUNT | system.MS_RDONLY | system.MS_NOSUID)
 for kind, place in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")):

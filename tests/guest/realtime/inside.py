@@ -19,8 +19,8 @@ from typing import Any
 
 from orchestrator.backends import local
 from orchestrator.errors import MachineError
-from orchestrator.plan import Plan, plan
-from orchestrator.runner import Progress, RunOptions, run_plan
+from orchestrator.execution.runner import Progress, RunOptions, run_plan
+from orchestrator.planning.plan import Plan, plan
 from orchestrator.scenario import load
 from results.store import Store
 

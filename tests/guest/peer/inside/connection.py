@@ -22,7 +22,7 @@ from typing import Any
 
 from .wire import ACK, CWR, ECE, FIN, SEQUENCES, SYN, Segment, Tap, Voice
 
-system: Any = importlib.import_module("testbed.system")
+system: Any = importlib.import_module("orchestrator.testbed.kernel.system")
 
 _PORT, _FIRST = 80, 1_000_000  # the peer's port and first sequence number
 _TCP_INFO, _TCP_CONGESTION, _TCP_CC_INFO = 11, 13, 26

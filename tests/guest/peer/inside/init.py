@@ -19,7 +19,7 @@ from .connection import Connection
 from .scripts import CASES, Case, in_use
 from .wire import SENDER, Tap
 
-system: Any = importlib.import_module("testbed.system")
+system: Any = importlib.import_module("orchestrator.testbed.kernel.system")
 
 OUT = Path("/run/out")
 # Frames go by the one interface as the test bed's do, and by the other in large pieces. The routes'

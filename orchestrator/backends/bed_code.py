@@ -1,0 +1,25 @@
+"""The code that goes to wherever a test bed runs: this project's own part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.backends.remote.archive import files_of
+
+PROJECT = Path(__file__).resolve().parents[2]
+"""The folder that holds the package ``orchestrator``."""
+
+_PACKAGE = PROJECT / "orchestrator"
+PARTS = (_PACKAGE / "__init__.py", _PACKAGE / "protocol", _PACKAGE / "testbed")
+"""A file and two packages; they import the standard library, Mininet and each other only."""
+
+
+def bed_code() -> Iterator[tuple[Path, str]]:
+    """Yield (path here, path below a folder of the Python path there) of each file."""
+    for part in PARTS:
+        name = part.relative_to(PROJECT).as_posix()
+        if part.is_file():
+            yield part, name
+        else:
+            yield from files_of(part, name)

@@ -1,0 +1,189 @@
+"""The default back end: the test bed inside a User Mode Linux guest in virtual time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from guest import build
+from guest.build import GuestKernel
+from orchestrator import sandbox
+from orchestrator.backends import bed_code, modules, process
+from orchestrator.backends.contract import WATCHDOG_S, Place, Report, Wishes
+from orchestrator.backends.guest.memory import memory_bytes, require_memory
+from orchestrator.backends.modules import Built, hand_in
+from orchestrator.backends.progress import Headway
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
+from orchestrator.decode.output import believing_nothing
+from orchestrator.errors import GuestError
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
+from orchestrator.sandbox import limits, view
+from orchestrator.sandbox.boundary import Boundary
+
+_EPOCH_NS = 1_700_000_000_000_000_000
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"}
+
+
+@dataclass
+class Guest:
+    """The back end ``guest``: a guest for each run, several at a time, each on a CPU of its own.
+
+    ``jobs`` is the most that run at a time, which have to fit into the memory.
+    ``hook`` is a test's way to break the bed; ``modules`` are those that are not the kernel's own.
+    """
+
+    kernel: GuestKernel
+    unconfined: bool = False
+    watchdog_s: float = WATCHDOG_S
+    hook: Path | None = None
+    jobs: int = 1
+    modules: Built = field(default_factory=Built, init=False)
+    name: str = field(default="guest", init=False)
+    reproducible: bool = field(default=True, init=False)
+    most_jobs: int | None = field(default=None, init=False)
+    jobs_reason: str = field(default="", init=False)
+
+    def prepare(self, plan: Plan) -> None:
+        """See that guests can be confined and fit, and build the modules that the plan needs."""
+        if not self.unconfined:
+            sandbox.require_confinement()
+        require_memory(plan.runs, self.jobs)
+        self.modules = modules.build(plan.runs, self.kernel, self.unconfined)
+
+    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+        """Run one planned run in a guest and return its recording.
+
+        Raises:
+            GuestError: the guest ended early, hung, or its test bed failed; with what it said last.
+            MachineError: a congestion-control module is not part of the guest kernel.
+        """
+        folder = place.folder
+        memory = memory_bytes(spec)
+        handed = hand_in(spec, self.modules, self.kernel, folder / "in" / "modules")
+        paths = _prepare(spec, self, folder, memory, handed)
+        command = _command(spec, self, paths, memory)
+        tcp = decoder(spec, place.output)
+        headway = Headway(
+            "the guest", spec.duration_s, place.bounds.wall_s, self.watchdog_s, GuestError
+        )
+
+        def passed_on(phase: str, simulated_s: float) -> None:
+            with believing_nothing():
+                tcp.advance()
+            report(phase, simulated_s)
+
+        with (
+            self._boundary(spec, paths, memory, place) as boundary,
+            (folder / "console").open("wb") as console,
+            process.started(
+                command if boundary is None else boundary.command(command),
+                console,
+                _ENVIRONMENT if boundary is None else {**_ENVIRONMENT, **view.marked(folder)},
+                {place.cpu},
+                boundary=boundary,
+            ) as started,
+        ):
+            place.guard(started.pid)
+            try:
+                process.watch(started, place, headway, passed_on)
+            finally:
+                place.release(started.pid)
+            explained = "" if boundary is None else boundary.explain()
+            process.require_done(place, spec.duration_s, "the guest", GuestError, explained)
+        return assemble(spec, place.output, place.console, tcp, handed, self._machine())
+
+    @contextlib.contextmanager
+    def _boundary(
+        self, spec: RunSpec, paths: sandbox.Paths, memory: int, place: Place
+    ) -> Iterator[Boundary | None]:
+        """Open the sandbox of a run; None without confinement."""
+        if self.unconfined:
+            yield None
+            return
+        allowed = limits.of_guest(memory, len(spec.flows), place.bounds.total_bytes)
+        with sandbox.around_guest(paths, memory, allowed) as boundary:
+            place.output.owner_uid = boundary.uid
+            yield boundary
+
+    def _machine(self) -> Machine:
+        manifest = self.kernel.manifest
+        kernel = {key: value for key, value in manifest.items() if key != "modules_sha256"}
+        return Machine({"guest_kernel": kernel, "confined": not self.unconfined})
+
+    def close(self) -> None:
+        """Do nothing: guests end with their runs."""
+
+
+def make(wishes: Wishes) -> Guest:
+    """Return the back end, with the guest kernel built first when it is not cached.
+
+    Raises:
+        MachineError: it cannot be built here.
+    """
+    kernel = build.ensure(wishes.build_progress)
+    return Guest(kernel, wishes.unconfined, jobs=wishes.jobs)
+
+
+def _prepare(
+    spec: RunSpec, options: Guest, folder: Path, memory: int, modules: Sequence[ProvidedModule]
+) -> sandbox.Paths:
+    document = bed_spec(spec, memory)
+    kernel = options.kernel
+    given, output = folder / "in", folder / "out"
+    given.mkdir(exist_ok=True)  # the modules are there already
+    output.mkdir()
+    if options.hook is not None:
+        shutil.copy(options.hook, given / "hook.py")
+        document["hook"] = "hook.py"
+    document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in modules]
+    (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
+    return sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, given, output)
+
+
+def _place(options: Guest, inside: str, outside: Path) -> str:
+    return str(outside) if options.unconfined else inside
+
+
+def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -> list[str]:
+    """Return the kernel's command line; without a boundary it fixes the address layout itself."""
+    code = _place(options, sandbox.BED, bed_code.PROJECT)
+    environment = {
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": code,
+        "BED_CODE": code,
+        "BED_INPUT": _place(options, sandbox.INPUT, paths.input),
+        "BED_OUTPUT": _place(options, sandbox.OUTPUT, paths.output),
+    }
+    boot = [
+        _place(options, sandbox.KERNEL, paths.linux),
+        "time-travel=inf-cpu",
+        f"time-travel-start={_EPOCH_NS}",
+        f"random_seed={spec.seed}",
+        f"mem={memory // 2**20}M",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        "norandmaps",
+        "ipv6.disable=1",
+        "con=null",
+        "con0=null,fd:1",
+        f"uml_dir={'/tmp/' if not options.unconfined else str(paths.output.parent) + '/'}",
+        *(f"{name}={value}" for name, value in environment.items()),
+        "init=/usr/bin/python3",
+        "--",
+        "-S",
+        "-B",
+        "-m",
+        "orchestrator.testbed.init",
+    ]
+    if options.unconfined:
+        # Without a boundary, which dies with the controller, the guest itself is told to do so.
+        return ["setpriv", "--pdeathsig", "KILL", "setarch", "x86_64", "-R", *boot]
+    return boot

@@ -1,0 +1,45 @@
+"""Whether this machine has the memory that guests may come to use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.errors import MachineError
+from orchestrator.planning.runspec import RunSpec, at_most, guest_memory_bytes
+
+_MEMINFO = Path("/proc/meminfo")
+
+
+def memory_bytes(run: RunSpec) -> int:
+    """Return the memory of the guest that makes a run."""
+    return guest_memory_bytes(at_most(run.network, run.events), len(run.flows))
+
+
+def require_memory(runs: Sequence[RunSpec], jobs: int) -> None:
+    """Raise MachineError when so many guests at a time may need more than there is now.
+
+    A guest takes memory as it comes to use it, and one that finds none left dies on the spot.
+    """
+    largest = sorted(map(memory_bytes, runs), reverse=True)[:jobs]
+    needed, available = sum(largest), available_bytes()
+    if needed <= available:
+        return
+    several = f"{len(largest)} guests at a time" if len(largest) > 1 else "the guest"
+    fewer = "fewer --jobs, " if len(largest) > 1 else ""
+    raise MachineError(
+        f"{several} may need {needed / 2**30:.1f} GiB of memory for what is in flight and queued, "
+        f"and {available / 2**30:.1f} GiB is available",
+        f"free memory, or ask for less: {fewer}smaller queues, a lower rate or shorter delays",
+    )
+
+
+def available_bytes() -> int:
+    """Return the memory that is available on this machine without swapping."""
+    for line in _MEMINFO.read_text(encoding="ascii").splitlines():
+        name, _colon, rest = line.partition(":")
+        if name == "MemAvailable":
+            return int(rest.split()[0]) * 1024
+    raise MachineError(
+        "/proc/meminfo does not tell the available memory", "use Linux 3.14 or later"
+    )

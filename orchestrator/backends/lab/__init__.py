@@ -1,0 +1,136 @@
+"""The back end ``lab``: several real hosts, reached over SSH, an agent on each.
+
+Nothing of this project is installed there: the agents' code goes along with each run, and with it
+everything that a run leaves (testbed/lab). Before anything is stored, all hosts are looked at at
+once (labcheck.py). What the agents wrote is put together as if one bed had written it
+(labmerge.py), their times counting from one moment, which each was told by its own clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from orchestrator.backends.contract import Examined, Finding, Place, Report, Wishes
+from orchestrator.backends.lab import check
+from orchestrator.backends.lab.agent_spec import agent_documents, plan_of
+from orchestrator.backends.lab.check import Found, Problem
+from orchestrator.backends.lab.merge_agent_records import merge
+from orchestrator.backends.lab.run import LabRun
+from orchestrator.backends.lab.survey import look_at_all
+from orchestrator.backends.remote.ssh import Fleet
+from orchestrator.decode.assemble import Machine, assemble, decoder
+from orchestrator.decode.output import Output, believing_nothing
+from orchestrator.errors import UsageError
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.runspec import LabPlan, RunSpec
+from orchestrator.recording.model import Recording
+from orchestrator.scenario.inventory import InventoryHost, read_inventory
+
+
+@dataclass
+class Lab:
+    """One run at a time on the hosts that the scenario names."""
+
+    name: str = field(default="lab", init=False)
+    reproducible: bool = field(default=False, init=False)
+    most_jobs: int | None = field(default=1, init=False)
+    jobs_reason: str = field(default="runs would share hosts and the way between them", init=False)
+    unconfined: bool = field(default=False, init=False)
+    _found: dict[LabPlan, Found] = field(default_factory=dict, init=False)
+
+    def prepare(self, plan: Plan) -> None:
+        """Look at all hosts of all runs at once.
+
+        Raises:
+            UsageError: a run has no section ``lab``.
+            MachineError: what stands in the way, host by host, and what mends it.
+        """
+        for run in plan.runs:
+            if run.lab is None:
+                raise UsageError(
+                    "--backend lab: the scenario has no section `lab`, which says what hosts there "
+                    "are; see docs/reference.md"
+                )
+        problems: list[Problem] = []
+        with Fleet() as fleet:
+            for run in plan.runs:
+                lab = plan_of(run)
+                alike = [other for other in plan.runs if other.lab == lab]
+                if lab not in self._found:
+                    self._found[lab] = Found()
+                    problems += look_at_all(fleet, alike, _hosts(lab), self._found[lab])
+        check.require_none(list(dict.fromkeys(problems)))
+
+    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+        """Run one run on its hosts.
+
+        Raises:
+            RemoteError: a host was lost, or what happened there failed; all others are free again.
+            BedError: what the agents wrote is not whole.
+        """
+        lab = plan_of(spec)
+        found = self._found[lab]
+        documents = agent_documents(spec, found.addresses, found.bare_ns)
+        report("setup", 0.0)
+        with Fleet() as fleet:
+            running = LabRun(
+                fleet, spec, documents, place.stopping, report,
+                place.bounds.wall_s, place.bounds.total_bytes,
+            )  # fmt: skip
+            try:
+                parts = running.go(_hosts(lab), place.folder / "parts")
+            finally:
+                (place.folder / "out").mkdir()
+                running.write_log(place.folder / "out" / "bed.log")
+        with believing_nothing():
+            merge(spec, _outputs(parts, place), running.clock_facts, place.folder / "out")
+        machine = Machine({"lab": _provenance(lab, found, running.clock_facts)})
+        return assemble(spec, place.output, place.console, decoder(spec, place.output), (), machine)
+
+    def close(self) -> None:
+        """Do nothing: connections end with runs."""
+
+
+def make(_wishes: Wishes) -> Lab:
+    """Return the back end."""
+    return Lab()
+
+
+def examine() -> Examined:
+    """Return what this machine lacks to reach lab hosts; hosts are looked at by each run."""
+    found = f"asyncssh {metadata.version('asyncssh')}; each run looks at the hosts of its scenario"
+    return Examined([Finding("ssh", True, found)])
+
+
+def _outputs(parts: Mapping[str, Path], place: Place) -> dict[str, Output]:
+    """Return the way to what each agent wrote; it lies here as files of this user."""
+    return {host: Output(part, place.bounds, place.stopping) for host, part in parts.items()}
+
+
+def _hosts(lab: LabPlan) -> dict[str, InventoryHost]:
+    known = read_inventory(Path(lab.inventory))
+    return {host.name: known[host.name] for host in lab.hosts}
+
+
+def _provenance(lab: LabPlan, found: Found, clocks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    offsets = {clock["host"]: {k: v for k, v in clock.items() if k != "host"} for clock in clocks}
+    return {
+        "inventory": lab.inventory,
+        "emulation": None if lab.router is None else lab.router.host,
+        "offloads": "off" if lab.offloads_off else "as they were",
+        "hosts": {
+            host.name: {
+                "role": host.role,
+                "plays": list(host.nodes),
+                "address": found.addresses.get(host.name),
+                "survey": found.answers[host.name],
+                "clock": offsets[host.name],
+            }
+            for host in lab.hosts
+        },
+        "round_trips_ns": {f"{a} to {b}": each for (a, b), each in found.bare_ns.items()},
+    }

@@ -1,0 +1,128 @@
+"""What each agent of a lab is told of a run: its own part of the bed's document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.planning.runspec import LabHost, LabPlan, PlannedFlow, RunSpec
+
+Document = dict[str, Any]
+
+_COUNTED_BYTES = 2**30
+"""Of memory, which only a guest is told of."""
+
+
+def agent_documents(
+    run: RunSpec, addresses: Mapping[str, str], bare_ns: Mapping[tuple[str, str], int]
+) -> dict[str, Document]:
+    """Return the document of each machine by its name; see testbed/lab/bed.py.
+
+    Args:
+        run: a run with lab hosts.
+        addresses: of each machine that sends or receives.
+        bare_ns: round trips from machine to machine without emulation.
+    """
+    lab = plan_of(run)
+    document = bed_spec(run, _COUNTED_BYTES)
+    by_node = {node: addresses[host.name] for host in lab.hosts for node in host.nodes}
+    machine = {node: host.name for host in lab.hosts for node in host.nodes}
+    for probe in document["probes"]["round_trips"]:
+        probe["bare_ns"] = bare_ns[machine[probe["source"]], machine[probe["sink"]]]
+        probe["expected_ns"] += probe["bare_ns"]
+    return {host.name: _agent(run, lab, host, document, by_node) for host in lab.hosts}
+
+
+def plan_of(run: RunSpec) -> LabPlan:
+    """Return the run's plan of machines, which it has when it gets here."""
+    assert run.lab is not None, "the back end refuses runs without lab hosts"
+    return run.lab
+
+
+def _agent(
+    run: RunSpec, lab: LabPlan, host: LabHost, document: Document, addresses: dict[str, str]
+) -> Document:
+    ends = host.role != "router"
+    flows = [
+        {"number": number, **flow}
+        for number, flow in enumerate(document["flows"])
+        if {flow["source"], flow["sink"]} & set(host.nodes)
+    ]
+    same = ("version", "duration_ns", "edges_ns", "sample")
+    return {
+        **{key: document[key] for key in same},
+        "name": host.name,
+        "nodes": list(host.nodes),
+        "addresses": addresses,
+        "interfaces": list(host.interfaces),
+        "offloads_off": lab.offloads_off,
+        "links": emulated(run) if host.role == "router" else [],
+        "flows": flows,
+        "sysctls": document["sysctls"] if ends else {},
+        "namespaces": {n: v for n, v in document["namespaces"].items() if n in host.nodes},
+        "route_metrics": _route_metrics(document, flows, host, addresses),
+        "modules": modules_of(run, host),
+        "ports": ports(run),
+        "timeline": [step for step in document["timeline"] if _is_here(step, host)],
+        "traces": [] if ends else document["traces"],
+        "round_trips": [
+            probe for probe in document["probes"]["round_trips"] if probe["source"] in host.nodes
+        ],
+    }
+
+
+def _is_here(step: Mapping[str, Any], host: LabHost) -> bool:
+    """Tell whether a step of the timeline is for that machine."""
+    return step["host"] in host.nodes if step["do"] == "sysctl" else host.role == "router"
+
+
+def _route_metrics(
+    document: Document, flows: Sequence[Document], host: LabHost, addresses: Mapping[str, str]
+) -> dict[str, dict[int, int]]:
+    """Return {address of a peer: metrics} of what a machine's routes are told."""
+    found: dict[str, dict[int, int]] = {}
+    for flow in flows:
+        for here, there in ((flow["source"], flow["sink"]), (flow["sink"], flow["source"])):
+            if here in host.nodes and here in document["route_metrics"]:
+                found[addresses[there]] = document["route_metrics"][here]
+    return found
+
+
+def emulated(run: RunSpec) -> list[Document]:
+    """Return the link that the router emulates, none over a live path."""
+    router = plan_of(run).router
+    if router is None:
+        return []
+    links = bed_spec(run, _COUNTED_BYTES)["links"]
+    return [
+        {**link, "left": router.left, "right": router.right}
+        for link in links
+        if link["name"] == router.link
+    ]
+
+
+def flows_of(run: RunSpec, host: LabHost) -> Iterator[PlannedFlow]:
+    """Yield the flows with an end on that machine."""
+    return (flow for flow in run.flows if {flow.source, flow.sink} & set(host.nodes))
+
+
+def modules_of(run: RunSpec, host: LabHost) -> list[Document]:
+    """Return the congestion controls that a machine needs, with the parameters of their modules.
+
+    Both ends of a flow have its congestion control.
+    """
+    wanted: dict[str, dict[str, int]] = {}
+    for flow in flows_of(run, host):
+        if flow.congestion is not None:
+            wanted[flow.congestion] = dict(flow.parameters)
+    return [
+        {"congestion": name, "parameters": parameters}
+        for name, parameters in sorted(wanted.items())
+    ]
+
+
+def ports(run: RunSpec) -> list[int]:
+    """Return the first and the last port that flows listen at."""
+    known = [flow.port for flow in run.flows]
+    return [min(known), max(known)]

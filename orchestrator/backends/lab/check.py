@@ -1,0 +1,275 @@
+"""Looks at all hosts of a lab before a run, and says what stands in its way and what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kmods import catalogue
+from orchestrator.backends.lab.agent_spec import (
+    emulated,
+    flows_of,
+    modules_of,
+    plan_of,
+    ports,
+)
+from orchestrator.backends.remote.ssh import ClockOffset
+from orchestrator.errors import MachineError
+from orchestrator.planning.runspec import LabHost, LabRouter, RunSpec
+
+MTU_BYTES = 1500
+MOST_UNCERTAIN_NS = 2_500_000
+"""Half of what clocks may differ by at the end (see fidelity/check_clock.py)."""
+LEAST_HEADROOM = 1.05
+_MODULES_MEND = "ansible-playbook -i INVENTORY playbooks/site.yml"
+
+Answer = dict[str, Any]
+Ask = Callable[[str, Answer], Answer]
+"""Asks a machine a question of testbed/lab/survey.py."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a machine, and the command or action that mends it."""
+
+    host: str
+    what: str
+    mend: str
+
+
+@dataclass
+class Found:
+    """What was found out about a lab: of each machine by its name.
+
+    ``bare_ns`` are round trips from machine to machine with nothing emulated.
+    """
+
+    answers: dict[str, Answer] = field(default_factory=dict)
+    clocks: dict[str, ClockOffset] = field(default_factory=dict)
+    addresses: dict[str, str] = field(default_factory=dict)
+    bare_ns: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+def require_none(problems: Sequence[Problem]) -> None:
+    """Raise MachineError with a table of the problems, if there are any."""
+    if not problems:
+        return
+    rows = [("host", "what is wrong", "mend"), *((p.host, p.what, p.mend) for p in problems)]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    lines = [f"  {a:{widths[0]}}  {b:{widths[1]}}  {c}" for a, b, c in rows]
+    count = "1 thing stands" if len(problems) == 1 else f"{len(problems)} things stand"
+    text = "\n".join([f"{count} in the way of the lab; nothing was run:", *lines])
+    raise MachineError(text, problems[0].mend if len(problems) == 1 else "the last column, by line")
+
+
+def question(run: RunSpec, host: LabHost) -> Answer:
+    """Return what a machine is asked first."""
+    flows = list(flows_of(run, host))
+    told = [run.hosts[node].sysctls for node in host.nodes if node in run.hosts]
+    return {
+        "interfaces": list(host.interfaces),
+        "congestion": [one["congestion"] for one in modules_of(run, host)],
+        "routes_to": [],
+        "echoes": [],
+        "ports": ports(run),
+        "udp": any(flow.transport == "udp" for flow in flows),
+        "programs": ["iperf3"] if any(flow.engine == "iperf3" for flow in flows) else [],
+        "links": emulated(run) if host.role == "router" else [],
+        "sysctls": sorted({name for each in told for name in each}),
+    }
+
+
+_SILENT: Answer = {
+    "interfaces": [], "congestion": [], "routes_to": [], "echoes": [], "ports": [1, 1],
+    "udp": False, "programs": [], "links": [], "sysctls": [],
+}  # fmt: skip
+
+
+def look(run: RunSpec, found: Found) -> Iterator[Problem]:
+    """Yield what is wrong with the machines, each by itself, and note their addresses."""
+    lab = plan_of(run)
+    for host in lab.hosts:
+        answer = found.answers[host.name]
+        yield from _machine(run, host, answer)
+        if host.role == "router" and lab.router is not None:
+            yield from _router(lab.router, answer)
+        elif (interface := answer["interfaces"][host.interfaces[0]]) is not None:
+            if interface["addresses"]:
+                found.addresses[host.name] = interface["addresses"][0][0]
+            else:
+                name = host.interfaces[0]
+                mend = f"ip address add ADDRESS/24 dev {name}"
+                yield Problem(host.name, f"{name} has no IPv4 address", mend)
+        offset = found.clocks[host.name]
+        if offset.uncertainty_ns > MOST_UNCERTAIN_NS:
+            what = f"its clock can be read to within {offset.uncertainty_ns / 1e6:.1f} ms only"
+            mend = f"reach it by a path with round trips below {2 * MOST_UNCERTAIN_NS / 1e6:g} ms"
+            yield Problem(host.name, what, mend)
+    yield from _modules(run, found)
+
+
+def _machine(run: RunSpec, host: LabHost, answer: Answer) -> Iterator[Problem]:
+    name = host.name
+    if answer["locked"]:
+        yield Problem(name, answer["locked"], "wait for its end")
+    for left in answer["leftovers"]:
+        if ": " in left:
+            yield Problem(name, f"a run that was killed left {left}", "undo it by hand")
+    for interface in host.interfaces:
+        yield from _interface(run, host, interface, answer["interfaces"])
+    for sysctl in answer["missing_sysctls"]:
+        mend = "leave that option out of `tcp`, or take a newer kernel"
+        yield Problem(name, f"kernel {answer['kernel']} has no {sysctl}", mend)
+    if answer["ports_in_use"]:
+        used = ", ".join(map(str, answer["ports_in_use"]))
+        yield Problem(name, f"ports of flows are in use: {used}", "end what has them (ss -tanp)")
+    for program, there in answer["programs"].items():
+        if not there:
+            yield Problem(name, f"there is no {program}", f"apt-get install {program}")
+    if answer["io_uring"] is False:
+        mend = "sysctl -w kernel.io_uring_disabled=0"
+        yield Problem(name, "UDP is sent by io_uring, which is switched off", mend)
+
+
+def _interface(
+    run: RunSpec, host: LabHost, name: str, interfaces: Mapping[str, Any]
+) -> Iterator[Problem]:
+    state = interfaces[name]
+    if state is None:
+        there = ", ".join(each for each in interfaces[""] if each != "lo")
+        mend = f"name one of these in the scenario's `lab`: {there}"
+        yield Problem(host.name, f"there is no interface {name}", mend)
+        return
+    if not state["up"]:
+        yield Problem(host.name, f"{name} is down", f"ip link set {name} up")
+    rates = [rate for link in run.network.links for c in (link.forward, link.reverse)
+             if (rate := c.rate_bps) is not None]  # fmt: skip
+    if not rates:
+        return
+    if state["mtu"] != MTU_BYTES:
+        what = f"{name} has an MTU of {state['mtu']}, and a bottleneck's frames have {MTU_BYTES}"
+        yield Problem(host.name, what, f"ip link set {name} mtu {MTU_BYTES}")
+    speed = state["speed_mbitps"]
+    if speed is not None and speed * 1e6 < LEAST_HEADROOM * max(rates):
+        what = f"{name} has {speed} Mbit/s, and the bottleneck {max(rates) / 1e6:g}"
+        yield Problem(host.name, what, "lower topology.bottleneck.rate, or take a faster interface")
+
+
+def _router(router: LabRouter, answer: Answer) -> Iterator[Problem]:
+    if not answer["forwards"]:
+        yield Problem(router.host, "it does not forward", "sysctl -w net.ipv4.ip_forward=1")
+    for name in (router.left, router.right):
+        state = answer["interfaces"][name] or {"foreign": []}
+        for foreign in state["foreign"]:
+            what = f"{name} has {foreign}, which somebody else has set"
+            hook = "clsact" if foreign.startswith(("clsact", "ingress")) else "root"
+            yield Problem(router.host, what, f"tc qdisc del dev {name} {hook}")
+    if answer["comes_in_by"] in (router.left, router.right):
+        what = f"we come in by {answer['comes_in_by']}, which is to be a bottleneck"
+        yield Problem(router.host, what, "reach it by another interface (ansible_host)")
+    if answer["emulation"]:
+        what = f"the kernel cannot emulate this: {answer['emulation']}"
+        mend = "a kernel with ifb, tbf, netem and the queue's kind (Debian: linux-image-amd64)"
+        yield Problem(router.host, what, mend)
+
+
+def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
+    """Yield congestion controls that are missing, take other parameters, or are not the same."""
+    first: dict[str, tuple[str, str]] = {}
+    for host in plan_of(run).hosts:
+        for one in modules_of(run, host):
+            name = one["congestion"]
+            has = found.answers[host.name]["congestion"][name]
+            if has is None:
+                ours = name in catalogue.modules()
+                mend = _MODULES_MEND if ours else f"modprobe tcp_{name}"
+                yield Problem(host.name, f"there is no congestion control {name}", mend)
+                continue
+            for parameter in one["parameters"]:
+                if parameter not in has["parameters"]:
+                    what = f"tcp_{name} takes no parameter {parameter}"
+                    yield Problem(host.name, what, _MODULES_MEND)
+            source = has["srcversion"]
+            other, same = first.setdefault(name, (host.name, source))
+            if source != same and None not in (source, same):
+                what = f"tcp_{name} is of other sources ({source}) than on {other} ({same})"
+                yield Problem(host.name, what, _MODULES_MEND)
+
+
+def second_question(run: RunSpec, host: LabHost, found: Found) -> Answer:
+    """Return what a machine is asked once all addresses are known."""
+    lab = plan_of(run)
+    peers = sorted({found.addresses[other] for other in _peers(run, host)})
+    if host.role == "router":
+        others = [other.name for other in lab.hosts if other.role != "router"]
+        return {**_SILENT, "routes_to": [found.addresses[other] for other in others]}
+    own = found.addresses[host.name]
+    return {**_SILENT, "routes_to": peers, "echoes": [[own, peer] for peer in peers]}
+
+
+def _peers(run: RunSpec, host: LabHost) -> list[str]:
+    """Return the machines that flows join with that one."""
+    machine = {node: each.name for each in plan_of(run).hosts for node in each.nodes}
+    pairs = [(machine[flow.source], machine[flow.sink]) for flow in run.flows]
+    found = [b if a == host.name else a for a, b in pairs if host.name in (a, b)]
+    return list(dict.fromkeys(found))
+
+
+def look_again(run: RunSpec, found: Found, second: Mapping[str, Answer]) -> Iterator[Problem]:
+    """Yield what is wrong with the ways between machines, and note their round trips."""
+    lab = plan_of(run)
+    at = {address: name for name, address in found.addresses.items()}
+    for host in lab.hosts:
+        if host.role == "router":
+            continue
+        for address, way in second[host.name]["routes"].items():
+            yield from _way(lab.router, host, at[address], address, way, found)
+        for echo in second[host.name]["echoes"]:
+            there = at[echo["destination"]]
+            if echo["round_trip_ns"] is None:
+                what = f"no echo comes back from {there} ({echo['destination']})"
+                mend = "see that packets get there and back, and let ICMP echoes pass"
+                yield Problem(host.name, what, mend)
+            else:
+                found.bare_ns[host.name, there] = echo["round_trip_ns"]
+    if lab.router is None:
+        return
+    sides = {"sender": lab.router.left, "receiver": lab.router.right}
+    for host in lab.hosts:
+        if host.role in sides:
+            address = found.addresses[host.name]
+            way = second[lab.router.host]["routes"][address]
+            out = None if way is None else way["interface"]
+            if out != sides[host.role]:
+                what = f"packets to {host.name} ({address}) leave by {out or 'no interface'}"
+                mend = f"let them leave by {sides[host.role]}: ip route add {address}/32 dev ..."
+                yield Problem(lab.router.host, what, mend)
+
+
+def _way(
+    router: LabRouter | None,
+    host: LabHost,
+    there: str,
+    address: str,
+    way: Answer | None,
+    found: Found,
+) -> Iterator[Problem]:
+    """Yield what is wrong with the way from an end to another."""
+    what = f"packets to {there} ({address}) "
+    if way is None:
+        yield Problem(host.name, f"{what}have no route", f"ip route add {address}/32 via ...")
+        return
+    if way["interface"] != host.interfaces[0]:
+        mend = f"ip route add {address}/32 dev {host.interfaces[0]} ..., or name that interface"
+        yield Problem(host.name, f"{what}leave by {way['interface']}", mend)
+        return
+    if router is None:
+        return
+    near = router.left if host.role == "sender" else router.right
+    state = found.answers[router.host]["interfaces"][near] or {"addresses": []}
+    gateways = [pair[0] for pair in state["addresses"]]
+    if way["gateway"] not in gateways:
+        by = f"by {way['gateway']}" if way["gateway"] else "directly"
+        mend = f"ip route add {address}/32 via {', '.join(gateways) or 'the router'}"
+        yield Problem(host.name, f"{what}go {by}, not by {router.host}", mend)

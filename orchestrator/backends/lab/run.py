@@ -1,0 +1,301 @@
+"""One run on lab hosts: their agents started, told when to begin, watched, and let go.
+
+An agent ends, and undoes what it has set, whenever its input does. So whatever happens here, all
+that is needed for a host to be free is that its connection ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import math
+import queue
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator import plaintext
+from orchestrator.backends.contract import Report
+from orchestrator.backends.lab.lab_connection import Station
+from orchestrator.backends.progress import shown_time
+from orchestrator.backends.remote.archive import MOST_BYTES
+from orchestrator.backends.remote.ssh import ClockOffset, Fleet, Program, at_once
+from orchestrator.errors import RemoteError
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.scenario.inventory import InventoryHost
+
+LEAD_S = 1.0
+"""From when hosts are told to start until they do: they have to hear of it before."""
+READY_S = 120.0
+SILENCE_S = 20.0
+"""An agent says every half second of traffic where it is."""
+FREE_S = 20.0
+_WAKE_S = 0.2
+_SIGNALLED = 128
+_GOOD_ENDS = (0, 3)
+"""Of an agent whose input has ended: it has undone everything."""
+
+Event = tuple[str, str, Any]
+"""(host, "said", what), or (host, "ended", status)."""
+
+
+class Interrupted(RemoteError):
+    """The run was to stop."""
+
+
+@dataclass
+class LabRun:
+    """Args: the fleet, what to run, each host's document, when to stop, who is told of progress,
+    the seconds of wall time that the run may take, and the bytes that a host may hand out.
+
+    ``clock_facts`` has, afterwards, what is known of each host's clock.
+    """
+
+    fleet: Fleet
+    run: RunSpec
+    documents: Mapping[str, dict[str, Any]]
+    stopping: threading.Event
+    report: Report
+    wall_s: float = math.inf
+    most_bytes: int = MOST_BYTES
+    clock_facts: list[dict[str, Any]] = field(default_factory=list, init=False)
+    _stations: dict[str, Station] = field(default_factory=dict, init=False)
+    _programs: dict[str, Program] = field(default_factory=dict, init=False)
+    _events: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue, init=False)
+    _statuses: dict[str, int | None] = field(default_factory=dict, init=False)
+    _reached_ns: dict[str, int] = field(default_factory=dict, init=False)
+    _began_ns: int | None = field(default=None, init=False)
+    _phase: str = field(default="setup", init=False)
+    _end_s: float = field(default=math.inf, init=False)
+
+    def go(self, hosts: Mapping[str, InventoryHost], folder: Path) -> dict[str, Path]:
+        """Run, and return the folder of what each host's agent wrote, by its name.
+
+        Raises:
+            RemoteError: a host was lost or could not do its part; the others are free.
+        """
+        folder.mkdir()
+        self._end_s = time.monotonic() + self.wall_s
+        with self._freeing():
+            self._open(hosts, folder)
+            self._start_agents()
+            self._all("ready", READY_S)
+            self._phase = "probes"
+            for name in self._programs:  # one by one: where two probe, each delays the other
+                self._tell({"do": "probe"}, [name])
+                self._all("probed", READY_S, [name])
+            before = self._clocks()
+            self._begin(before)
+            self._traffic()
+            self._phase = "the end"
+            self._note_clocks(before, self._clocks())
+            parts = {name: folder / name for name in self._stations}
+            for name, station in self._stations.items():
+                station.remote.fetch(
+                    f"{station.place}/out", parts[name], root=True, most_bytes=self.most_bytes
+                )
+        self._require_free()
+        return parts
+
+    def write_log(self, path: Path) -> None:
+        """Write down what the agents said beside their records."""
+        lines = [
+            f"{name}: {line}" for name, each in self._programs.items() for line in each.last_words
+        ]
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def _open(self, hosts: Mapping[str, InventoryHost], folder: Path) -> None:
+        opened = at_once(lambda host: Station.open(self.fleet, host), hosts.values())
+        for station in opened:
+            if isinstance(station, Station):
+                self._stations[station.host.name] = station
+        for name, station in zip(hosts, opened, strict=True):
+            if isinstance(station, RemoteError):
+                raise RemoteError(f"{name}: {station}")
+        for name, station in self._stations.items():
+            file = folder / f"{name}.json"
+            file.write_text(json.dumps(self.documents[name]), encoding="utf-8")
+            station.remote.put([(file, "in/spec.json")], station.place, root=True)
+
+    def _start_agents(self) -> None:
+        for name, station in self._stations.items():
+
+            def took(line: bytes, name: str = name) -> None:
+                self._events.put((name, "said", line))
+
+            def ended(status: int | None, name: str = name) -> None:
+                self._events.put((name, "ended", status))
+
+            self._programs[name] = station.start_agent(took, ended)
+
+    def _tell(self, what: Mapping[str, Any], names: Iterable[str] | None = None) -> None:
+        """Tell these agents, or every one."""
+        line = json.dumps(what).encode()
+        for name in self._programs if names is None else names:
+            self._programs[name].tell(line)
+
+    def _all(self, word: str, patience_s: float, names: Iterable[str] | None = None) -> None:
+        """Wait until these agents, or every one, have said that word."""
+        deadline = time.monotonic() + patience_s
+        waiting = set(self._programs if names is None else names)
+        while waiting:
+            event = self._next()
+            if event is not None and event[1] == word:
+                waiting.discard(event[0])
+            if time.monotonic() > deadline:
+                raise self._lost(min(waiting), f"it did not say {word!r} within {patience_s:g} s")
+
+    def _next(self) -> tuple[str, str, dict[str, Any]] | None:
+        """Return (host, word, all that it said), None when nothing was said for a moment.
+
+        Raises:
+            RemoteError: an agent failed or ended, or the run is to stop.
+        """
+        if self.stopping.is_set():
+            raise Interrupted("interrupted")
+        if time.monotonic() > self._end_s:
+            raise RemoteError(
+                f"the lab took longer than {shown_time(self.wall_s)} of wall time, the bound of "
+                f"this run, and was in phase {self._phase}; --timeout sets another bound"
+            )
+        try:
+            name, kind, what = self._events.get(timeout=_WAKE_S)
+        except queue.Empty:
+            return None
+        if kind == "ended":
+            self._statuses[name] = what
+            why = "its connection ended" if what is None else f"its agent ended ({_ending(what)})"
+            raise self._lost(name, why)
+        try:
+            said = json.loads(what)
+            word = said["say"]
+            if word == "progress":
+                said["time_ns"] = min(
+                    max(int(said["time_ns"]), 0), round(self.run.duration_s * 1e9)
+                )
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            raise self._lost(name, f"its agent said what makes no sense: {what[:200]!r}") from None
+        if word == "failed":
+            problem = plaintext.visible(plaintext.shortened(str(said.get("problem"))))
+            raise RemoteError(f"{self._stations[name].remote.address}: {problem}")
+        return name, word, said
+
+    def _lost(self, name: str, why: str) -> RemoteError:
+        """Return the error of a lost host: which, when, why, and what it said last."""
+        program = self._programs[name]
+        program.wait(1.0)  # its last words may still be on their way
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        when = f"during {self._phase}"
+        if self._began_ns is not None:
+            when = f"{(time.monotonic_ns() - self._began_ns) / 1e9:.1f} s into traffic"
+        words = "".join(f"\n  {name}: {line}" for line in program.last_words[-12:])
+        others = ", ".join(other for other in self._programs if other != name)
+        return RemoteError(
+            f"lost host {self._stations[name].remote.address} {when} ({now}): {why}; "
+            f"last words: {words or 'none'}\n  set free: {others or 'no other'}"
+        )
+
+    def _clocks(self) -> dict[str, ClockOffset]:
+        """Measure all clocks at once."""
+        names = list(self._stations)
+
+        def measure(name: str) -> ClockOffset:
+            station = self._stations[name]
+            return station.remote.clock_offset(station.host.python)
+
+        found: dict[str, ClockOffset] = {}
+        for name, offset in zip(names, at_once(measure, names), strict=True):
+            if isinstance(offset, RemoteError):
+                raise self._lost(name, str(offset))
+            found[name] = offset
+        return found
+
+    def _begin(self, clocks: Mapping[str, ClockOffset]) -> None:
+        """Tell every host when traffic begins, by its own clock and by those of all others."""
+        origin_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
+        by_host = {name: origin_ns + clock.monotonic_ns for name, clock in clocks.items()}
+        origins_ns = {
+            node: by_host[name] for name, each in self.documents.items() for node in each["nodes"]
+        }
+        for name, program in self._programs.items():
+            start = {"do": "start", "origin_ns": by_host[name], "origins_ns": origins_ns}
+            program.tell(json.dumps(start).encode())
+        self._began_ns, self._phase = origin_ns, "traffic"
+
+    def _traffic(self) -> None:
+        """Wait for the end, passing progress on; every host has to go on saying where it is."""
+        waiting = set(self._programs)
+        assert self._began_ns is not None, "it has begun"
+        heard = dict.fromkeys(waiting, self._began_ns / 1e9)
+        self._reached_ns = dict.fromkeys(waiting, 0)
+        while waiting:
+            event = self._next()
+            if event is not None:
+                name, word, said = event
+                heard[name] = time.monotonic()
+                if word == "done":
+                    waiting.discard(name)
+                    said = {"time_ns": round(self.run.duration_s * 1e9)}
+                self._reached_ns[name] = said["time_ns"]
+                self.report("traffic", min(self._reached_ns.values()) / 1e9)
+            for name in waiting:
+                if time.monotonic() - heard[name] > SILENCE_S:
+                    raise self._lost(name, f"its agent has said nothing for {SILENCE_S:g} s")
+
+    def _note_clocks(
+        self, before: Mapping[str, ClockOffset], after: Mapping[str, ClockOffset]
+    ) -> None:
+        for name, first in before.items():
+            last = after[name]
+            self.clock_facts.append(
+                {
+                    "host": name,
+                    "offset_ns": first.monotonic_ns,
+                    "wall_offset_ns": first.realtime_ns,
+                    "uncertainty_ns": max(first.uncertainty_ns, last.uncertainty_ns),
+                    "drift_ns": last.monotonic_ns - first.monotonic_ns,
+                    "between_ns": last.at_ns - first.at_ns,
+                }
+            )
+
+    @contextlib.contextmanager
+    def _freeing(self) -> Iterator[None]:
+        """Let every host go at the end, however that comes."""
+        try:
+            yield
+        finally:
+            for program in self._programs.values():
+                program.end_input()
+            deadline = time.monotonic() + FREE_S
+            for program in self._programs.values():
+                program.wait(max(0.0, deadline - time.monotonic()))
+            for name, station in self._stations.items():
+                if name not in self._programs:
+                    with contextlib.suppress(RemoteError):  # lost: it has a folder of ours more
+                        station.remove()
+
+    def _require_free(self) -> None:
+        """Raise RemoteError unless every agent has said that it undid everything."""
+        while len(self._statuses) < len(self._programs):
+            try:
+                name, kind, what = self._events.get(timeout=_WAKE_S)
+            except queue.Empty:
+                missing = sorted(set(self._programs) - set(self._statuses))
+                raise RemoteError(f"not free again: {', '.join(missing)}") from None
+            if kind == "ended":
+                self._statuses[name] = what
+        for name, status in self._statuses.items():
+            if status not in _GOOD_ENDS:
+                words = "".join(f"\n  {line}" for line in self._programs[name].last_words[-12:])
+                why = _ending(status) if status is not None else "its connection ended"
+                raise RemoteError(f"{name} may not be as it was before: {why}{words}")
+
+
+def _ending(status: int) -> str:
+    if status > _SIGNALLED:
+        status = _SIGNALLED - status
+    return f"signal {-status}" if status < 0 else f"status {status}"

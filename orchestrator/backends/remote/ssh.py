@@ -1,0 +1,366 @@
+"""Other machines over SSH: commands, programs that are talked to, folders, clocks.
+
+Everything is asked for from ordinary threads; one thread of a ``Fleet`` talks to all machines.
+A command is a list of words, each quoted for the other side's shell: nothing of a user's text is
+ever read by a shell. All that is needed there: an SSH server, ``tar``, and ``python3`` for clocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import asyncssh
+
+from orchestrator import plaintext
+from orchestrator.backends.remote import clocks
+from orchestrator.backends.remote.archive import (
+    MOST_BYTES,
+    SPARE_BYTES,
+    files_of,
+    packed,
+    too_much,
+    unpack,
+)
+from orchestrator.backends.remote.clocks import ClockOffset
+from orchestrator.backends.remote.ssh_connection import (
+    Address,
+    closed,
+    connected,
+    end_tasks,
+    reason,
+)
+from orchestrator.errors import RemoteError
+
+__all__ = [
+    "Address", "ClockOffset", "Done", "Fleet", "Program", "Remote", "at_once", "files_of",
+]  # fmt: skip
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+SILENCE_S = 6.0
+"""A machine that has not answered for so long is lost."""
+COMMAND_S = 60.0
+_KEPT_LINES = 40
+_CHUNK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended: its status (negative: by that signal) and all that it said."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def complaint(self) -> str:
+        """The last line of its standard error, or of its output when that is empty."""
+        for said in (self.stderr, self.stdout):
+            lines = said.decode(errors="replace").strip().splitlines()
+            if lines:
+                return plaintext.visible(plaintext.shortened(lines[-1].strip()))
+        return f"status {self.status}"
+
+
+class Fleet:
+    """Connections to machines, and the thread that serves them; a context manager."""
+
+    def __init__(self, silence_s: float = SILENCE_S) -> None:
+        self._silence_s = silence_s
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
+        self._remotes: list[Remote] = []
+
+    def __enter__(self) -> Fleet:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        for remote in self._remotes:
+            remote.close()
+        self.await_(end_tasks(), None)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def await_(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None) -> T:
+        """Return what the coroutine returns, or raise what it raises; TimeoutError when late."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result(timeout_s)
+        except FutureTimeoutError:
+            if future.done():
+                raise
+            future.cancel()
+            raise TimeoutError from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def connect(self, address: Address) -> Remote:
+        """Connect to a machine.
+
+        Raises:
+            RemoteError: naming it, and why.
+        """
+        connection = self.await_(connected(address, self._silence_s), None)
+        remote = Remote(self, address, connection)
+        self._remotes.append(remote)
+        return remote
+
+
+def at_once(work: Callable[[T], R], items: Iterable[T]) -> list[R | RemoteError]:
+    """Return what ``work`` returns of each item, or the RemoteError it raised; all at a time."""
+
+    def one(item: T) -> R | RemoteError:
+        try:
+            return work(item)
+        except RemoteError as error:
+            return error
+
+    wanted = list(items)
+    with ThreadPoolExecutor(max(1, len(wanted))) as pool:
+        return list(pool.map(one, wanted))
+
+
+class Remote:
+    """One connected machine. Made by ``Fleet.connect``; any thread may call it."""
+
+    def __init__(
+        self, fleet: Fleet, address: Address, connection: asyncssh.SSHClientConnection
+    ) -> None:
+        self.address = address
+        self._fleet, self._connection = fleet, connection
+
+    def close(self) -> None:
+        """Cut the connection: whatever was started through it reads the end of its input."""
+        self._fleet.await_(closed(self._connection), None)
+
+    def run(
+        self,
+        words: Sequence[str],
+        *,
+        given: bytes = b"",
+        root: bool = False,
+        timeout_s: float = COMMAND_S,
+    ) -> Done:
+        """Run a command to its end, with ``given`` as its standard input.
+
+        Raises:
+            RemoteError: the connection was lost, or the command takes longer than ``timeout_s``.
+        """
+        words = self._words(words, root)
+
+        async def ran() -> Done:
+            process = await self._connection.create_process(shlex.join(words), encoding=None)
+            async with process:
+                done = await process.communicate(given or None)
+            return Done(_status(process), _bytes(done[0]), _bytes(done[1]))
+
+        return self._do(ran(), f"`{shlex.join(words)}`", timeout_s)
+
+    def require(
+        self,
+        words: Sequence[str],
+        *,
+        given: bytes = b"",
+        root: bool = False,
+        timeout_s: float = COMMAND_S,
+    ) -> bytes:
+        """Run a command as ``run`` does; return its output, RemoteError when it fails."""
+        done = self.run(words, given=given, root=root, timeout_s=timeout_s)
+        if done.status:
+            raise RemoteError(f"{self.address}: `{shlex.join(words)}` failed: {done.complaint}")
+        return done.stdout
+
+    def start(
+        self,
+        words: Sequence[str],
+        took: Callable[[bytes], None],
+        ended: Callable[[int | None], None],
+        *,
+        root: bool = False,
+    ) -> Program:
+        """Start a program that is talked to.
+
+        Args:
+            words: its command line.
+            took: called with each line of its output, without the end of the line.
+            ended: called once, when it has ended, with its status, or with None when the
+                connection was lost. Both are called by the fleet's thread, and have to be quick.
+            root: whether it runs as root.
+        """
+        words = self._words(words, root)
+
+        async def started() -> asyncssh.SSHClientProcess[bytes]:
+            return await self._connection.create_process(shlex.join(words), encoding=None)
+
+        process = self._do(started(), f"`{shlex.join(words)}`", COMMAND_S)
+        return Program(self._fleet, process, took, ended)
+
+    def put(self, files: Iterable[tuple[Path, str]], place: str, *, root: bool = False) -> None:
+        """Lay files (where it is here, relative name there) into an existing folder there."""
+        words = ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={place}"]
+        self.require(words, given=packed(files), root=root)
+
+    def fetch(
+        self,
+        place: str,
+        folder: Path,
+        *,
+        root: bool = False,
+        timeout_s: float = 600,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        """Copy the files of a folder there into a new folder here.
+
+        Raises:
+            RemoteError: also when the machine answers with what is no plain file in that folder, or
+                with more than ``most_bytes`` of files.
+        """
+        words = self._words(["tar", "--create", "--file=-", f"--directory={place}", "."], root)
+        folder.mkdir(parents=True)
+        archive = folder.with_name(folder.name + ".tar")
+
+        async def fetched() -> None:
+            process = await self._connection.create_process(shlex.join(words), encoding=None)
+            async with process:
+                process.stdin.write_eof()
+                with archive.open("wb") as file:
+                    while chunk := await process.stdout.read(_CHUNK_BYTES):
+                        file.write(chunk)
+                        if file.tell() > most_bytes + SPARE_BYTES:
+                            raise RemoteError(f"{self.address}: {too_much(place, most_bytes)}")
+                complaint = await process.stderr.read()
+                await process.wait_closed()
+            if _status(process):
+                said = Done(_status(process), b"", complaint).complaint
+                raise RemoteError(f"{self.address}: cannot hand out {place}: {said}")
+
+        try:
+            self._do(fetched(), f"the files of {place}", timeout_s)
+            unpack(archive, folder, self.address, most_bytes)
+        finally:
+            archive.unlink(missing_ok=True)
+
+    def clock_offset(
+        self, python: str = "/usr/bin/python3", rounds: int = clocks.ROUNDS
+    ) -> ClockOffset:
+        """Measure how far its clocks are ahead of ours, by round trips of which the best counts."""
+        words = self._words([python, "-c", clocks.READER], False)
+
+        async def measured() -> ClockOffset:
+            process = await self._connection.create_process(shlex.join(words), encoding=None)
+            async with process:
+                best = [await clocks.round_trip(process, self.address) for _round in range(rounds)]
+                process.stdin.write_eof()
+            return min(best, key=lambda offset: offset.uncertainty_ns)
+
+        return self._do(measured(), "reading its clock", COMMAND_S)
+
+    def _words(self, words: Sequence[str], root: bool) -> list[str]:
+        return ["sudo", "-n", "--", *words] if root and self.address.root_by_sudo else [*words]
+
+    def _do(self, coroutine: Coroutine[Any, Any, T], what: str, timeout_s: float) -> T:
+        try:
+            return self._fleet.await_(coroutine, timeout_s)
+        except TimeoutError:
+            text = f"{self.address}: {what} did not end within {timeout_s:g} s"
+            raise RemoteError(text) from None
+        except (asyncssh.Error, OSError) as error:
+            raise RemoteError(f"{self.address}: lost during {what}: {reason(error)}") from None
+
+
+class Program:
+    """A program that runs on another machine; see ``Remote.start``."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        process: asyncssh.SSHClientProcess[bytes],
+        took: Callable[[bytes], None],
+        ended: Callable[[int | None], None],
+    ) -> None:
+        self._fleet, self._process = fleet, process
+        self._took, self._ended = took, ended
+        self._said: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._over = threading.Event()
+        self._following = asyncio.run_coroutine_threadsafe(self._follow(), fleet._loop)
+
+    @property
+    def last_words(self) -> list[str]:
+        """The last lines of its standard error."""
+        return list(self._said)
+
+    def tell(self, line: bytes) -> None:
+        """Write a line to its standard input; nothing happens when it has ended."""
+
+        async def told() -> None:
+            with contextlib.suppress(asyncssh.Error, OSError):
+                self._process.stdin.write(line + b"\n")
+
+        self._fleet.await_(told(), None)
+
+    def end_input(self) -> None:
+        """Let it read the end of its input."""
+
+        async def told() -> None:
+            with contextlib.suppress(asyncssh.Error, OSError):
+                self._process.stdin.write_eof()
+
+        self._fleet.await_(told(), None)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether it has ended, after ``timeout_s`` at the latest."""
+        return self._over.wait(timeout_s)
+
+    async def _follow(self) -> None:
+        status: int | None = None
+        try:
+            await asyncio.gather(
+                self._lines(self._process.stdout, self._took),
+                self._lines(self._process.stderr, self._complain),
+            )
+            await self._process.wait_closed()
+            if self._process.returncode is not None:
+                status = self._process.returncode
+        except (asyncssh.Error, OSError) as error:
+            self._said.append(reason(error))
+        finally:
+            self._over.set()
+            self._ended(status)
+
+    def _complain(self, line: bytes) -> None:
+        self._said.append(plaintext.visible(plaintext.shortened(line.decode(errors="replace"))))
+
+    async def _lines(
+        self, stream: asyncssh.SSHReader[bytes], take: Callable[[bytes], None]
+    ) -> None:
+        while line := await stream.readline():
+            take(line.rstrip(b"\n"))
+
+
+def _status(process: asyncssh.SSHClientProcess[bytes]) -> int:
+    """Return a process's status; one that told none has lost its connection."""
+    if process.returncode is None:
+        raise OSError("the connection ended")
+    return process.returncode
+
+
+def _bytes(said: bytes | str | None) -> bytes:
+    return said.encode() if isinstance(said, str) else said or b""

@@ -1,0 +1,1 @@
+"""From a planned run to the specification that the test bed reads."""

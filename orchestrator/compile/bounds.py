@@ -1,0 +1,172 @@
+"""How much a run may write and how long it may take, by what it is estimated to need.
+
+The bounds are generous: they are there for a test bed that is hostile or broken, and a run that
+does what its scenario says stays far below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from orchestrator.compile.probes import probes
+from orchestrator.planning import estimate
+from orchestrator.planning.runspec import DIGEST_PERIOD_S, PlannedFlow, RunSpec, ticks
+
+MIB = 2**20
+
+MOST_ENTRIES = 1000
+"""Files in a bed's output folder; a bed writes eight."""
+
+LEAST_WALL_S = 1800.0
+WALL_FACTOR = 20.0
+"""A run may take half an hour and twenty times what it is estimated to take."""
+
+LOG_BYTES = 16 * MIB
+"""Of the console, and of the bed's log."""
+
+_FACTOR = 4
+_BYTES_PER_SOCKET = 512  # of a netlink answer about one socket, 450 as captured
+_BYTES_PER_QDISC = 32  # qdisc.Counters and redirect.Policers
+_BYTES_PER_ROW = 8 * 14  # the longest row of integers: datagrams.bin
+_BYTES_PER_TRANSFER = 32
+_BYTES_PER_PACKET = 96  # of a probe, as JSON
+_BYTES_PER_PLACE = 16_384  # facts on a host or a link
+_BYTES_PER_CHANGE = 1_024  # of a netem's settings while traffic runs
+_LEAST_RTT_S = 1e-3
+"""A real network's is not known before, and one that is shorter is mostly spent computing."""
+_MOST_OPEN_S = 10.0
+"""How long a connection is open on average, where many are at a time."""
+_QDISCS_PER_CHANNEL = 4  # token bucket, queue, netem, policer
+
+_BASE_BYTES = {
+    "tcp.bin": 64 * MIB,
+    "queue.bin": 16 * MIB,
+    "transfers.bin": 16 * MIB,
+    "datagrams.bin": 16 * MIB,
+    "facts.jsonl": 16 * MIB,
+    "bed.log": LOG_BYTES,
+    "failure": MIB,
+    "progress": MIB,
+}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds of one run; those of ``of`` depend on the run.
+
+    Attributes:
+        wall_s: wall time from the start of the bed to its end.
+        file_bytes: of each file that the controller reads, by its name in the output folder.
+        console_bytes: of the console, which lies beside that folder.
+        entries: files in the output folder.
+    """
+
+    wall_s: float = LEAST_WALL_S
+    file_bytes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType(_BASE_BYTES))
+    console_bytes: int = LOG_BYTES
+    entries: int = MOST_ENTRIES
+
+    @property
+    def total_bytes(self) -> int:
+        """Of all files in the output folder together."""
+        return sum(self.file_bytes.values())
+
+
+def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) -> Bounds:
+    """Return the bounds of a run.
+
+    Args:
+        run: the run.
+        timeout_s: wall time as the user asked for it; None is by the estimate.
+        real_time: whether a second of traffic takes a second of wall time.
+    """
+    if timeout_s is None:
+        expected_s = max(estimate.wall_s(run), run.duration_s if real_time else 0.0)
+        timeout_s = LEAST_WALL_S + WALL_FACTOR * expected_s
+    expected = {
+        "tcp.bin": _tcp_bytes(run),
+        "queue.bin": _queue_bytes(run),
+        "transfers.bin": _BYTES_PER_TRANSFER * _connections(run),
+        "datagrams.bin": _datagram_bytes(run),
+        "facts.jsonl": _facts_bytes(run),
+    }
+    caps = {name: base + _FACTOR * expected.get(name, 0) for name, base in _BASE_BYTES.items()}
+    return Bounds(timeout_s, MappingProxyType(caps))
+
+
+def _samples(run: RunSpec, period_s: float) -> int:
+    """Return at how many times is sampled: by the period, for the digest and at windows' edges."""
+    seldom = ticks(run.duration_s, DIGEST_PERIOD_S)
+    return ticks(run.duration_s, period_s) + seldom + 2 * len(run.windows) + 3
+
+
+def _tcp_bytes(run: RunSpec) -> int:
+    flows = [flow for flow in run.flows if flow.transport == "tcp"]
+    answers = 2 * len(flows) * _samples(run, run.sample_tcp_s) + 2 * _connections(run)
+    for flow in flows:
+        if flow.connections == "many":  # both ends, each second that it is open
+            per_s = _begun(flow, run.duration_s) / run.duration_s  # doubled already
+            open_s = min(run.duration_s / 2, _MOST_OPEN_S)
+            answers += int(per_s * open_s * run.duration_s)
+    return _BYTES_PER_SOCKET * answers
+
+
+def _connections(run: RunSpec) -> int:
+    """Return how many connections or exchanges all flows begin."""
+    return sum(_begun(flow, run.duration_s) for flow in run.flows if flow.transport == "tcp")
+
+
+def _begun(flow: PlannedFlow, duration_s: float) -> int:
+    """Return how many connections or exchanges a flow begins: by its rate, or one each RTT."""
+    parameters = flow.traffic_parameters
+    if flow.traffic == "bulk":
+        return 1
+    if parameters.get("arrivals_per_s") is not None:
+        each = _mean(parameters.get("pages")) * _mean(parameters.get("objects"))
+        return int(2 * parameters["arrivals_per_s"] * duration_s * max(each, 1.0)) + 100
+    period_s = max(flow.base_rtt_s, _LEAST_RTT_S)
+    if isinstance(parameters.get("on"), Mapping):
+        period_s = max(period_s, (_mean(parameters["on"]) + _mean(parameters["off"])) / 1e9)
+    return int(2 * duration_s / period_s) + 100
+
+
+def _mean(sizes: object) -> float:
+    """Return the mean of a distribution's document; 1 where there is none."""
+    return float(sizes["mean"]) if isinstance(sizes, Mapping) else 1.0
+
+
+def _queue_bytes(run: RunSpec) -> int:
+    channels = [one for link in run.network.links for one in (link.forward, link.reverse)]
+    words: int = sum(
+        len(statistic.words)
+        for channel in channels
+        if channel.queue is not None
+        for statistic in channel.queue.qdisc.statistics
+    )
+    row = 8 + _BYTES_PER_QDISC * _QDISCS_PER_CHANNEL * len(channels) + 4 * words
+    return row * _samples(run, run.sample_queue_s)
+
+
+def _datagram_bytes(run: RunSpec) -> int:
+    flows = sum(flow.transport == "udp" for flow in run.flows)
+    return _BYTES_PER_ROW * flows * _samples(run, run.sample_tcp_s)
+
+
+def _facts_bytes(run: RunSpec) -> int:
+    told = probes(run)
+    packets: int = sum(
+        one["packets"] * one["rounds"] for one in (*told["bursts"], *told["policers"])
+    )
+    channels = [one for link in run.network.links for one in (link.forward, link.reverse)]
+    models = [model for one in channels for model in (one.loss, one.jitter) if model is not None]
+    changes = len(run.events) + run.duration_s * sum(model.states_per_s for model in models)
+    places = len(run.network.hosts) + len(run.network.links) + len(run.flows)
+    in_lab = 0 if run.lab is None else 2 * _BYTES_PER_PACKET * _connections(run)
+    return (
+        _BYTES_PER_PACKET * packets
+        + _BYTES_PER_PLACE * places
+        + _BYTES_PER_CHANGE * int(changes)
+        + in_lab
+    )

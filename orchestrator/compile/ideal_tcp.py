@@ -1,0 +1,220 @@
+"""What Ideal TCP is told while traffic runs: the available bandwidth and the round-trip time.
+
+A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP over Wireless Networks",
+IEEE Transactions on Mobile Computing 3 (2004), section 4.5: the link's rate less what UDP sources
+send, over the number of TCP connections. Here, at any time:
+
+- A channel has left its rate then (a trace's mean, nothing while it is down) less the rate of
+  every UDP source that is sending and whose path crosses it; sources' random periods are drawn
+  here as in the test bed.
+- The TCP flows that are on share it max-min fairly over all the channels of their paths
+  (D. Bertsekas, R. Gallager, Data Networks, section 6.5.2). On-off traffic and the turns of a
+  campaign are on as their schedule says, which is drawn here as in the test bed; a period that
+  ends by bytes counts to its end. Every other flow is on from its start to its stop, also one that
+  ends by bytes, waits between transfers, or has many connections, which are one flow here.
+  Acknowledgements count for nothing.
+- A flow is told its share of that in TCP payload, as its full segments carry it (1448 of every
+  1514 bytes unless its options say otherwise), since it reckons its window in segments; and the
+  sum of the delays there and back of then.
+
+A host with several such flows, whose setting is one, is told the least share and the longest RTT.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.compile.seeds import traffic_seed
+from orchestrator.planning.runspec import ChannelState, Pair, PlannedFlow, RunSpec
+from orchestrator.testbed.traffic import onoff, udp
+
+RATE, RTT = "idealtcp_rate_bps", "idealtcp_rtt_us"
+_LEAST_RATE_BPS = _LEAST_RTT_US = 1
+"""0 would mean that nothing is told."""
+
+_periods: Callable[..., Iterator[tuple[int, int]]] = udp.on_periods
+_turns: Callable[..., Iterator[tuple[int, int]]] = onoff.periods
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A UDP source or TCP flow begins or ends to send."""
+
+    time_ns: int
+    flow: int
+    begins: bool
+
+
+def ideal_steps(run: RunSpec) -> Iterator[dict[str, Any]]:
+    """Yield the steps that tell hosts of Ideal TCP flows what the scenario does not, if any."""
+    told = {number: _untold(run, flow) for number, flow in enumerate(run.flows)}
+    told = {number: names for number, names in told.items() if names}
+    if not told:
+        return
+    edges: dict[int, list[_Edge]] = {0: []}
+    for number in range(len(run.flows)):
+        for edge in _edges(run, number):
+            edges.setdefault(edge.time_ns, []).append(edge)
+    world = _World(run)
+    known: dict[tuple[str, str], int] = {}
+    for time_ns in sorted({*edges, *(event.time_ns for event in run.events)}):
+        world.advance(time_ns, edges.get(time_ns, ()))
+        for setting, value in world.settings(told).items():
+            if known.get(setting) != value:
+                known[setting] = value
+                host, name = setting
+                sysctl = f"net.ipv4.{name}"
+                yield {"time_ns": time_ns, "do": "sysctl", "host": host, "name": sysctl,
+                       "value": value}  # fmt: skip
+
+
+def _untold(run: RunSpec, flow: PlannedFlow) -> tuple[str, ...]:
+    """Return the settings of an Ideal TCP flow that the scenario does not give."""
+    if flow.congestion != "idealtcp" or flow.module is not None:
+        return ()
+    host = run.hosts.get(flow.source)
+    given = {*flow.settings, *(name.rpartition(".")[2] for name in (host.sysctls if host else ()))}
+    return tuple(name for name in (RATE, RTT) if name not in given)
+
+
+def _edges(run: RunSpec, number: int) -> Iterator[_Edge]:
+    flow = run.flows[number]
+    end_ns = _ns(run.duration_s if flow.stop_s is None else flow.stop_s)
+    spans: Iterator[tuple[int, int]] = iter([(_ns(flow.start_s), end_ns)])
+    if flow.transport == "udp":
+        spans = _sending(flow, traffic_seed(run.seed, number), end_ns)
+    elif flow.engine == "onoff":
+        spans = _on(flow, traffic_seed(run.seed, number), end_ns)
+    for begin_ns, stop_ns in spans:
+        yield _Edge(begin_ns, number, True)
+        yield _Edge(stop_ns, number, False)
+
+
+def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield from when to when a UDP source sends."""
+    parameters, time_ns = flow.traffic_parameters, _ns(flow.start_s)
+    left_ns: int | None = None
+    if flow.bytes is not None:
+        packets = -(-flow.bytes // (parameters["packet_bytes"] - udp.HEADERS_BYTES))
+        frame_bits = 8 * (parameters["packet_bytes"] + udp.ETHERNET_BYTES)
+        left_ns = packets * frame_bits * 10**9 // parameters["rate_bps"]
+    for on_ns, off_ns in _periods(random.Random(seed), parameters):
+        on_ns = min(on_ns, end_ns - time_ns)
+        on_ns = on_ns if left_ns is None else min(on_ns, left_ns)
+        if on_ns > 0:
+            yield time_ns, time_ns + on_ns
+        left_ns = None if left_ns is None else left_ns - on_ns
+        time_ns += on_ns + off_ns
+        if time_ns >= end_ns or left_ns == 0:
+            return
+
+
+def _on(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield from when to when a TCP flow is on that is so in turn."""
+    start_ns = _ns(flow.start_s)
+    for begin_ns, stop_ns in _turns(random.Random(seed), flow.traffic_parameters):
+        if start_ns + begin_ns >= end_ns:
+            return
+        yield start_ns + begin_ns, min(start_ns + stop_ns, end_ns)
+
+
+class _World:
+    """Channels, routes and who sends, as they are at a time."""
+
+    def __init__(self, run: RunSpec) -> None:
+        self._run = run
+        self._states = {
+            f"{link.name}:{name}": ChannelState(channel)
+            for link in run.network.links
+            for name, channel in (("forward", link.forward), ("reverse", link.reverse))
+        }
+        self._routes: dict[Pair, tuple[str, ...]] = {}
+        for flow in run.flows:
+            self._routes[flow.source, flow.sink] = flow.path
+            self._routes[flow.sink, flow.source] = flow.ack_path
+        self._events = deque(run.events)
+        self._sending: set[int] = set()
+
+    def advance(self, time_ns: int, edges: Sequence[_Edge]) -> None:
+        """Let everything happen that does by then."""
+        while self._events and self._events[0].time_ns <= time_ns:
+            event = self._events.popleft()
+            self._states.update(event.channels)
+            self._routes.update(event.routes)
+        for edge in sorted(edges, key=lambda edge: edge.begins):
+            (self._sending.add if edge.begins else self._sending.discard)(edge.flow)
+
+    def settings(self, told: Mapping[int, Sequence[str]]) -> dict[tuple[str, str], int]:
+        """Return {(host, setting): value} of what hosts are to be told now."""
+        shares = max_min(self._left_bps(), self._paths())
+        found: dict[tuple[str, str], int] = {}
+        for number, names in told.items():
+            flow = self._run.flows[number]
+            if number not in shares:
+                continue
+            values = {
+                RATE: max(int(shares[number] * flow.segment.payload_share), _LEAST_RATE_BPS),
+                RTT: max(round(self._rtt_s(flow) * 1e6), _LEAST_RTT_US),
+            }
+            for name in names:
+                key, value = (flow.source, name), values[name]
+                least = min if name == RATE else max
+                found[key] = least(found.get(key, value), value)
+        return found
+
+    def _left_bps(self) -> dict[str, float]:
+        """Return what UDP leaves of each channel that has a rate."""
+        left: dict[str, float] = {}
+        for name, state in self._states.items():
+            if state.channel.rate_bps is not None or not state.up:
+                left[name] = (state.channel.rate_bps or 0) * state.up
+        for number in self._sending:
+            flow = self._run.flows[number]
+            if flow.transport == "udp":
+                for name in self._routes[flow.source, flow.sink]:
+                    if name in left:
+                        left[name] = max(left[name] - flow.traffic_parameters["rate_bps"], 0)
+        return left
+
+    def _paths(self) -> dict[int, tuple[str, ...]]:
+        """Return the channels that each active TCP flow's data cross."""
+        flows = self._run.flows
+        return {
+            number: self._routes[flows[number].source, flows[number].sink]
+            for number in sorted(self._sending)
+            if flows[number].transport == "tcp"
+        }
+
+    def _rtt_s(self, flow: PlannedFlow) -> float:
+        there = self._routes[flow.source, flow.sink]
+        back = self._routes[flow.sink, flow.source]
+        return sum(self._states[name].channel.delay_s for name in (*there, *back))
+
+
+def max_min(left_bps: Mapping[str, float], paths: Mapping[int, Sequence[str]]) -> dict[int, float]:
+    """Return each flow's max-min fair share; flows that cross no limited channel have none.
+
+    The channel that has least for each of its flows fixes their share; what they take elsewhere
+    is taken away, and so on with the others.
+    """
+    left = dict(left_bps)
+    crossing = {name: {flow for flow, path in paths.items() if name in path} for name in left}
+    shares: dict[int, float] = {}
+    while busy := {name: flows - shares.keys() for name, flows in crossing.items()
+                   if flows - shares.keys()}:  # fmt: skip
+        tightest = min(busy, key=lambda name: left[name] / len(busy[name]))
+        share = left[tightest] / len(busy[tightest])
+        for flow in busy[tightest]:
+            shares[flow] = share
+            for name in paths[flow]:
+                if name in left:
+                    left[name] = max(left[name] - share, 0)
+    return shares
+
+
+def _ns(time_s: float) -> int:
+    return round(time_s * 1e9)

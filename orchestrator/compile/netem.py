@@ -1,0 +1,148 @@
+"""A channel's netem as the test bed is told of it, and how it changes while traffic runs.
+
+Delay, jitter, loss, reordering, duplication and corruption are one sch_netem at the channel's far
+end. Each has one generator for the whole run, seeded here: sch_netem seeds it anew whenever it is
+told a seed, so changes do not tell one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from orchestrator.kinds.impairments import (
+    corruption,
+    duplication,
+    kept_order,
+    no_jitter,
+    no_reordering,
+    order,
+)
+from orchestrator.network import Channel
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.qdisc import Qdisc, Setting
+from topologies.links import DIRECTIONS
+
+LIMIT_PACKETS = 10_000_000
+"""netem's own limit, far above any bandwidth-delay product: a delay line never drops."""
+
+_TCA_NETEM_LATENCY64, _TCA_NETEM_PRNG_SEED = 10, 14  # include/uapi/linux/pkt_sched.h
+
+
+def netem_document(channel: Channel, seed: int, link: int, direction: int) -> dict[str, Any] | None:
+    """Return the netem of one direction, None where nothing happens to packets."""
+    if not channel.delay_s and not channel.delay_changes and not channel.impaired:
+        return None
+    settings = [
+        Setting("limit_packets", (), LIMIT_PACKETS, offset=4),
+        *(channel.loss.netem() if channel.loss is not None else ()),
+        Setting("jitter_ticks", (), 0, offset=20, verified=False),  # ends the fixed structure
+        delay_setting(channel.delay_s),
+        Setting(
+            "seed", (_TCA_NETEM_PRNG_SEED,), channel_seed(seed, "loss", link, direction), "Q",
+            once=True,
+        ),
+    ]  # fmt: skip
+    jitter, reordering = channel.jitter, channel.reordering
+    settings += jitter.netem() if jitter is not None else ()
+    if jitter is not None and keeps_order(channel, channel.delay_changes):
+        settings.append(kept_order())
+    settings += reordering.netem() if reordering is not None else ()
+    if jitter is None and keeps_order(channel, channel.delay_changes):
+        settings.append(kept_order())
+    if channel.duplication:
+        settings.append(duplication(channel.duplication))
+    if channel.most_corruption:  # the bed prepares hosts for what is corrupted later, too
+        settings += corruption(channel.corruption)
+    return Qdisc("netem", tuple(settings)).document()
+
+
+def keeps_order(channel: Channel, delay_changes: bool) -> bool:
+    """Whether packets may not overtake each other: as jitter asks, else where delays change."""
+    jitter = channel.jitter
+    if jitter is not None and any(jitter.reach_ns):
+        return jitter.keep_order
+    return delay_changes
+
+
+def impairments(channel: Channel, delay_changes: bool, tabled: bool) -> list[tuple[Setting, ...]]:
+    """Return the settings of each impairment but loss, of those that a channel does not have, too.
+
+    ``tabled``: its netem has had a table of delays.
+    """
+    reordering = () if channel.reordering is None else channel.reordering.netem()
+    return [
+        no_jitter() if channel.jitter is None else channel.jitter.netem(tabled),
+        order(keeps_order(channel, delay_changes)),
+        reordering or no_reordering(),
+        (duplication(channel.duplication),),
+        corruption(channel.corruption),
+    ]
+
+
+def netem_provenance(run: RunSpec) -> dict[str, Any]:
+    """Return, by channel, the models of what happens to packets, their parameters and seeds."""
+    return {
+        name: {
+            **{key: _described(getattr(channel, key)) for key in ("loss", "jitter", "reordering")},
+            "duplication": channel.duplication,
+            "corruption": channel.corruption,
+            "seeds": {
+                "netem": channel_seed(run.seed, "loss", number, direction),
+                **{
+                    what: channel_seed(run.seed, what, number, way)
+                    for what, model, way in (
+                        ("states", channel.loss, 0 if channel.rate_model else direction),
+                        ("jitter", channel.jitter, direction),
+                    )
+                    if model is not None and model.states_per_s
+                },
+            },
+        }
+        for name, channel, number, direction in channels(run)
+        if channel.impaired
+    }
+
+
+def channel_seed(seed: int, what: str, link: int, direction: int) -> int:
+    """Return a 64-bit seed of a channel; direction 0 is forward.
+
+    ``loss`` is that of everything the kernel draws, ``states`` of the loss model's own clock and
+    ``jitter`` of the link's delays.
+    """
+    digest = hashlib.sha256(f"{seed}:{what}:{link}:{direction}".encode()).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+def rate_seed(seed: int, link: int) -> int:
+    """Return the seed of a rate model: the link's, so that both directions have the same draws."""
+    return channel_seed(seed, "states", link, 0)
+
+
+def channels(run: RunSpec) -> Iterator[tuple[str, Channel, int, int]]:
+    """Yield each channel's name, the channel, its link's number and its direction's."""
+    for number, link in enumerate(run.network.links):
+        for direction, name in enumerate(DIRECTIONS):
+            yield f"{link.name}:{name}", link.channel(name), number, direction
+
+
+def netem_step(time_ns: int, channel: str, settings: tuple[Setting, ...]) -> dict[str, Any]:
+    """Return the step that gives a channel's netem those settings."""
+    return {
+        "time_ns": time_ns,
+        "do": "netem",
+        "channel": channel,
+        "settings": [setting.document() for setting in settings],
+    }
+
+
+def delay_setting(delay_s: float) -> Setting:
+    """Return netem's setting for that delay."""
+    return Setting("delay_ns", (_TCA_NETEM_LATENCY64,), round(delay_s * 1e9), "q")
+
+
+def _described(model: object) -> dict[str, Any] | None:
+    return model.model_dump(mode="json") if isinstance(model, BaseModel) else None

@@ -1,0 +1,195 @@
+"""What the test bed measures of the idle network before traffic: round trips, queues, policers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from orchestrator.network import Channel, Hop, Network, Queue, passing_share, path_delay_s
+from orchestrator.planning.runspec import FRAME_BYTES, PlannedFlow, RunSpec
+
+_MARGIN_PACKETS = 64
+_LEAST_PACKETS, _MOST_PACKETS = 3, 20_000
+_ROUND_PACKETS = 8
+_PASSED = 40
+"""Packets of all rounds together, at least, whose spacing tells the rate."""
+_POLICED = 400
+"""Packets that pass a policer after its bucket was empty, at least: they tell the rate to 1/400."""
+_MOST_POLICED = 100_000
+_LOSSY_ROUNDS = 3
+_SETTLE_S = 0.2
+_LEAST_ECHOES, _MOST_ECHOES = 12, 2000
+_HOPELESS_ECHOES = 200_000
+"""Where so many are needed, the most that are sent come to nothing, but for one time in six."""
+_LEAST_PASSING = 0.3
+"""Share of packets that the way to a probed queue or policer must let pass; with less, too few come
+together to tell anything."""
+_ALL_LOST = 1e-8
+"""The probability with which no echo comes back over a lossy path, unless that needs too many."""
+
+
+def probes(run: RunSpec) -> dict[str, Any]:
+    """Return the probes: of each pair of hosts that a flow joins, and of each judged queue."""
+    network = run.network
+    pairs = dict.fromkeys((flow.source, flow.sink) for flow in run.flows)
+    return {
+        "round_trips": [_round_trip(network, source, sink) for source, sink in pairs],
+        "bursts": list(_bursts(network, run.flows)),
+        "policers": list(_policers(network, pairs)),
+    }
+
+
+def queue_packets(queue: Queue) -> int:
+    """Return how many full-size frames the queue holds."""
+    if queue.limit_packets is not None:
+        return queue.limit_packets
+    assert queue.limit_bytes is not None, "one of the limits is set"
+    return queue.limit_bytes // FRAME_BYTES
+
+
+def _round_trip(network: Network, source: str, sink: str) -> dict[str, Any]:
+    hops = (*network.path(source, sink), *network.path(sink, source))
+    passing = passing_share(hop.channel for hop in hops)
+    enough = math.log(_ALL_LOST) / math.log1p(-passing) if 0 < passing < 1 else 0.0
+    hopeless = not passing or enough > _HOPELESS_ECHOES
+    attempts = min(max(_LEAST_ECHOES, math.ceil(enough)), _MOST_ECHOES)
+    return {
+        "source": source,
+        "sink": sink,
+        "expected_ns": _nanoseconds(network.base_rtt_s(source, sink)),
+        "attempts": _LEAST_ECHOES if hopeless else attempts,
+    }
+
+
+def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[dict[str, Any]]:
+    """Yield a probe for each judged queue that data cross, where one can measure it."""
+    seen: set[str] = set()
+    for flow in flows:
+        hops = network.path(flow.source, flow.sink)
+        for position, hop in enumerate(hops):
+            if hop.name in seen or not hop.channel.judged:
+                continue
+            probe = _burst(flow, hops, position)
+            if probe is not None:
+                seen.add(hop.name)
+                yield probe
+
+
+def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str, Any] | None:
+    """Return the probe of the queue at ``position``, None when this path cannot measure it.
+
+    The rate before the queue must be higher, or the queue never fills, and the queues before it
+    must hold the burst, or they drop of it; and most of it must not be lost before. Only a
+    drop-tail queue without a policer before it is overfilled: a few short rounds tell the rate of
+    all others, whose length at any time is their algorithm's.
+    """
+    channel = hops[position].channel
+    rate, queue = channel.rate_bps, channel.queue
+    if rate is None or queue is None:
+        return None
+    before = [hop.channel for hop in hops[:position]]
+    feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
+    if passing_share(before) < _LEAST_PASSING or (feed is not None and feed < 1.05 * rate):
+        return None
+    policers = [one.policer for one in (*before, channel) if one.policer is not None]
+    overfilled = queue.kind == "droptail" and not policers
+    if overfilled:
+        packets = _overfilling(queue_packets(queue), rate, feed, before)
+        rounds = math.ceil(_PASSED / max(1, queue_packets(queue)))
+    else:
+        room = [policer.burst_bytes // FRAME_BYTES for policer in policers]
+        packets = min(_ROUND_PACKETS, queue_packets(queue), *room)
+        rounds = math.ceil(_PASSED / max(1, packets - 2))
+    if not _LEAST_PACKETS <= packets <= _MOST_PACKETS or not _held(packets, before):
+        return None
+    slowest = min([rate, *(policer.rate_bps for policer in policers)])
+    settle_s = _SETTLE_S + path_delay_s(hops) + packets * FRAME_BYTES * 8 / slowest
+    return {
+        "channel": hops[position].name,
+        "source": flow.source,
+        "sink": flow.sink,
+        "packets": packets,
+        "rounds": max(_LOSSY_ROUNDS if passing_share(before) < 1 else 1, rounds),
+        "settle_ns": _nanoseconds(settle_s),
+        "rate_bps": rate,
+        "queue_packets": queue_packets(queue) if overfilled else None,
+    }
+
+
+def _policers(network: Network, pairs: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield a probe for each policer on the way of data or ACKs, where one can measure it."""
+    seen: set[str] = set()
+    for pair in pairs:
+        for source, sink in (pair, pair[::-1]):
+            hops = network.path(source, sink)
+            for position, hop in enumerate(hops):
+                if hop.name not in seen and hop.channel.policer is not None:
+                    probe = _policed(hops, position)
+                    if probe is not None:
+                        seen.add(hop.name)
+                        yield {"channel": hop.name, "source": source, "sink": sink, **probe}
+
+
+def _policed(hops: tuple[Hop, ...], position: int) -> dict[str, Any] | None:
+    """Return the probe of the policer at ``position``, None when this path cannot measure it.
+
+    Each round empties the bucket, and half of it is there again for the next one: what passes then
+    tells the rate. So packets must come faster than it, past no other policer, and all that passes
+    must get through the queue behind it, or past the impairments where there is no queue.
+    """
+    before, channel = [hop.channel for hop in hops[:position]], hops[position].channel
+    policer, queue = channel.policer, channel.queue
+    assert policer is not None, "asked for by the caller"
+    feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
+    slow = feed is not None and feed < 1.05 * policer.rate_bps
+    slow = slow or passing_share(before) < _LEAST_PASSING
+    held = policer.burst_bytes // FRAME_BYTES
+    if slow or not held or any(one.policer is not None for one in before):
+        return None
+    share = 0.0 if feed is None else policer.rate_bps / feed
+    packets = int(held / (1 - share) / passing_share(before) * 1.05) + _ROUND_PACKETS
+    half = max(held // 2, 1)
+    rounds = 2 + -(-_POLICED // half)
+    whole = not channel.impaired if queue is None else _held(held + 1, [channel])
+    if packets * rounds > _MOST_POLICED or not whole or not _held(packets, before):
+        return None
+    spread_s = 0.0 if feed is None else packets * FRAME_BYTES * 8 / feed
+    full_s = policer.burst_bytes * 8 / policer.rate_bps
+    return {
+        "packets": packets,
+        "rounds": rounds,
+        "pause_ns": _nanoseconds(spread_s + half * FRAME_BYTES * 8 / policer.rate_bps),
+        "settle_ns": _nanoseconds(_SETTLE_S + path_delay_s(hops) + spread_s + full_s),
+        "rate_bps": policer.rate_bps,
+        "burst_bytes": policer.burst_bytes,
+        "queued": queue is not None,
+    }
+
+
+def _held(packets: int, before: list[Channel]) -> bool:
+    """Tell whether every queue on the way to the one that is probed holds what waits of a burst."""
+    feed_bps: int | None = None
+    for one in before:
+        if one.rate_bps is None or one.queue is None:
+            continue
+        waiting = packets * (1.0 if feed_bps is None else 1.0 - one.rate_bps / feed_bps)
+        room = queue_packets(one.queue)
+        if waiting > (room if one.queue.kind == "droptail" else min(room, _ROUND_PACKETS)):
+            return False
+        feed_bps = min(one.rate_bps, feed_bps or one.rate_bps)
+    return True
+
+
+def _overfilling(limit: int, rate_bps: int, feed_bps: int | None, before: list[Channel]) -> int:
+    """Return how many packets overfill a queue of so many, whatever happens to them before it."""
+    filling = 1.0 if feed_bps is None else 1.0 - rate_bps / feed_bps
+    # While they come later than others, the queue sends.
+    spread_ns = sum(sum(one.jitter.reach_ns) for one in before if one.jitter is not None)
+    spread_ns += sum(round(one.delay_s * 1e9) for one in before if one.reordering is not None)
+    sent = spread_ns * 1e-9 * rate_bps / (8 * FRAME_BYTES)
+    return int((limit / filling + sent) / passing_share(before) * 1.05) + _MARGIN_PACKETS
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -1,0 +1,229 @@
+"""What the test bed changes while traffic runs: the events, and models with clocks of their own."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from orchestrator.compile.ideal_tcp import ideal_steps
+from orchestrator.compile.netem import (
+    channel_seed,
+    channels,
+    delay_setting,
+    impairments,
+    netem_step,
+    rate_seed,
+)
+from orchestrator.kinds.losses import independent_loss
+from orchestrator.network import Channel
+from orchestrator.planning.runspec import ChannelState, Pair, RunSpec
+from orchestrator.protocol.qdisc import Setting
+
+T = TypeVar("T")
+Step = dict[str, Any]
+Settings = tuple[Setting, ...]
+
+_DOWN = (independent_loss(1.0),)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a channel is from the event on that has that place among the run's."""
+
+    place: int
+    time_ns: int
+    state: ChannelState
+
+
+def timeline(run: RunSpec) -> list[Step]:
+    """Return the steps of what changes while traffic runs, in the order of time.
+
+    A step of an event has its place among the run's in "event". What happens at the same time is
+    in the order of the events, and the models' own clocks come after them.
+    """
+    steps = [*_channel_steps(run), *_route_steps(run), *ideal_steps(run)]
+    last = len(run.events)
+    return sorted(steps, key=lambda step: (step["time_ns"], step.get("event", last)))
+
+
+def traces(run: RunSpec) -> list[dict[str, Any]]:
+    """Return what channels follow a trace, as the test bed reads it."""
+    return [
+        {
+            "channel": name,
+            "opportunities": [
+                (time_ms, frames)
+                for time_ms, frames in channel.trace.until(_ns(run.duration_s) // 10**6)
+                if time_ms * 10**6 < _ns(run.duration_s)
+            ],
+        }
+        for name, channel, _number, _direction in channels(run)
+        if channel.trace is not None
+    ]
+
+
+def _channel_steps(run: RunSpec) -> Iterator[Step]:
+    changes: dict[str, list[_Change]] = {}
+    for place, event in enumerate(run.events):
+        for name, state in event.channels.items():
+            changes.setdefault(name, []).append(_Change(place, event.time_ns, state))
+    for name, channel, number, direction in channels(run):
+        states = [_Change(-1, 0, ChannelState(channel)), *changes.get(name, [])]
+        # Rate and loss of a rate model are of the same draws, which are the link's: direction 0.
+        drawn = (number, direction if channel.rate_model is None else 0)
+        yield from _queue_steps(name, states)
+        yield from _netem_steps(run, name, states, drawn)
+        if channel.rate_model is not None:
+            rates = channel.rate_model.rates(rate_seed(run.seed, number), run.duration_s)
+            last = channel.rate_bps
+            for time_s, rate_bps in rates:
+                if rate_bps == last:  # nothing changes
+                    continue
+                last = rate_bps
+                step = {"time_ns": _ns(time_s), "do": "rate", "channel": name}
+                yield {**step, "rate_bps": rate_bps}
+        yield from _jitter_steps(run, name, states, (number, direction))
+
+
+def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[Step]:
+    """Yield the steps of rate and queue; the first state is the channel's as the run begins."""
+    for before, after in itertools.pairwise(states):
+        old, new = before.state.channel, after.state.channel
+        common = {"time_ns": after.time_ns, "event": after.place, "channel": name}
+        if new.rate_bps != old.rate_bps:
+            yield {**common, "do": "rate", "rate_bps": new.rate_bps}
+        if new.queue is not None and new.queue != old.queue:
+            settings = [each.document() for each in new.queue.qdisc.settings]
+            yield {**common, "do": "queue", "settings": settings}
+
+
+def _netem_steps(
+    run: RunSpec, name: str, states: list[_Change], where: tuple[int, int]
+) -> Iterator[Step]:
+    """Yield the steps of delay and impairments; states as in ``_queue_steps``."""
+    before, loss = states[0].state, _loss(states[0].state)
+    delay_changes, tabled = before.channel.delay_changes, _has_table(before)
+    told = impairments(before.channel, delay_changes, tabled)
+    ticks = _ticks(run, states, where)
+    changes = ((each.time_ns, 0, each) for each in states[1:])
+    clock = ((time_ns, 1, settings) for time_ns, settings in ticks)
+    merged: Iterator[tuple[int, int, Any]] = heapq.merge(changes, clock, key=lambda item: item[:2])
+    for time_ns, is_tick, item in merged:
+        if is_tick:
+            loss = item
+            if before.up:
+                yield netem_step(time_ns, name, loss)
+            continue
+        settings: Settings = ()
+        after = item.state
+        if after.channel.loss is not before.channel.loss:
+            loss = _loss(after)
+        if after.up != before.up or after.channel.loss is not before.channel.loss:
+            settings = loss if after.up else _DOWN
+        if after.channel.delay_s != before.channel.delay_s:
+            settings = (*settings, delay_setting(after.channel.delay_s))
+        asked = impairments(after.channel, delay_changes, tabled)
+        changed = (one for one, other in zip(asked, told, strict=True) if one != other)
+        settings = (*settings, *itertools.chain(*changed))
+        told, tabled = asked, tabled or _has_table(after)
+        if settings:
+            yield {**netem_step(time_ns, name, settings), "event": item.place}
+        before = after
+
+
+def _jitter_steps(
+    run: RunSpec, name: str, states: list[_Change], where: tuple[int, int]
+) -> Iterator[Step]:
+    """Yield the steps of correlated jitters' own clocks.
+
+    Each begins with its jitter, and the n-th jitter (from 0) has the seed "jitter:n".
+    """
+    spans = _spans(states, _ns(run.duration_s), lambda channel: channel.jitter)
+    for number, (begin_ns, end_ns, jitter) in enumerate(spans):
+        if jitter is not None:
+            seed = channel_seed(run.seed, f"jitter:{number}" if number else "jitter", *where)
+            for time_s, settings in jitter.changes(seed, (end_ns - begin_ns) / 1e9):
+                yield netem_step(begin_ns + _ns(time_s), name, settings)
+
+
+def _spans(
+    states: list[_Change], end_ns: int, model: Callable[[Channel], T]
+) -> Iterator[tuple[int, int, T]]:
+    """Yield (begin in ns, end in ns, model) of each of the models that come one after the other."""
+    begins = [states[0]]
+    begins += [
+        after
+        for before, after in itertools.pairwise(states)
+        if model(after.state.channel) is not model(before.state.channel)
+    ]
+    ends_ns = [*(each.time_ns for each in begins[1:]), end_ns]
+    for begin, its_end_ns in zip(begins, ends_ns, strict=True):
+        yield begin.time_ns, its_end_ns, model(begin.state.channel)
+
+
+def _has_table(state: ChannelState) -> bool:
+    return state.channel.jitter is not None and state.channel.jitter.has_table
+
+
+def _ticks(
+    run: RunSpec, states: list[_Change], where: tuple[int, int]
+) -> Iterator[tuple[int, Settings]]:
+    """Yield (time in ns, loss from then on) of the models' own clocks.
+
+    Each model's clock begins with it, and its n-th one (from 0) has the seed "states:n".
+    """
+    spans = _spans(states, _ns(run.duration_s), lambda channel: channel.loss)
+    for number, (begin_ns, end_ns, model) in enumerate(spans):
+        if model is not None and any(model.state_losses):
+            what = f"states:{number}" if number else "states"
+            seed = channel_seed(run.seed, what, *where)
+            for time_s, chance in model.changes(seed, (end_ns - begin_ns) / 1e9):
+                yield begin_ns + _ns(time_s), (independent_loss(chance),)
+
+
+def _loss(state: ChannelState) -> Settings:
+    return () if state.channel.loss is None else state.channel.loss.netem()
+
+
+def _route_steps(run: RunSpec) -> Iterator[Step]:
+    """Yield the steps of other routes: rules [switch, from host, to host, link or null].
+
+    A rule of two hosts goes before those of the receiver alone, and null takes it away.
+    """
+    nodes = {link.name: (link.a, link.b) for link in run.network.links}
+    switches = set(run.network.switches)
+    first: dict[Pair, dict[str, str]] = {}
+    ruled: dict[Pair, dict[str, str]] = {}
+
+    def hops(route: Iterable[str]) -> dict[str, str]:
+        """Return the link by which packets leave each switch."""
+        found = {}
+        for channel in route:
+            link, _, direction = channel.rpartition(":")
+            node = nodes[link][direction != "forward"]
+            if node in switches:
+                found[node] = link
+        return found
+
+    for flow in run.flows:
+        first[flow.source, flow.sink] = hops(flow.path)
+        first[flow.sink, flow.source] = hops(flow.ack_path)
+    for place, event in enumerate(run.events):
+        rules: list[list[str | None]] = []
+        for pair, route in event.routes.items():
+            wanted = hops(route)
+            wanted = {} if wanted == first[pair] else wanted
+            had = ruled.get(pair, {})
+            rules += [[switch, *pair, link] for switch, link in wanted.items()
+                      if had.get(switch) != link]  # fmt: skip
+            rules += [[switch, *pair, None] for switch in had if switch not in wanted]
+            ruled[pair] = wanted
+        if rules:
+            yield {"time_ns": event.time_ns, "event": place, "do": "route", "rules": rules}
+
+
+def _ns(time_s: float) -> int:
+    return round(time_s * 1e9)

@@ -1,0 +1,186 @@
+"""Turns a planned run into the document that the test bed reads: plain integers, no names of ours.
+
+Nothing in it depends on how nodes, links or flows are called: addresses, seeds and ports come
+from their order, so a renamed scenario runs the same to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.compile.netem import netem_document
+from orchestrator.compile.policer import policer_document
+from orchestrator.compile.probes import probes, queue_packets
+from orchestrator.compile.schedule import timeline, traces
+from orchestrator.compile.seeds import traffic_seed
+from orchestrator.network import Channel, Hop, Network
+from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
+
+FRAME_BYTES = 1514
+CLIENT_PORT_OFFSET = 20_000
+_LEAST_BUFFER_BYTES = 6 * 1024 * 1024
+_MOST_BUFFER_BYTES = 1024 * 1024 * 1024
+_BUFFER_PIPES = 8
+
+
+_LATE_TIMERS_NS = 1_000
+"""How late timers are in virtual time, at most. A bed in real time measures it for itself."""
+
+
+def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
+    """Return the JSON-ready specification of one run for a bed of so much memory."""
+    network = run.network
+    pairs = {(flow.source, flow.sink): flow for flow in run.flows}
+    peers: dict[str, set[str]] = {}
+    for source, sink in pairs:
+        peers.setdefault(source, set()).add(sink)
+        peers.setdefault(sink, set()).add(source)
+    endpoints = [host for host in network.hosts if host in peers]
+    edges = {run.warmup_s, *(e for w in run.windows for e in (w.from_s, w.to_s))}
+    return {
+        "version": 1,
+        "duration_ns": nanoseconds(run.duration_s),
+        "edges_ns": sorted(nanoseconds(edge) for edge in edges),
+        "sample": {
+            "tcp_ns": nanoseconds(run.sample_tcp_s),
+            "queue_ns": nanoseconds(run.sample_queue_s),
+        },
+        "hosts": [
+            {
+                "name": host,
+                "address": f"10.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}",
+                "mac": f"02:00:00:{n >> 16 & 255:02x}:{n >> 8 & 255:02x}:{n & 255:02x}",
+                "peers": sorted(peers.get(host, ()), key=network.hosts.index),
+            }
+            for n, host in enumerate(network.hosts, start=1)
+        ],
+        "switches": [
+            {"name": name, "device": f"sw{n}"} for n, name in enumerate(network.switches, start=1)
+        ],
+        "links": [
+            {
+                "name": link.name,
+                "a": link.a,
+                "b": link.b,
+                "forward": _channel(link.forward, run, n, 0),
+                "reverse": _channel(link.reverse, run, n, 1),
+            }
+            for n, link in enumerate(network.links)
+        ],
+        "forwarding": _forwarding(network, endpoints),
+        "flows": [_flow(flow, run.seed, n) for n, flow in enumerate(run.flows)],
+        "timeline": timeline(run),
+        "traces": traces(run),
+        "sysctls": _host_sysctls(run),
+        "namespaces": _namespaces(run),
+        "route_metrics": {host: told.metrics for host, told in run.hosts.items() if told.metrics},
+        "global_sysctls": _global_sysctls(memory_bytes),
+        "probes": probes(run),
+    }
+
+
+def nanoseconds(seconds: float) -> int:
+    """Return whole nanoseconds."""
+    return round(seconds * 1e9)
+
+
+def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> dict[str, Any]:
+    shaped = channel.queue is not None and channel.rate_bps is not None
+    return {
+        "rate_bps": channel.rate_bps,
+        "late_timers_ns": _LATE_TIMERS_NS,
+        "queue": channel.queue.qdisc.document() if shaped and channel.queue else None,
+        "netem": netem_document(channel, run.seed, link, direction),
+        "policer": None if channel.policer is None else policer_document(channel.policer),
+    }
+
+
+def _flow(flow: PlannedFlow, seed: int, number: int) -> dict[str, Any]:
+    return {
+        "name": flow.name,
+        "source": flow.source,
+        "sink": flow.sink,
+        "congestion": flow.congestion,
+        "engine": flow.engine,
+        "start_ns": nanoseconds(flow.start_s),
+        "stop_ns": None if flow.stop_s is None else nanoseconds(flow.stop_s),
+        "parameters": {**flow.traffic_parameters, "bytes": flow.bytes},
+        "seed": traffic_seed(seed, number),
+        "port": flow.port,
+        "client_port": flow.port + CLIENT_PORT_OFFSET,
+        "connections": flow.connections,
+        "server": flow.server,
+    }
+
+
+def _forwarding(network: Network, destinations: list[str]) -> dict[str, dict[str, str]]:
+    """Return {switch: {destination host: link it leaves by}} along paths of least delay."""
+    table: dict[str, dict[str, str]] = {switch: {} for switch in network.switches}
+    for switch in network.switches:
+        for destination in destinations:
+            try:
+                table[switch][destination] = network.next_hop(switch, destination).link.name
+            except LookupError:
+                continue  # another part of a network in parts; flows were checked to have paths
+    return table
+
+
+def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
+    """Return what every host is set to: buffers that never limit, nothing remembered."""
+    most = max(_pipes_bytes(run), default=0)
+    buffer = min(max(_LEAST_BUFFER_BYTES, _BUFFER_PIPES * most), _MOST_BUFFER_BYTES)
+    return {
+        "net.ipv4.tcp_rmem": f"4096 131072 {buffer}",
+        "net.ipv4.tcp_wmem": f"4096 16384 {buffer}",
+        "net.ipv4.tcp_no_metrics_save": 1,
+        # A SYN lost by chance must not turn a DCTCP flow into a Reno flow for good.
+        "net.ipv4.tcp_ecn_fallback": 0,
+    }
+
+
+def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
+    """Return {host: {sysctl: value}} of the hosts that are told something of their own."""
+    found = {host: dict(told.sysctls) for host, told in run.hosts.items() if told.sysctls}
+    for flow in run.flows:
+        for name, value in flow.settings.items():
+            found.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value
+    return found
+
+
+def _pipes_bytes(run: RunSpec) -> Iterator[int]:
+    """Yield the bytes that fit in each flow's path at most: bandwidth-delay product and queues."""
+    network = at_most(run.network, run.events)
+    channels = {
+        hop.name: hop.channel
+        for link in network.links
+        for hop in (Hop(link, "forward"), Hop(link, "reverse"))
+    }
+    routes: dict[Pair, set[tuple[str, ...]]] = {}
+    for event in run.events:
+        for pair, route in event.routes.items():
+            routes.setdefault(pair, set()).add(route)
+    for flow in run.flows:
+        ways = {flow.path, *routes.get((flow.source, flow.sink), ())}
+        back = {flow.ack_path, *routes.get((flow.sink, flow.source), ())}
+        back_s = max(sum(channels[name].delay_s for name in way) for way in back)
+        for way in ways:
+            there = [channels[name] for name in way]
+            limited = [channel for channel in there if channel.rate_bps is not None]
+            rate = min((channel.rate_bps or 0 for channel in limited), default=10**10)
+            queues = sum(
+                queue_packets(channel.queue) * FRAME_BYTES
+                for channel in limited
+                if channel.queue is not None and channel.judged
+            )
+            rtt_ns = nanoseconds(sum(channel.delay_s for channel in there) + back_s)
+            yield int(rate * (rtt_ns / 1e9) / 8) + queues
+
+
+def _global_sysctls(memory_bytes: int) -> dict[str, str | int]:
+    pages = memory_bytes // 4096
+    return {
+        "net.core.netdev_max_backlog": 1_000_000,
+        "net.ipv4.tcp_mem": f"{pages // 4} {pages // 3} {pages // 2}",
+        "net.ipv4.tcp_child_ehash_entries": 64,
+    }

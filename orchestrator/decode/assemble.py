@@ -1,0 +1,393 @@
+"""Puts a ``Recording`` together from what the test bed wrote."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.compile.netem import netem_provenance
+from orchestrator.compile.testbed_spec import CLIENT_PORT_OFFSET, nanoseconds
+from orchestrator.decode import decode
+from orchestrator.decode.event_log import event_provenance, rate_steps
+from orchestrator.decode.facts import facts as read_facts
+from orchestrator.decode.facts import require_of_run
+from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
+from orchestrator.decode.ranges import require_checks, require_samples
+from orchestrator.errors import BedError
+from orchestrator.fidelity import judge
+from orchestrator.fidelity.evidence import Evidence, by_queue
+from orchestrator.network import DirectionName, Link
+from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol.qdisc import Statistic
+from orchestrator.protocol.sampling_schedule import DIGEST_NS
+from orchestrator.recording.model import (
+    RECEIVER,
+    SENDER,
+    FlowRecord,
+    QueueRecord,
+    Recording,
+)
+
+_WIRE_INDEX_BASE = 100
+_ROOT_HANDLE, _CHILD_HANDLE = 0x00010000, 0x00100000
+_MOST_PER_CHANNEL = 4
+"""Places in the bed's list: token bucket, queue, netem and policer."""
+_POLICER = 0
+"""In the place of a qdisc's handle."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a bed ran on, as the back end knows it.
+
+    ``provenance`` is JSON-ready and goes into the run's as it stands: the guest says
+    ``guest_kernel`` and ``confined``. What the bed itself says of a real machine is the fact
+    ``host``.
+    """
+
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProvidedModule:
+    """A kernel module that a back end gave to the test bed. ``provenance`` is JSON-ready."""
+
+    name: str
+    parameters: str
+    provenance: dict[str, Any]
+
+
+def decoder(spec: RunSpec, output: Output) -> decode.TcpDecoder:
+    """Return the decoder of the run's TCP samples, for ``assemble``."""
+    ports = [
+        decode.FlowPorts(
+            flow.port + CLIENT_PORT_OFFSET, flow.port, flow.connections, flow.server == "source"
+        )
+        for flow in spec.flows
+    ]
+    edges_s = (0.0, spec.warmup_s, *(edge for w in spec.windows for edge in (w.from_s, w.to_s)))
+    edges_ns = [*map(nanoseconds, edges_s), nanoseconds(spec.duration_s)]
+    return decode.TcpDecoder(output, ports, edges_ns)
+
+
+def assemble(
+    spec: RunSpec,
+    output: Output,
+    console: Path,
+    tcp: decode.TcpDecoder,
+    modules: Sequence[ProvidedModule],
+    machine: Machine,
+) -> Recording:
+    """Return the recording of a run whose test bed has ended.
+
+    Args:
+        spec: the planned run.
+        output: what the test bed wrote.
+        console: file with the console's text; it need not exist.
+        tcp: decoder of the run's TCP samples, which may have decoded some already.
+        modules: what the back end gave to the test bed.
+        machine: what the test bed ran on.
+
+    Raises:
+        BedError: the bed's files are incomplete or malformed, or a traffic end point failed.
+    """
+    with believing_nothing():
+        return _assembled(spec, output, console, tcp, modules, machine)
+
+
+def _assembled(
+    spec: RunSpec,
+    output: Output,
+    console: Path,
+    tcp: decode.TcpDecoder,
+    modules: Sequence[ProvidedModule],
+    machine: Machine,
+) -> Recording:
+    facts = read_facts(output)
+    require_of_run(facts, spec)
+    tcp_samples = tcp.samples()
+    listed = _fact(facts, "queues")
+    names = _listed(spec, listed)
+    queues, places = _queues(spec, names, _fact(facts, "channels", "start")["channels"])
+    statistics = _statistics(spec, listed["names"])
+    samples = decode.queue_samples(output, statistics, len(listed["policers"]))
+    samples = _renumbered(samples, places)
+    flows = _flows(spec, facts, tcp)
+    datagrams, transfers = decode.datagrams(output), decode.transfers(output)
+    require_samples(spec, tcp_samples, samples, datagrams, transfers)
+    windows = dict(_windows(spec, tcp_samples))
+    evidence = Evidence(spec.network, facts, flows, queues, samples, windows)
+    verdict, checks = judge(evidence)
+    require_checks(checks)
+    return Recording(
+        kernel=_fact(facts, "versions")["kernel"],
+        simulated_s=spec.duration_s,
+        digest=digest(
+            tcp_samples, samples, len(flows), len(queues), datagrams, transfers, _crowds(spec)
+        ),
+        verdict=verdict,
+        flows=flows,
+        queues=queues,
+        checks=checks,
+        tcp=tcp_samples,
+        queue_samples=samples,
+        datagrams=datagrams,
+        transfers=transfers,
+        provenance={
+            **_provenance(facts, modules),
+            **machine.provenance,
+            "impairments": netem_provenance(spec),
+            "events": event_provenance(spec, _fact(facts, "timeline")),
+        },
+        console=console_text(console),
+        log=output.text("bed.log"),
+    )
+
+
+def digest(
+    tcp: npt.NDArray[np.void],
+    queue_samples: npt.NDArray[np.void],
+    flows: int,
+    queues: int,
+    datagrams: npt.NDArray[np.void],
+    transfers: npt.NDArray[np.void],
+    crowds: Collection[int] = (),
+) -> str:
+    """Return sha256 over integers observed in the kernel, in a canonical order.
+
+    For each flow: cwnd at every 100 ms, then the final bytes received, bytes sent, segments and
+    retransmits; for each queue the bytes, packets and drops since traffic started; for each UDP
+    flow the final packets and bytes sent and received; and every transfer. Of TCP only samples
+    on the 100 ms grid enter, so that the sampling periods do not; of ``crowds``, the flows with
+    many connections at a time, only the last.
+    """
+    total = hashlib.sha256()
+    on_grid = tcp[tcp["time_ns"] % DIGEST_NS == 0]
+    for flow in range(flows):
+        rows = tcp if flow in crowds else on_grid
+        sender = rows[(rows["flow"] == flow) & (rows["endpoint"] == SENDER)]
+        receiver = rows[(rows["flow"] == flow) & (rows["endpoint"] == RECEIVER)]
+        if flow in crowds:
+            sender, receiver = sender[-1:], receiver[-1:]
+        total.update(sender["time_ns"].astype("<i8").tobytes())
+        total.update(sender["snd_cwnd_segments"].astype("<i8").tobytes())
+        final = [int(receiver["bytes_received"][-1])] if len(receiver) else [-1]
+        if len(sender):
+            last = sender[-1]
+            keys = ("bytes_sent", "data_segs_out", "total_retrans_segments")
+            final += [int(last[key]) for key in keys]
+        total.update(np.array(final, "<i8").tobytes())
+    for rows in by_queue(queue_samples, queues):
+        if len(rows):
+            grown = [int(rows[key][-1] - rows[key][0]) for key in ("bytes", "packets", "drops")]
+            total.update(np.array(grown, "<i8").tobytes())
+    for flow in np.unique(datagrams["flow"]).tolist():
+        last = datagrams[datagrams["flow"] == flow][-1]
+        counted = ("flow", "sent_packets", "sent_bytes", "received_packets", "received_bytes")
+        total.update(np.array([int(last[name]) for name in counted], "<i8").tobytes())
+    columns = [transfers[name].astype("<i8") for name in transfers.dtype.names or ()]
+    total.update(np.column_stack(columns).tobytes())
+    return total.hexdigest()
+
+
+def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield (name, (largest window asked for, largest told)) of each flow that was told one."""
+    for number, flow in enumerate(spec.flows):
+        asked = flow.traffic_parameters.get("window_bytes")
+        if asked is not None:
+            told = tcp["snd_wnd_bytes"][(tcp["flow"] == number) & (tcp["endpoint"] == SENDER)]
+            if told.any():
+                yield flow.name, (asked, int(told.max()))
+
+
+def _crowds(spec: RunSpec) -> set[int]:
+    return {number for number, flow in enumerate(spec.flows) if flow.connections == "many"}
+
+
+def _fact(facts: list[dict[str, Any]], name: str, at: str | None = None) -> dict[str, Any]:
+    for fact in facts:
+        if fact["fact"] == name and (at is None or fact.get("at") == at):
+            return fact
+    raise BedError(f"the test bed did not record {name}")
+
+
+def _listed(spec: RunSpec, queues: Mapping[str, Any]) -> list[list[int]]:
+    """Return (index, handle) of each qdisc and policer that is sampled, by its place in samples."""
+    names = [*queues["names"], *([index, _POLICER] for index in queues["policers"])]
+    most = _MOST_PER_CHANNEL * 2 * len(spec.network.links)
+    if len(names) > most or len({tuple(name) for name in names}) < len(names):
+        raise malformed(f"the fact queues has {len(names)} places; up to {most}, each once, may be")
+    return names
+
+
+def _queues(
+    spec: RunSpec, names: list[list[int]], channels: dict[str, Any]
+) -> tuple[list[QueueRecord], list[int]]:
+    """Return the queues in the order of the scenario's links, and for each its place in samples.
+
+    Of a token bucket and the queue under it only the queue is kept: the same packets pass both.
+    """
+    place_of = {(index, handle): place for place, (index, handle) in enumerate(names)}
+    steps = rate_steps(spec)
+    records: list[QueueRecord] = []
+    places: list[int] = []
+    for link, direction, source, queue, sink in _devices(spec):
+        settings = channels[f"{link.name}:{direction}"]
+        for role, name in (
+            ("queue", (queue, _CHILD_HANDLE)),
+            ("delay", (sink, _ROOT_HANDLE)),
+            ("policer", (source, _POLICER)),
+        ):
+            if name in place_of:
+                record = _queue(spec, link, direction, role, settings)
+                changes = steps.get(f"{link.name}:{direction}", ()) if role == "queue" else ()
+                records.append(replace(record, rate_steps=changes))
+                places.append(place_of[name])
+    return records, places
+
+
+def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int, int]]:
+    """Yield (link, direction, its device where packets come in, its queue's, its last)."""
+    for number, link in enumerate(spec.network.links):
+        base = _WIRE_INDEX_BASE + 4 * number
+        yield link, "forward", base, base + 2, base + 1
+        yield link, "reverse", base + 1, base + 3, base
+
+
+def _statistics(spec: RunSpec, names: list[list[int]]) -> list[tuple[Statistic, ...]]:
+    """Return what is sampled of each qdisc of the bed's list beside its counters."""
+    kept = {
+        (device, _CHILD_HANDLE): queue.qdisc.statistics
+        for link, direction, _source, device, _sink in _devices(spec)
+        if (queue := link.channel(direction).queue) is not None
+    }
+    return [kept.get((index, handle), ()) for index, handle in names]
+
+
+def _queue(
+    spec: RunSpec,
+    link: Link,
+    direction: DirectionName,
+    role: str,
+    settings: dict[str, Any],
+) -> QueueRecord:
+    channel = link.channel(direction)
+    common = (f"{link.name}:{direction}:{role}", link.name, direction)
+    if role == "delay":
+        delay = settings["delay"]
+        return QueueRecord(
+            *common, "delay", delay["kind"], False,
+            delay_s=delay["delay_ns"] / 1e9, loss=channel.mean_loss,
+            limit_packets=delay["limit_packets"],
+        )  # fmt: skip
+    if role == "policer":
+        assert channel.policer is not None, "or the bed would have none"
+        return QueueRecord(
+            *common, "policer", "police", False, rate_bps=channel.policer.rate_bps,
+            limit_bytes=channel.policer.burst_bytes,
+        )  # fmt: skip
+    queue = settings["queue"]
+    statistics = channel.queue.qdisc.statistics if channel.queue else ()
+    return QueueRecord(
+        *common, "queue", channel.queue.kind if channel.queue else queue["kind"],
+        link.name in spec.network.bottlenecks, rate_bps=settings["rate"]["rate_bps"],
+        limit_packets=channel.queue.limit_packets if channel.queue else None,
+        limit_bytes=channel.queue.limit_bytes if channel.queue else None,
+        statistics=tuple((one.name, one.unit) for one in statistics),
+    )  # fmt: skip
+
+
+def _renumbered(samples: npt.NDArray[np.void], places: list[int]) -> npt.NDArray[np.void]:
+    """Return the samples of the kept qdiscs only, numbered by the records."""
+    size = int(samples["queue"].max()) + 1 if len(samples) else 0
+    number = np.full(size, -1)
+    number[places] = np.arange(len(places))
+    out: npt.NDArray[np.void] = samples[number[samples["queue"]] >= 0].copy()
+    out["queue"] = number[out["queue"]]
+    return out
+
+
+def _flows(
+    spec: RunSpec,
+    facts: list[dict[str, Any]],
+    tcp: decode.TcpDecoder,
+) -> list[FlowRecord]:
+    trips = {
+        (fact["source"], fact["sink"]): fact["measured_ns"]
+        for fact in facts
+        if fact["fact"] == "round_trip"
+    }
+    told = {fact["flow"]: fact["kernel"] for fact in facts if fact["fact"] == "congestion"}
+    records = []
+    for number, flow in enumerate(spec.flows):
+        measured_ns = trips.get((flow.source, flow.sink))
+        records.append(
+            FlowRecord(
+                name=flow.name,
+                group=flow.group,
+                source=flow.source,
+                sink=flow.sink,
+                engine=flow.engine,
+                congestion_asked=flow.congestion,
+                congestion_control=tcp.congestion_names.get(number, told.get(flow.name)),
+                start_s=flow.start_s,
+                stop_s=flow.stop_s,
+                base_rtt_s=_base_rtt_s(spec, flow, measured_ns),
+                base_rtt_measured_s=None if measured_ns is None else measured_ns / 1e9,
+                path=flow.path,
+                congestion_fields=flow.shown or tcp.congestion_fields.get(number, ()),
+                transport=flow.transport,
+                traffic=flow.traffic,
+            )
+        )
+    return records
+
+
+def _base_rtt_s(spec: RunSpec, flow: PlannedFlow, measured_ns: int | None) -> float:
+    """Return the base RTT that the scenario says; over a live path, that which was measured."""
+    if not spec.network.live:
+        return flow.base_rtt_s
+    if measured_ns is None:
+        raise BedError(f"no echo came back from {flow.sink} to {flow.source}: no base RTT is known")
+    return measured_ns / 1e9
+
+
+def _provenance(facts: list[dict[str, Any]], modules: Sequence[ProvidedModule]) -> dict[str, Any]:
+    origin_ns = _fact(facts, "done")["origin_ns"]
+    return {
+        "versions": _fact(facts, "versions"),
+        "sysctls": _fact(facts, "sysctls"),
+        "channels": {when: _fact(facts, "channels", when)["channels"] for when in ("start", "end")},
+        "interfaces": {
+            when: _fact(facts, "interfaces", when)["interfaces"] for when in ("start", "end")
+        },
+        "modules": {module.name: module.provenance for module in modules},
+        "hosts": [
+            {key: value for key, value in fact.items() if key != "fact"}
+            for fact in facts
+            if fact["fact"] == "host"
+        ],
+        "namespaces": {
+            "set": [
+                {
+                    **{key: fact[key] for key in ("host", "sysctl", "value")},
+                    "time_ns": fact["clock_ns"] - origin_ns,
+                }
+                for fact in facts
+                if fact["fact"] == "namespace"
+            ],
+            "end": _fact(facts, "namespaces", "end")["values"],
+        },
+        "engines": {
+            fact["flow"]: {key: fact[key] for key in ("sent_bytes", "received_bytes")}
+            for fact in facts
+            if fact["fact"] == "engine"
+        },
+        "origin_ns": origin_ns,
+    }

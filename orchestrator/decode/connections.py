@@ -1,0 +1,216 @@
+"""Flows of many connections as one series: counters over all connections, closed ones included.
+
+The kernel tells the last state of every socket that it destroys (SKNLGRP_INET_TCP_DESTROY), so the
+counters are exact whatever opened and closed between two samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.kinds.traffic import Connections
+from orchestrator.recording.model import FIN_RECEIVED, TCP_DTYPE
+
+Array = npt.NDArray[np.void]
+Times = npt.NDArray[np.int64]
+
+COUNTERS = (
+    "total_retrans_segments",
+    "bytes_acked",
+    "bytes_received",
+    "segs_out",
+    "segs_in",
+    "data_segs_in",
+    "data_segs_out",
+    "busy_time_us",
+    "rwnd_limited_us",
+    "sndbuf_limited_us",
+    "delivered_segments",
+    "delivered_ce_segments",
+    "bytes_sent",
+    "bytes_retrans",
+    "dsack_dups",
+    "reord_seen",
+    "rcv_ooopack",
+    "total_rto",
+    "total_rto_recoveries",
+    "total_rto_time_ms",
+)
+"""Fields of tcp_info that only grow; a flow's are the sums over its connections."""
+
+PRESENT = (
+    "rqueue_bytes",
+    "wqueue_bytes",
+    "unacked_segments",
+    "sacked_segments",
+    "lost_segments",
+    "retrans_segments",
+    "notsent_bytes",
+    "snd_cwnd_segments",
+)
+"""Of a flow with many connections at a time: sums over those that are open."""
+
+LARGEST = "snd_wnd_bytes"
+"""Of a flow with many connections at a time: the largest of those that are open, or were since the
+row before, and have lost nothing. While a connection's first segment is missing, what comes behind
+it makes the kernel forget the limit of its window, and there is nothing to read that would let the
+receiver set it again."""
+
+_ESTABLISHED, _CLOSE = 1, 7  # include/net/tcp_states.h
+_SUMS = np.dtype(
+    [("time_ns", "<i8"), ("cookie", "<u8"), *((name, "<i8") for name in (*COUNTERS, LARGEST))]
+)
+_Key = tuple[int, int]
+
+
+@dataclass
+class _End:
+    """What was seen of one end of a flow: open sockets, and the last states of closed ones."""
+
+    open: list[tuple[Array, npt.NDArray[np.uint64]]] = field(default_factory=list)
+    closed: list[Array] = field(default_factory=list)
+
+
+class ConnectionsDecoder:
+    """Puts samples of single connections together.
+
+    A row of a flow with one connection at a time shows its newest open connection, or the state
+    CLOSE and zeros while it has none, of which time the first and the last row are kept; of a
+    flow with many, the state ESTABLISHED, the sums of PRESENT and LARGEST. bytes_received of closed
+    connections, and of all where there are many at a time, are without the FIN, which the kernel
+    counts as a byte.
+
+    Args:
+        kinds: of each flow by its number.
+    """
+
+    def __init__(self, kinds: Mapping[int, Connections]) -> None:
+        self._kinds = kinds
+        self._ends: dict[_Key, _End] = {}
+
+    def take(self, rows: Array, cookies: npt.NDArray[np.uint64]) -> None:
+        """Take samples of connections, as an array of TCP_DTYPE and the kernel's socket cookies."""
+        keys = rows["flow"].astype(np.int64) * 2 + rows["endpoint"]
+        for key in np.unique(keys).tolist():
+            chosen = keys == key
+            end = self._ends.setdefault(divmod(key, 2), _End())
+            closed = chosen & (rows["state"] == _CLOSE)
+            if closed.any():
+                end.closed.append(_sums(rows[closed], cookies[closed]))
+            is_open = chosen & ~closed
+            if is_open.any():
+                end.open.append((rows[is_open], cookies[is_open]))
+
+    def samples(self, often_ns: Times, seldom_ns: Times, edges_ns: Times) -> Array:
+        """Return the rows of all such flows.
+
+        Args:
+            often_ns: when flows with one connection at a time are sampled whether they have one.
+            seldom_ns: the same of flows with many.
+            edges_ns: the same of all flows.
+        """
+        parts = [np.zeros(0, TCP_DTYPE)]
+        for (flow, endpoint), end in self._ends.items():
+            if self._kinds[flow] == "many":
+                rows = _series(end, np.union1d(seldom_ns, edges_ns), many=True)
+            else:
+                rows = _series(end, np.union1d(often_ns, edges_ns), many=False)
+                rows = rows[_telling(rows, often_ns)]
+            rows["flow"], rows["endpoint"] = flow, endpoint
+            parts.append(rows)
+        return np.concatenate(parts)
+
+
+def _sums(rows: Array, cookies: npt.NDArray[np.uint64]) -> Array:
+    out = np.zeros(len(rows), _SUMS)
+    out["time_ns"], out["cookie"] = rows["time_ns"], cookies
+    for name in COUNTERS:
+        out[name] = rows[name]
+    out[LARGEST] = _windows(rows)
+    out["bytes_received"] -= rows["bytes_received"] > 0
+    return out
+
+
+def _windows(rows: Array) -> npt.NDArray[np.uint32]:
+    """Return the windows told to connections that have lost nothing, 0 for others."""
+    whole = (rows["total_retrans_segments"] == 0) & (rows["sacked_segments"] == 0)
+    windows: npt.NDArray[np.uint32] = rows[LARGEST] * whole
+    return windows
+
+
+def _series(end: _End, times_ns: Times, many: bool) -> Array:
+    """Return the rows of one end, from the first time at which anything was seen."""
+    closed = np.concatenate([np.zeros(0, _SUMS), *end.closed])
+    closed = closed[np.argsort(closed["time_ns"], kind="stable")]
+    rows = _still_open(end, closed)
+    seen = [*closed["time_ns"][:1].tolist(), *rows["time_ns"][:1].tolist()]
+    wanted = times_ns if many else np.union1d(times_ns, rows["time_ns"])
+    wanted = wanted[wanted >= min(seen, default=0)]
+    rows = rows[np.isin(rows["time_ns"], wanted)]
+    place = np.searchsorted(wanted, rows["time_ns"])
+    out = np.zeros(len(wanted), TCP_DTYPE)
+    fin = np.isin(rows["state"], FIN_RECEIVED)
+    shown_fin = np.zeros(len(wanted), np.int64)
+    if many:
+        out["state"] = _ESTABLISHED
+        for name in PRESENT:
+            np.add.at(out[name], place, rows[name])
+        np.maximum.at(out[LARGEST], place, _windows(rows))
+        until = np.searchsorted(wanted, closed["time_ns"])
+        seen_closed = closed[until < len(wanted)]
+        last = until[until < len(wanted)]
+        np.maximum.at(out[LARGEST], last, seen_closed[LARGEST].astype(out[LARGEST].dtype))
+        np.subtract.at(out["rqueue_bytes"], place, (fin & (rows["rqueue_bytes"] > 0)).astype("u4"))
+    else:
+        out["state"] = _CLOSE
+        out[place] = rows  # of several at a time the last: see _still_open
+        shown_fin[place] = fin
+    out["time_ns"] = wanted
+    before = np.searchsorted(closed["time_ns"], wanted, side="right")
+    for name in COUNTERS:
+        total = np.concatenate([[0], np.cumsum(closed[name])])[before]
+        values = rows[name].astype(np.int64)
+        np.add.at(total, place, values - fin if name == "bytes_received" else values)
+        # A socket that closes in the nanosecond of a sample may be in neither of its two parts.
+        out[name] = np.maximum.accumulate(total)
+    out["bytes_received"] += shown_fin.astype(np.uint64)
+    return out
+
+
+def _telling(rows: Array, grid_ns: Times) -> npt.NDArray[np.bool_]:
+    """Mark all rows but those on the grid that are as the one before and the one behind.
+
+    Only rows on the grid are compared, so that it does not depend on what else is sampled.
+    """
+    kept = np.ones(len(rows), np.bool_)
+    places = np.flatnonzero(np.isin(rows["time_ns"], grid_ns))
+    grid = rows[places]
+    same = (grid["state"][1:] == _CLOSE) & (grid["state"][:-1] == _CLOSE)
+    for name in COUNTERS:
+        same &= grid[name][1:] == grid[name][:-1]
+    kept[places[1:-1]] = ~(same[:-1] & same[1:])
+    return kept
+
+
+def _still_open(end: _End, closed: Array) -> Array:
+    """Return the samples of open sockets by time, and the newest of several at a time last.
+
+    Those that were closed before the last states were asked for, at the same time, are left out.
+    """
+    rows = np.concatenate([np.zeros(0, TCP_DTYPE), *(rows for rows, _cookies in end.open)])
+    cookies = np.concatenate([np.zeros(0, np.uint64), *(cookies for _rows, cookies in end.open)])
+    order = np.lexsort((cookies, rows["state"] == _ESTABLISHED, rows["time_ns"]))
+    rows, cookies = rows[order], cookies[order]
+    by_cookie = np.argsort(closed["cookie"], kind="stable")
+    known = closed["cookie"][by_cookie]
+    place = np.searchsorted(known, cookies)
+    found = np.zeros(len(rows), np.bool_)
+    inside = place < len(known)
+    found[inside] = known[place[inside]] == cookies[inside]
+    found[found] &= closed["time_ns"][by_cookie][place[found]] <= rows["time_ns"][found]
+    kept: Array = rows[~found]
+    return kept

@@ -1,0 +1,69 @@
+"""What a run's events have done, for its recording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.compile.netem import channels, rate_seed
+from orchestrator.network import Trace
+from orchestrator.planning.runspec import FRAME_BYTES, RunSpec
+
+TRACE_BIN_MS = 20
+
+Steps = tuple[tuple[float, int], ...]
+"""(seconds since the start of traffic, bit/s from then on)."""
+
+
+def rate_steps(run: RunSpec) -> dict[str, Steps]:
+    """Return, by channel, the rates of those whose rate changes, from 0 on."""
+    found: dict[str, Steps] = {}
+    drawn: dict[str, list[tuple[float, int | None]]] = {}
+    for name, channel, number, _direction in channels(run):
+        if channel.trace is not None:
+            found[name] = _trace_steps(channel.trace, round(run.duration_s * 1000))
+            continue
+        drawn[name] = [(0.0, channel.rate_bps)]
+        if channel.rate_model is not None:
+            seed = rate_seed(run.seed, number)
+            drawn[name] += channel.rate_model.rates(seed, run.duration_s)
+    for event in run.events:
+        for name, state in event.channels.items():
+            if name in drawn:
+                drawn[name].append((event.time_ns / 1e9, state.channel.rate_bps))
+    for name, rates in drawn.items():
+        steps: dict[float, int] = {}
+        last = None
+        for time_s, rate_bps in rates:
+            if rate_bps is not None and rate_bps != last:
+                steps[time_s] = last = rate_bps
+        if len(steps) > 1:
+            found[name] = tuple(steps.items())
+    return found
+
+
+def _trace_steps(trace: Trace, duration_ms: int) -> Steps:
+    frames = [0] * (duration_ms // TRACE_BIN_MS + 1)
+    for time_ms, number in trace.until(duration_ms):
+        frames[time_ms // TRACE_BIN_MS] += number
+    steps: list[tuple[float, int]] = []
+    for place, number in enumerate(frames):
+        rate_bps = number * FRAME_BYTES * 8 * 1000 // TRACE_BIN_MS
+        if not steps or steps[-1][1] != rate_bps:
+            steps.append((place * TRACE_BIN_MS / 1000, rate_bps))
+    return tuple(steps)
+
+
+def event_provenance(run: RunSpec, timeline: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return each event with its asked and its actual time, in seconds since the start of traffic.
+
+    What changes nothing, since all is so already, is done when it is asked.
+    """
+    done_ns = dict(timeline["events"])
+    return [
+        {
+            "time_s": event.time_ns / 1e9,
+            "applied_s": done_ns.get(place, event.time_ns) / 1e9,
+            **event.asked,
+        }
+        for place, event in enumerate(run.events)
+    ]

@@ -1,0 +1,269 @@
+"""What the facts of a test bed have to look like before anything believes them.
+
+A fact is one line of ``facts.jsonl`` (testbed/sampling/records.py). Each kind has a form here:
+which values it must have, of which types and within which limits. Values that a form does not name are
+kept, as they only go into the run's provenance.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+MOST_COUNT = 2**53
+"""Of packets, bytes and drops: up to there a float is exact, and sums fit into SQLite's 64 bits."""
+
+MOST_TIME_NS = 2**62
+
+Name = Annotated[str, Field(strict=True, min_length=1, max_length=300)]
+Word = Annotated[str, Field(strict=True, max_length=300)]
+Text = Annotated[str, Field(strict=True, max_length=5000)]
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNT)]
+Rate = Annotated[int, Field(strict=True, gt=0, le=MOST_COUNT)]
+TimeNs = Annotated[int, Field(strict=True, ge=-MOST_TIME_NS, le=MOST_TIME_NS)]
+Unsigned = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
+Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e6, le=1e6)]
+Flag = Annotated[bool, Field(strict=True)]
+When = Literal["start", "end"]
+
+
+class _Form(BaseModel):
+    """Values that a fact has to have; it may have others, too."""
+
+    model_config = ConfigDict(extra="allow", defer_build=True)
+
+
+class _Rate(_Form):
+    rate_bps: Count = 0
+
+
+class _Queue(_Form):
+    kind: Word
+
+
+class _Delay(_Form):
+    kind: Word
+    delay_ns: Count = 0
+    limit_packets: Count | None = None
+
+
+class _Channel(_Form):
+    rate: _Rate
+    queue: _Queue
+    delay: _Delay
+
+
+class _Channels(_Form):
+    at: When
+    channels: dict[Name, _Channel]
+    differences: list[Annotated[list[Any], Field(min_length=4, max_length=4)]] = []
+
+
+class _RoundTrip(_Form):
+    source: Name
+    sink: Name
+    measured_ns: Count | None
+    expected_ns: Count = 0
+    attempts: Count = 0
+    ttl: Count | None = None
+
+
+_Passed = Annotated[list[TimeNs], Field(min_length=4, max_length=4)]
+
+
+class _Burst(_Form):
+    channel: Name
+    source: Name
+    sink: Name
+    rate_bps: Rate
+    queue_packets: Count | None
+    came: Count
+    passed: list[_Passed]
+
+
+class _Policer(_Form):
+    channel: Name
+    rate_bps: Rate
+    burst_bytes: Count
+    rounds: Count
+    came: Count
+    passed: list[_Passed]
+
+
+class _Queues(_Form):
+    names: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
+    policers: list[Count]
+    devices: dict[Word, Count] = {}
+
+
+class _Interface(_Form):
+    offloads: dict[Word, Flag]
+    rx_packets: Count
+    rx_dropped: Count
+    tx_dropped: Count
+    shared: Flag = False
+
+
+class _Interfaces(_Form):
+    at: When
+    interfaces: dict[Name, _Interface]
+
+
+class _Softnet(_Form):
+    at: When
+    drops: Count
+
+
+_Span = Annotated[tuple[dict[Word, Unsigned], Count, Count, Count], Field(strict=False)]
+
+
+class _Timeline(_Form):
+    steps: Count
+    due: Count
+    late_ns: dict[Word, TimeNs]
+    events: list[Annotated[list[TimeNs], Field(min_length=2, max_length=2)]]
+    granted_frames: Count
+    impairments: dict[Name, list[_Span]]
+    netem_changes: dict[Name, Count]
+
+
+class _Namespaces(_Form):
+    at: When
+    values: dict[Name, dict[Name, Any]]
+
+
+class _Namespace(_Form):
+    host: Name
+    sysctl: Name
+    value: Word | Annotated[int, Field(strict=True)]
+    clock_ns: TimeNs
+
+
+class _Checksums(_Form):
+    errors: dict[Name, Count]
+
+
+class _Versions(_Form):
+    kernel: Name
+
+
+class _Second(_Form):
+    late_ns: TimeNs
+    others: Share
+    steal: Share
+    own: Share
+    softirq: Share
+
+
+class _Late(_Form):
+    p99: TimeNs
+    max: TimeNs
+
+
+class _Host(_Form):
+    node: Word
+    cpu: Count
+    wakeups: Count
+    late_ns: _Late
+    seconds: Annotated[list[_Second], Field(min_length=1)]
+    late_timers_ns: Count = 0
+
+
+class _Problem(_Form):
+    problem: Text
+
+
+class _FlowProblem(_Problem):
+    flow: Name
+
+
+class _Congestion(_Form):
+    flow: Name
+    kernel: Annotated[str, Field(strict=True, max_length=64)]
+
+
+class _Engine(_Form):
+    flow: Name
+    sent_bytes: Count
+    received_bytes: Count
+
+
+class _Clock(_Form):
+    host: Name
+    uncertainty_ns: TimeNs
+    drift_ns: TimeNs
+    between_ns: TimeNs
+
+
+class _TransferBegins(_Form):
+    flow: Name
+    port: Count
+    start_ns: TimeNs
+
+
+class _TransferEnds(_Form):
+    flow: Name
+    port: Count
+    end_ns: TimeNs
+    bytes: Count
+
+
+class _Done(_Form):
+    origin_ns: TimeNs
+    duration_ns: TimeNs
+
+
+_FORMS: Mapping[str, Any] = {
+    "channels": _Channels,
+    "sysctls": dict[str, Any],
+    "versions": _Versions,
+    "round_trip": _RoundTrip,
+    "round_trip_after": _RoundTrip,
+    "burst": _Burst,
+    "policer": _Policer,
+    "queues": _Queues,
+    "interfaces": _Interfaces,
+    "softnet": _Softnet,
+    "timeline": _Timeline,
+    "namespaces": _Namespaces,
+    "namespace": _Namespace,
+    "checksums": _Checksums,
+    "host": _Host,
+    "flow_error": _FlowProblem,
+    "timeline_error": _Problem,
+    "congestion": _Congestion,
+    "engine": _Engine,
+    "route": dict[str, Any],
+    "clock": _Clock,
+    "transfer_begins": _TransferBegins,
+    "transfer_ends": _TransferEnds,
+    "done": _Done,
+}
+
+ONCE = frozenset(
+    {"channels", "interfaces", "softnet", "namespaces", "queues", "versions", "sysctls",
+     "timeline", "checksums", "done"}
+)  # fmt: skip
+"""Facts that a bed states once, or once at the start and once at the end."""
+
+
+def problem(fact: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a fact in words, None when it has the form of its kind."""
+    name = fact.get("fact")
+    if not isinstance(name, str) or name not in _FORMS:
+        return f"there is no fact {name!r}"
+    try:
+        _adapter(name).validate_python(fact)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return f"fact {name}{f', {place}' if place else ''}: {first['msg']}"
+    return None
+
+
+@functools.cache
+def _adapter(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_FORMS[name])

@@ -1,0 +1,211 @@
+"""Sees that our congestion-control modules keep what their sources promise.
+
+One boot of the guest loads and unloads each in every way that is of interest; then a flow of each
+drives a link.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import kmods.build
+from guest.build import GuestKernel
+from kmods import catalogue
+from kmods.catalogue import Module, Parameter
+from orchestrator import sandbox
+from orchestrator.backends.guest import Guest, shell
+from orchestrator.errors import GuestError
+from orchestrator.execution.runner import Observer, RunOptions, run_plan
+from orchestrator.files.temporary import temporary_folder
+from orchestrator.planning.plan import Plan, plan
+from orchestrator.scenario import load
+from results.store import Store
+
+ABOUT = ("loads", "parameters", "refuses", "unloads")
+
+LEAST_UTILISATION = 0.93
+"""A link without loss and with a queue of one BDP must be used at least so far."""
+
+SCENARIO = """\
+version: 1
+name: modules
+description: One flow of each module on a lossless link with a queue of one BDP.
+seed: 1
+duration: 60s
+warmup: 20s
+topology:
+  kind: dumbbell
+  bottleneck: {{rate: 10mbit, delay: 10ms, queue: {{kind: droptail, limit: 1bdp}}}}
+  groups:
+    - {{name: a, hosts: 1, access: {{rate: 100mbit, delay: 20ms}}}}
+flows:
+  - {{name: one, group: a, congestion: reno}}
+matrix:
+  flows.one.congestion: [{names}]
+"""
+
+_ASKED = f"{sandbox.INPUT}/modules.json"
+_COMMANDS = (
+    f"cd {sandbox.BED} && python3 -S -B -m orchestrator.testbed.module_check {_ASKED}".encode()
+)
+_LARGEST = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the kernel was asked about a module, and what it said.
+
+    ``about`` is one of ``ABOUT``; ``parameter`` names the one that was asked about, if it was one.
+    """
+
+    about: str
+    parameter: str | None
+    asked: str
+    wanted: object
+    got: object
+
+    @property
+    def ok(self) -> bool:
+        """Whether the kernel said what the source promises."""
+        return self.got == self.wanted
+
+    def __str__(self) -> str:
+        asked = f"{self.parameter} {self.asked}" if self.parameter else self.asked
+        return f"{self.about}: {asked}: wanted {self.wanted}, got {self.got}"
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What came of a flow of a module; None where the run did not get so far."""
+
+    status: str
+    verdict: str | None
+    utilisation: float | None
+    error: str | None
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong with the run, empty when it was faithful and the link used."""
+        if self.status != "ok":
+            return [f"run {self.status}: {self.error}"]
+        faults = []
+        if self.verdict != "faithful":
+            faults.append(f"verdict: wanted faithful, got {self.verdict}")
+        if self.utilisation is None or self.utilisation < LEAST_UTILISATION:
+            faults.append(
+                f"utilisation: wanted {LEAST_UTILISATION} at least, got {self.utilisation}"
+            )
+        return faults
+
+
+@dataclass(frozen=True)
+class Checked:
+    """All that was found out about a module."""
+
+    module: str
+    answers: list[Answer]
+    driven: Driven
+
+    def about(self, what: str) -> list[Answer]:
+        """Return the answers about one of ``ABOUT``."""
+        return [answer for answer in self.answers if answer.about == what]
+
+    def holds(self, what: str) -> bool:
+        """Whether all answers about one of ``ABOUT`` are right, and there are if it ever loads."""
+        answers = self.about(what)
+        return bool(answers or self.answers[0].ok) and all(answer.ok for answer in answers)
+
+    @property
+    def faults(self) -> list[str]:
+        """Everything that does not hold, a line each."""
+        return [*(str(answer) for answer in self.answers if not answer.ok), *self.driven.faults]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything holds."""
+        return not self.faults
+
+
+def check(
+    kernel: GuestKernel, names: Sequence[str], observe: Callable[[Plan], Observer]
+) -> list[Checked]:
+    """Check modules by the names of their congestion controls; ``observe`` watches their runs.
+
+    Raises:
+        MachineError: the modules cannot be built, or this user cannot be confined here.
+        GuestError: the guest ended early.
+    """
+    answers = ask_kernel(kernel, [catalogue.modules()[name] for name in names])
+    return [
+        Checked(*each) for each in zip(names, answers, drive(kernel, names, observe), strict=True)
+    ]
+
+
+def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[Answer]]:
+    """Return what the guest's kernel says of modules of ours, built first when they are not cached.
+
+    Raises:
+        MachineError: the modules cannot be built, or this user cannot be confined here.
+        GuestError: the guest ended early.
+    """
+    folder = kmods.build.ensure(kernel).folder
+    built = (f"{module.source.stem}.ko" for module in modules)
+    files = {name: (folder / name).read_bytes() for name in built}
+    files["modules.json"] = json.dumps([_spec(module) for module in modules]).encode()
+    said = shell.run_commands(kernel, _COMMANDS, files)
+    if said.status:
+        lines = said.output.decode(errors="replace").splitlines()
+        raise GuestError("the modules could not be checked in the guest", lines[-8:])
+    return [[Answer(**answer) for answer in answers] for answers in json.loads(said.output)]
+
+
+def _spec(module: Module) -> dict[str, object]:
+    """Return what testbed/module_check.py reads of a module."""
+    told: dict[str, list[dict[str, object]]] = {"kernel": [], "namespace": []}
+    for each in module.parameters.values():
+        spec = {"name": each.name, "default": each.default, "low": each.low, "high": each.high}
+        told[each.scope].append({**spec, "bad": bad_values(each)})
+    return {
+        "name": module.name,
+        "file": f"{sandbox.INPUT}/{module.source.stem}.ko",
+        "parameters": told["kernel"],
+        "settings": told["namespace"],
+    }
+
+
+def bad_values(parameter: Parameter) -> list[str]:
+    """Return values just outside of what a parameter takes, and what is no number."""
+    around = (parameter.low - 1, parameter.low + 1, parameter.high - 1, parameter.high + 1)
+    bad = [value for value in around if value >= 0 and parameter.fault(value)]
+    if parameter.scope == "namespace":
+        return [str(value) for value in bad]
+    return [*(str(value) for value in bad if value <= _LARGEST), "-1", "x"]
+
+
+def drive(
+    kernel: GuestKernel, names: Sequence[str], observe: Callable[[Plan], Observer]
+) -> list[Driven]:
+    """Run a flow of each module; return what came of it.
+
+    Raises:
+        MachineError: this machine cannot run any of them.
+    """
+    with temporary_folder("check") as folder:
+        scenario, db = folder / "modules.yaml", folder / "modules.db"
+        scenario.write_text(SCENARIO.format(names=", ".join(names)), encoding="utf-8")
+        planned = plan(load(scenario))
+        ids = run_plan(planned, RunOptions(db, Guest(kernel)), observe(planned))
+        with Store.open_read_only(db) as store:
+            runs: list[dict[str, Any]] = store.document(ids)["runs"]
+    return [
+        Driven(
+            run["status"],
+            run["fidelity"].get("verdict"),
+            run["metrics"].get("utilisation"),
+            run["error"],
+        )
+        for run in runs
+    ]

@@ -1,0 +1,319 @@
+"""Runs a plan on a back end, several runs at a time, each stored whole or marked failed.
+
+Ctrl-C, SIGTERM and SIGHUP end the beds, mark their runs ``interrupted`` and leave no file behind;
+when this process is killed outright, the janitor does the same for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from orchestrator.backends.contract import Backend, Place
+from orchestrator.compile import bounds
+from orchestrator.decode.output import believing_nothing, console_text, malformed
+from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
+from orchestrator.execution.commit import git_commit
+from orchestrator.execution.crash_reaper import Janitor
+from orchestrator.files.temporary import (
+    RUN_FOLDER,
+    Temporary,
+    naming_a_full_disk,
+    remove_patiently,
+)
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
+from results.model import RunHead, summarise_links
+from results.store import Store
+
+_WAKE_S = 0.2
+_VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError,
+                 sqlite3.ProgrammingError)  # fmt: skip
+"""What SQLite raises for values that it does not take; all else tells of the file or the disk."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run a plan: where to store it, on what, and how many runs at a time.
+
+    ``timeout_s`` is the most wall time of each run, by default what its estimate allows.
+    """
+
+    db: Path
+    backend: Backend
+    jobs: int = 1
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where one run is.
+
+    ``phase`` is boot, setup, probes, traffic, storing, ok, failed or interrupted.
+    """
+
+    index: int
+    run_id: str
+    phase: str
+    simulated_s: float
+    wall_s: float
+
+
+class Observer(Protocol):
+    """Told about progress, from one thread at a time."""
+
+    def progress(self, progress: Progress) -> None:
+        """Take note of where a run is."""
+
+
+@dataclass
+class _Session:
+    """What the threads of one ``run_plan`` share."""
+
+    options: RunOptions
+    observer: Observer
+    folder: Path
+    janitor: Janitor
+    stopping: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    groups: set[int] = field(default_factory=set)
+    free_cpus: list[int] = field(default_factory=list)
+
+    def tell(self, progress: Progress) -> None:
+        with self.lock:
+            self.observer.progress(progress)
+
+    @contextlib.contextmanager
+    def cpu(self) -> Iterator[int]:
+        """Lend a CPU that no other run of this session uses."""
+        with self.lock:
+            cpu = self.free_cpus.pop(0)
+        try:
+            yield cpu
+        finally:
+            with self.lock:
+                self.free_cpus.append(cpu)
+
+    def guard(self, group: int) -> None:
+        with self.lock:
+            self.groups.add(group)
+            self.janitor.guard(group)
+
+    def release(self, group: int) -> None:
+        with self.lock:
+            self.groups.discard(group)
+            self.janitor.release(group)
+
+    def stop(self) -> None:
+        """End every bed; their threads then mark their runs as interrupted."""
+        self.stopping.set()
+        with self.lock:
+            for group in self.groups:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
+
+
+def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
+    """Run every run of the plan and return their ids in the order of the plan.
+
+    A run that fails is marked so and the others go on.
+
+    Raises:
+        CleanupError: the janitor was killed; runs under way were finished, no others started.
+        MachineError: this machine cannot run any of them; nothing was stored.
+        UsageError: the back end cannot do what the plan or ``options.jobs`` asks; likewise.
+        KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, after cleaning up.
+    """
+    backend = options.backend
+    if backend.most_jobs is not None and options.jobs > backend.most_jobs:
+        raise UsageError(
+            f"--jobs {options.jobs}: {backend.most_jobs} at most with the back end "
+            f"{backend.name}: {backend.jobs_reason}"
+        )
+    if backend.name != "lab" and any(run.network.live for run in plan.runs):
+        raise UsageError(
+            f"--backend {backend.name}: the topology live-path is a real network between lab hosts,"
+            " and nothing to emulate: run it with --backend lab"
+        )
+    with Store(options.db):
+        pass  # made or migrated now, so that a store that cannot be used is found before any run
+    temporary = Temporary(RUN_FOLDER)
+    # Before anything starts a thread.
+    janitor = Janitor(temporary.path, lambda: Store(options.db).close())
+    session = _Session(options, observer, temporary.path, janitor, free_cpus=_cpus(options.jobs))
+    try:
+        with _signals_interrupt():
+            backend.prepare(plan)
+            return _run_all(plan, session)
+    finally:
+        backend.close()
+        temporary.remove()
+        janitor.dismiss()
+
+
+def _run_all(plan: Plan, session: _Session) -> list[str]:
+    head = _HeadMaker(plan.experiment, session.options)
+    with ThreadPoolExecutor(session.options.jobs) as pool:
+        futures = [
+            pool.submit(_run_guarded, index, spec, head, session)
+            for index, spec in enumerate(plan.runs)
+        ]
+        try:
+            pending: set[Future[str | None]] = set(futures)
+            while pending:
+                # Waking up now and then lets a signal's handler run.
+                done, pending = wait(pending, _WAKE_S, FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            session.stop()
+            raise
+    ids = [run_id for future in futures if (run_id := future.result()) is not None]
+    if session.janitor.lost:
+        raise CleanupError(
+            f"the cleanup process {session.janitor.pid} of these runs was killed, by a user or for "
+            f"want of memory: {len(ids)} of {len(futures)} runs were made and are stored\n"
+            "  mend: the same command with --resume makes the others and shows all"
+        )
+    return ids
+
+
+def _run_guarded(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str | None:
+    """Run and store one run, return its id; start none and return None without a janitor.
+
+    Runs under way when the janitor is killed are finished: they lose nothing by it. What killed it,
+    a user or the kernel short of memory, may mean the controller next, so no other one is started.
+    """
+    return None if session.janitor.lost else _run_one(index, spec, head, session)
+
+
+def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str:
+    """Run and store one run; return its id. In a thread of its own, with its own store."""
+    options = session.options
+    began = time.monotonic()
+    with Store(options.db) as store, session.cpu() as cpu:
+        run_id = store.begin(head.make(spec))
+
+        def report(phase: str, simulated_s: float) -> None:
+            wall_s = time.monotonic() - began
+            session.tell(Progress(index, run_id, phase, simulated_s, wall_s))
+
+        folder = session.folder / str(index)
+        folder.mkdir()
+        limits = bounds.of(spec, options.timeout_s, not options.backend.reproducible)
+        place = Place(folder, cpu, session.guard, session.release, session.stopping, limits)
+        try:
+            with naming_a_full_disk(folder):
+                recording = options.backend.run(spec, place, report)
+            report("storing", spec.duration_s)
+            _finish(store, run_id, recording, time.monotonic() - began)
+        except BaseException as error:
+            _mark(store, run_id, error, place, session)
+            report("interrupted" if session.stopping.is_set() else "failed", 0.0)
+            if session.stopping.is_set() or isinstance(error, RunError):
+                return run_id
+            raise
+        finally:
+            remove_patiently(folder)
+        report("ok", spec.duration_s)
+        return run_id
+
+
+def _finish(store: Store, run_id: str, recording: Recording, wall_s: float) -> None:
+    """Store a recording.
+
+    Raises:
+        BedError: its values cannot be stored; the other runs go on.
+        StoreError: the store itself cannot be written, whatever the run.
+    """
+    with believing_nothing():
+        try:
+            store.finish(run_id, recording, wall_s)
+        except StoreError as error:
+            if error.__cause__ is None or isinstance(error.__cause__, _VALUE_ERRORS):
+                raise malformed(f"it cannot be stored: {error}") from error
+            raise
+
+
+def _mark(store: Store, run_id: str, error: BaseException, place: Place, session: _Session) -> None:
+    texts = console_text(place.folder / "console"), place.output.text("bed.log")
+    if session.stopping.is_set():
+        store.fail(run_id, "interrupted by the user", "interrupted", *texts)
+    elif isinstance(error, OrchestratorError):
+        store.fail(run_id, str(error), "failed", *texts)
+    else:
+        store.fail(run_id, f"{type(error).__name__}: {error}", "failed", *texts)
+
+
+@dataclass
+class _HeadMaker:
+    """Makes what the store is told of a run before it begins."""
+
+    experiment: str
+    options: RunOptions
+    git_commit: str | None = None
+
+    def __post_init__(self) -> None:
+        self.git_commit = git_commit()
+
+    def make(self, spec: RunSpec) -> RunHead:
+        return RunHead(
+            experiment=self.experiment,
+            scenario_name=spec.scenario_name,
+            description=spec.description,
+            variant=spec.variant,
+            repetition=spec.repetition,
+            seed=spec.seed,
+            backend=self.options.backend.name,
+            duration_s=spec.duration_s,
+            warmup_s=spec.warmup_s,
+            windows=spec.windows,
+            scenario_text=spec.scenario_text,
+            scenario_sha256=spec.scenario_sha256,
+            resolved=spec.resolved,
+            links=summarise_links(spec.network.links),
+            git_commit=self.git_commit,
+            unconfined=self.options.backend.unconfined,
+        )
+
+
+def _cpus(jobs: int) -> list[int]:
+    """Return a CPU for each job, starting with the one the scheduler has put this process on."""
+    allowed = sorted(os.sched_getaffinity(0))
+    here = ctypes.CDLL(None).sched_getcpu()
+    first = allowed.index(here) if here in allowed else 0
+    rotated = allowed[first:] + allowed[:first]
+    return [rotated[job % len(rotated)] for job in range(jobs)]
+
+
+@contextlib.contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the body as Ctrl-C does; of the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    kinds = (signal.SIGTERM, signal.SIGHUP)
+    before = {kind: signal.signal(kind, interrupt) for kind in kinds}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)

@@ -1,0 +1,124 @@
+"""A link's capacity as a recorded trace, in the format of mahimahi.
+
+A line is a whole number of milliseconds: the time of an opportunity to send 1500 bytes of IP.
+Lines do not decrease; several alike are several opportunities. The file's last time is its
+length, after which all begins anew. R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for
+HTTP", USENIX ATC 2015; mm-link(1).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from pathlib import Path
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from orchestrator.files.user_files import named
+from orchestrator.files.user_files import read as read_file
+from orchestrator.kinds.fields import Context, Directional, Rate, Strict
+from orchestrator.network import Trace
+from orchestrator.units import shown
+
+MAX_BYTES = 64_000_000
+MAX_MS = 30 * 24 * 3600 * 1000
+MAX_DIGITS = 12
+_HARMLESS = re.compile(rb"[-+.0-9]{1,20}")
+"""A line that an error may quote. A scenario may name any file as its trace, a private key say, and
+errors end up in the logs of CI servers."""
+MOST_IN_A_MS = 8_000
+"""97 Gbit/s, as fast as links get here."""
+
+
+class Capacity(Strict):
+    """What a link can carry in one direction: as a trace says, or at one rate."""
+
+    rate: Rate | None = Field(default=None, description="bit/s of a direction without a trace")
+    trace: str | None = Field(
+        default=None,
+        description="file in mahimahi's format, from the scenario's folder: each line the "
+        "millisecond of an opportunity to send 1500 bytes of IP; it repeats",
+    )
+    sha256: str | None = Field(
+        default=None,
+        validate_default=True,
+        description="SHA-256 that the trace must have; whatever it is when not given",
+    )
+
+    @field_validator("trace")
+    @classmethod
+    def _absolute(cls, trace: str | None, info: ValidationInfo) -> str | None:
+        if trace is None:
+            return None
+        folder = info.context.modules.base if isinstance(info.context, Context) else Path()
+        try:
+            path = (folder / trace).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
+            raise ValueError(f"{shown(trace)} is no path: {error}") from None
+        read_trace(path)
+        return str(path)
+
+    @field_validator("sha256")
+    @classmethod
+    def _of_the_trace(cls, sha256: str | None, info: ValidationInfo) -> str | None:
+        trace = info.data.get("trace")
+        if trace is None:
+            if sha256 is not None and "trace" in info.data:
+                raise ValueError("belongs to `trace`, and none is given")
+            return sha256
+        has = read_trace(Path(trace)).sha256
+        if sha256 not in (None, has):
+            raise ValueError(f"`{trace}` has the SHA-256 {has}, not {shown(sha256)}")
+        return has
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Capacity:
+        if (self.rate is None) == (self.trace is None):
+            raise ValueError("give one of `trace` and `rate`")
+        return self
+
+    @property
+    def read(self) -> Trace | None:
+        """The trace, None where there is a rate."""
+        return None if self.trace is None else read_trace(Path(self.trace))
+
+
+class CapacityBothWays(Directional[Capacity]):
+    """The capacity of each direction."""
+
+
+def read_trace(path: Path) -> Trace:
+    """Return the trace in that file.
+
+    Raises:
+        ValueError: it cannot be read or is no trace. The message names the line, and quotes it only
+            if it is a number.
+    """
+    return _parsed(str(path), read_file(path, MAX_BYTES))
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(path: str, content: bytes) -> Trace:
+    frames: dict[int, int] = {}
+    last_ms = 0
+    lines = content.removesuffix(b"\n").split(b"\n") if content else []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text.isdigit():
+            harmless = _HARMLESS.fullmatch(text)
+            found = f"not `{text.decode()}`" if harmless else "digits and nothing else"
+            raise ValueError(f"{path}:{number}: must be whole milliseconds, {found}")
+        time_ms = int(text) if len(text) <= MAX_DIGITS else MAX_MS + 1
+        if time_ms > MAX_MS:
+            raise ValueError(f"{path}:{number}: must be {MAX_MS} ms at most")
+        if time_ms < last_ms:
+            raise ValueError(f"{path}:{number}: {time_ms} is before {last_ms} of the line above")
+        frames[time_ms] = frames.get(time_ms, 0) + 1
+        if frames[time_ms] > MOST_IN_A_MS:
+            raise ValueError(f"{path}:{number}: more than {MOST_IN_A_MS} in one millisecond")
+        last_ms = time_ms
+    if not last_ms:
+        raise ValueError(f"{named(path)} lasts 0 ms: the time in its last line is its length")
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Trace(path, sha256, last_ms, tuple(frames.items()))

@@ -1,0 +1,102 @@
+"""A link changes: rate, delay, what happens to packets on the way, queue, up or down."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
+
+from orchestrator.kinds.events import Direction, EventSpec, RouteWish, World
+from orchestrator.kinds.fields import Chance, Delay, Rate
+from orchestrator.kinds.impairments import Jitter, Reordering
+from orchestrator.kinds.losses import AnyLoss
+
+_CHANGES = (
+    "rate", "delay", "loss", "jitter", "reordering", "duplication", "corruption", "queue", "state",
+)  # fmt: skip
+
+Names = Annotated[
+    list[str],
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    PlainSerializer(lambda names: names[0] if len(names) == 1 else names, when_used="json"),
+    WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1}),
+    Field(min_length=1),
+]
+
+
+class LinkEvent(EventSpec):
+    """What is given of a link changes, all at the same time; the rest stays as it is.
+
+    A new rate holds at once: the frame being sent goes on at it. A new delay is of packets that
+    leave the queue from then on, none of which overtakes another. Loss, jitter, reordering,
+    duplication and corruption are of packets from then on, too; `0%` or `0s` ends them. A link that
+    is down loses what leaves its queue, and delivers what was in flight.
+    """
+
+    kind: Literal["link"] = Field(default="link", description="a link changes")
+    link: Names = Field(description="name of a link, or a list of names")
+    direction: Direction = Field(default="both", description="of the link")
+    rate: Rate | None = Field(default=None, description="bit/s of a link that has a rate")
+    delay: Delay | None = Field(default=None, description="one way")
+    loss: AnyLoss | None = Field(default=None, description="in place of the link's loss")
+    jitter: Jitter | None = Field(default=None, description="in place of the link's jitter")
+    reordering: Reordering | None = Field(
+        default=None, description="in place of the link's reordering"
+    )
+    duplication: Chance | None = Field(
+        default=None, description="that a packet arrives twice, in place of the link's"
+    )
+    corruption: Chance | None = Field(
+        default=None, description="that one bit of a packet is wrong, in place of the link's"
+    )
+    queue: dict[str, Any] | None = Field(
+        default=None,
+        description="parameters of the link's queue that change, such as {limit: 50p}; its kind "
+        "stays. A limit in time or BDP is of the rate from then on and the first base RTTs",
+    )
+    state: Literal["up", "down"] | None = Field(
+        default=None, description="whether it carries packets; routes stay as they are"
+    )
+    reroute: bool = Field(
+        default=False, description="send all flows along the paths of least delay over links up"
+    )
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> LinkEvent:
+        if all(getattr(self, key) is None for key in _CHANGES):
+            raise ValueError(f"nothing changes: give one or more of {', '.join(_CHANGES)}")
+        return self
+
+    def happen(self, world: World) -> None:
+        """Change each channel, then the routes."""
+        for place, link in enumerate(self.link):
+            for channel in world.channels(link, self.direction, ("link", place)):
+                if self.rate is not None:
+                    world.set_rate(channel, self.rate)
+                if self.delay is not None:
+                    world.set_delay(channel, self.delay)
+                self._impair(world, channel)
+                if self.queue is not None:
+                    world.set_queue(channel, self.queue)
+                if self.state is not None:
+                    world.set_up(channel, self.state == "up")
+        if self.reroute:
+            world.reroute(RouteWish(), ("reroute",))
+
+    def _impair(self, world: World, channel: str) -> None:
+        if self.loss is not None:
+            world.set_loss(channel, self.loss)
+        if self.jitter is not None:
+            world.set_jitter(channel, self.jitter)
+        if self.reordering is not None:
+            world.set_reordering(channel, self.reordering)
+        if self.duplication is not None:
+            world.set_duplication(channel, self.duplication)
+        if self.corruption is not None:
+            world.set_corruption(channel, self.corruption)

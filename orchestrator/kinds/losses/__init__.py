@@ -1,0 +1,83 @@
+"""Loss models of links: a file each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Annotated
+
+from orchestrator.intervals import Interval, binomial
+from orchestrator.kinds.fields import Directional, Strict
+from orchestrator.kinds.registry import Kinds
+from orchestrator.protocol.qdisc import Setting
+from orchestrator.units import chance_threshold, threshold_chance
+
+# struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the latency goes as 64 bits.
+_LOSS_OFFSET = 8
+
+MAX_STATES = 200_000
+"""States that the channels of a run may pass through, in all."""
+
+
+class LossSpec(Strict, ABC):
+    """How a link loses packets in one direction, after its queue."""
+
+    kind: str
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """Long-run probability that a packet is lost."""
+
+    @abstractmethod
+    def netem(self) -> tuple[Setting, ...]:
+        """Return the settings of sch_netem as the run begins; their names begin with ``loss_``."""
+
+    def drops(self, packets: int, chance: float, hidden: float = 0.0) -> Interval:
+        """Return between which numbers of drops a channel set to ``netem()`` stays.
+
+        But for ``chance`` on each side, when netem has decided over so many packets. ``hidden`` is
+        the probability that netem does not count a loss, because it had duplicated the packet.
+        """
+        (setting,) = self.netem()
+        probability = threshold_chance(int(setting.value))
+        low, _high = binomial(packets, probability * (1 - hidden), chance)
+        return low, binomial(packets, probability, chance)[1]
+
+    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
+        """Yield (time, probability from then on) while the run lasts: the model's own clock.
+
+        A model whose draws are the kernel's, packet by packet, yields nothing. Times are in
+        seconds since the start of traffic and increase; equal seeds yield equal changes.
+        """
+        del seed, duration_s
+        return iter(())
+
+    @property
+    def state_losses(self) -> tuple[float, ...]:
+        """The probabilities that ``changes()`` yields."""
+        return ()
+
+    @property
+    def states_per_s(self) -> float:
+        """Mean number of states that the model's own clock passes through in a second."""
+        return 0.0
+
+
+def independent_loss(probability: float) -> Setting:
+    """Return netem's setting for losing each packet with that probability."""
+    return Setting("loss_q32", (), chance_threshold(probability), offset=_LOSS_OFFSET)
+
+
+LOSSES: Kinds[LossSpec] = Kinds(
+    "loss",
+    __name__,
+    LossSpec,  # type: ignore[type-abstract]  # only ever compared with
+    default="independent",
+    short=("independent", "probability"),
+)
+AnyLoss = Annotated[LossSpec, LOSSES]
+
+
+class LossBothWays(Directional[AnyLoss]):
+    """The loss of each direction."""

@@ -1,0 +1,34 @@
+"""Independent loss: each packet is lost with the same probability."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.kinds.fields import Chance
+from orchestrator.kinds.losses import LossSpec, independent_loss
+from orchestrator.protocol.qdisc import Setting
+
+
+class Independent(LossSpec):
+    """Each packet is lost with the same probability, whatever happened to the others.
+
+    netem counts in steps of 2^-32 (1e-8 is 43 of them), and two steps are the least it can do.
+    """
+
+    kind: Literal["independent"] = Field(
+        default="independent", description="each packet for itself"
+    )
+    probability: Chance = Field(
+        description="of each packet, such as 0.1% or 1e-8, in steps of 2^-32; from 4.7e-10, or 0"
+    )
+
+    @property
+    def mean(self) -> float:
+        """The probability."""
+        return self.probability
+
+    def netem(self) -> tuple[Setting, ...]:
+        """Return the probability as netem has it."""
+        return (independent_loss(self.probability),)

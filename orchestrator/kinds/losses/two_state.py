@@ -1,0 +1,65 @@
+"""Two states of fixed durations: the wireless channel of Grieco & Mascolo's Westwood+ paper."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.kinds.fields import Chance, Duration, Probability
+from orchestrator.kinds.losses import LossSpec, independent_loss
+from orchestrator.protocol.qdisc import Setting
+from orchestrator.units import NS_PER_S
+
+
+class TwoState(LossSpec):
+    """A channel that stays Good or Bad for a fixed time, then draws which of them comes next.
+
+    It begins Good. "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas",
+    section 3.4: Good for 1 s without loss, Bad for 0.1 ms to 1 s with a loss of 10%, and at each
+    expiry either state comes next with equal probability, so a state may last several times its
+    duration. The host draws from the run's seed, the bed changes the loss at the exact times.
+    """
+
+    kind: Literal["two-state"] = Field(description="states of fixed durations, in time")
+    good: Duration = Field(default=1.0, description="duration of Good, such as 1s")
+    bad: Duration = Field(description="duration of Bad, such as 10ms")
+    good_loss: Chance = Field(default=0.0, description="of each packet in Good")
+    bad_loss: Probability = Field(default=0.1, description="of each packet in Bad")
+    bad_next: Chance = Field(
+        default=0.5, description="probability that Bad comes next when a state expires"
+    )
+
+    @property
+    def mean(self) -> float:
+        """The loss in the long run, of packets spread evenly over time."""
+        good_s, bad_s = (1 - self.bad_next) * self.good, self.bad_next * self.bad
+        return (good_s * self.good_loss + bad_s * self.bad_loss) / (good_s + bad_s)
+
+    @property
+    def state_losses(self) -> tuple[float, ...]:
+        """Those of Good and Bad."""
+        return self.good_loss, self.bad_loss
+
+    @property
+    def states_per_s(self) -> float:
+        """Mean number of expiries in a second."""
+        return 1 / ((1 - self.bad_next) * self.good + self.bad_next * self.bad)
+
+    def netem(self) -> tuple[Setting, ...]:
+        """Return the loss of Good, which comes first."""
+        return (independent_loss(self.good_loss),)
+
+    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
+        """Yield (time, loss from then on) whenever the state that comes next is the other one."""
+        draw = random.Random(seed)
+        end_ns = round(duration_s * NS_PER_S)
+        lasts_ns = {False: round(self.good * NS_PER_S), True: round(self.bad * NS_PER_S)}
+        is_bad, time_ns = False, lasts_ns[False]
+        while time_ns < end_ns:
+            was_bad, is_bad = is_bad, draw.random() < self.bad_next
+            if is_bad != was_bad:
+                yield time_ns / NS_PER_S, self.bad_loss if is_bad else self.good_loss
+            time_ns += lasts_ns[is_bad]

@@ -1,0 +1,129 @@
+"""Queue disciplines: a file each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from orchestrator.kinds.fields import Chance, Directional, QueueLimit, Size, Strict
+from orchestrator.kinds.registry import Kinds
+from orchestrator.protocol.qdisc import Qdisc, Statistic
+from orchestrator.units import LIMIT_MAX, Limit, format_time
+
+FRAME_BYTES = 1514
+TCA_STATS2, TCA_STATS_APP = 7, 4
+
+
+class QueueFault(ValueError):
+    """A queue cannot be set so; ``key`` is the field whose value is at fault."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A queue's limit when the plan knows the link: exactly one of the two limits is set.
+
+    ``rate_bps`` is the link's rate on the link layer. ``measure`` turns any other length that is
+    written like a limit into one at this link; it raises ValueError when that cannot be.
+    """
+
+    rate_bps: int
+    limit_packets: int | None = None
+    limit_bytes: int | None = None
+    measure: Callable[[Limit], Sized] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def packets(self) -> int:
+        """The limit in full-size frames, rounded down."""
+        if self.limit_packets is not None:
+            return self.limit_packets
+        assert self.limit_bytes is not None, "one of the limits is set"
+        return self.limit_bytes // FRAME_BYTES
+
+    @property
+    def size_bytes(self) -> int:
+        """The limit in link-layer bytes, of full-size frames when it counts packets."""
+        if self.limit_bytes is not None:
+            return self.limit_bytes
+        return self.packets * FRAME_BYTES
+
+    def length_bytes(self, key: str, limit: Limit) -> int:
+        """Return a length of the field ``key`` in bytes; QueueFault when it cannot be."""
+        assert self.measure is not None, "given by the plan"
+        try:
+            return self.measure(limit).size_bytes
+        except ValueError as error:
+            raise QueueFault(key, str(error).replace("a queue of", f"{key} of", 1)) from None
+
+
+class QueueSpec(Strict, ABC):
+    """A queue in front of a link, in one direction.
+
+    ``drops_queued`` tells of a kind whether it may drop packets that it has already taken.
+    """
+
+    drops_queued: ClassVar[bool] = False
+
+    kind: str
+    limit: QueueLimit = Field(
+        description="most it holds: packets of any size (100p), link-layer bytes (150kB), "
+        "time at the link's rate (20ms), or bandwidth-delay products: 1bdp (of the largest "
+        "base RTT that crosses the link) or 1bdp(min) (of the smallest)"
+    )
+
+    @abstractmethod
+    def qdisc(self, sized: Sized) -> Qdisc:
+        """Return what the kernel is told; QueueFault when it cannot be so."""
+
+
+def app_statistic(name: str, unit: str, *offsets: int) -> Statistic:
+    """Return the sum of the words at ``offsets`` of the kind's own statistics (``*_xstats``)."""
+    path = (TCA_STATS2, TCA_STATS_APP)
+    return Statistic(name, unit, tuple((path, offset) for offset in offsets))
+
+
+def microseconds(key: str, time_s: float) -> int:
+    """Return a field's time as the kernel takes it; QueueFault when it is not whole or too long."""
+    time_ns = round(time_s * 1e9)
+    if time_ns % 1000 or time_ns // 1000 > LIMIT_MAX:
+        text = f"{key} of {format_time(time_s)}: the kernel takes whole microseconds below 2^32"
+        raise QueueFault(key, text)
+    return time_ns // 1000
+
+
+def _some(chance: float) -> float:
+    if not chance:
+        raise ValueError("must be above zero")
+    return chance
+
+
+def _turn(size_bytes: int) -> int:
+    if not 256 <= size_bytes <= 2**20:
+        raise ValueError("the kernel takes 256B to 1MiB")
+    return size_bytes
+
+
+SomeChance = Annotated[Chance, AfterValidator(_some)]
+"""A probability above 0 and below 1."""
+
+Quantum = Annotated[Size, AfterValidator(_turn)]
+"""Bytes that a flow may send in its turn."""
+
+QUEUES: Kinds[QueueSpec] = Kinds(
+    "queue",
+    __name__,
+    QueueSpec,  # type: ignore[type-abstract]  # only ever compared with
+    default="droptail",
+)
+AnyQueue = Annotated[QueueSpec, QUEUES]
+
+
+class QueueBothWays(Directional[AnyQueue]):
+    """The queue of each direction."""

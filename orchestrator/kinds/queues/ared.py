@@ -1,0 +1,93 @@
+"""Adaptive RED: RED whose probability follows the average queue (Floyd et al. 2001)."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.kinds.fields import Duration, QueueLimit, Size
+from orchestrator.kinds.queues import FRAME_BYTES, QueueFault, QueueSpec, Sized
+from orchestrator.kinds.queues._red import (
+    ADAPTATIVE,
+    ECN,
+    HARDDROP,
+    PROBABILITY,
+    Lengths,
+    parameters,
+    red,
+    weight_log,
+)
+from orchestrator.protocol.qdisc import Qdisc, Setting, Statistic
+
+_TCA_OPTIONS = 2
+_LEAST_PACKETS = 5
+_START = 0.02
+
+
+class AdaptiveRed(QueueSpec):
+    """Adaptive RED (Floyd, Gummadi, Shenker 2001), as net/sched/sch_red.c does it.
+
+    Every 500 ms the probability goes up by min(1%, a quarter of it) when the average is above the
+    middle fifth between ``min`` and ``max``, and down to nine tenths when it is below, within
+    1% and 50%. It begins just below 1%: that is where an idle queue brings it.
+    """
+
+    kind: Literal["ared"] = Field(description="RED whose probability adapts")
+    target: Duration = Field(
+        default=0.005,
+        description="the average delay that `min` and `max` are set for when they are not given",
+    )
+    min: QueueLimit | None = Field(
+        default=None,
+        description="average length from which packets are picked; half of `target` at the rate "
+        "and at least 5 full-size frames when not given",
+    )
+    max: QueueLimit | None = Field(
+        default=None,
+        description="average length from which every packet is picked; three times `min` when "
+        "not given",
+    )
+    weight: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="of the present length in the average, a power of two within 5%; the one "
+        "nearest to 1 - exp(-1 / frames per second) when not given",
+    )
+    packet: Size = Field(
+        default=FRAME_BYTES,
+        description="the packet whose transmission times an idle time is counted in",
+    )
+    ecn: bool = Field(default=False, description="mark ECN-capable packets instead of dropping")
+    harddrop: bool = Field(
+        default=False, description="with ecn: above `max` drop ECN-capable packets too"
+    )
+
+    def qdisc(self, sized: Sized) -> Qdisc:
+        """Return the settings of sch_red and what struct tc_red_xstats counts."""
+        if self.harddrop and not self.ecn:
+            raise QueueFault("harddrop", "harddrop needs `ecn: true`")
+        flags = ADAPTATIVE | ECN * self.ecn | HARDDROP * self.harddrop
+        settings = (
+            *parameters(sized, self._lengths(sized), _START, flags),
+            # The kernel moves it from then on.
+            Setting("probability_q32", PROBABILITY, round(_START * 2**32), verified=False),
+        )
+        present = Statistic("probability", "2^-32", (((_TCA_OPTIONS, *PROBABILITY), 0),))
+        return red(settings, present)
+
+    def _lengths(self, sized: Sized) -> Lengths:
+        if self.min is None:
+            half_target = int(self.target / 2 * sized.rate_bps / 8)
+            minimum = max(_LEAST_PACKETS * FRAME_BYTES, half_target)
+        else:
+            minimum = sized.length_bytes("min", self.min)
+        maximum = 3 * minimum if self.max is None else sized.length_bytes("max", self.max)
+        if self.weight is None:
+            frames_per_s = sized.rate_bps / (8 * FRAME_BYTES)
+            log = max(0, round(-math.log2(-math.expm1(-1 / frames_per_s))))
+        else:
+            log = weight_log(self.weight)
+        return Lengths(sized.size_bytes, minimum, maximum, log, self.packet)

@@ -1,0 +1,22 @@
+"""Drop-tail: first in, first out; what finds the queue full is dropped."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.kinds.queues import QueueSpec, Sized
+from orchestrator.protocol.qdisc import Qdisc, Setting
+
+
+class DropTail(QueueSpec):
+    """First in, first out; what finds the queue full is dropped."""
+
+    kind: Literal["droptail"] = Field(default="droptail", description="first in, first out")
+
+    def qdisc(self, sized: Sized) -> Qdisc:
+        """Return the kernel's fifo of exactly so many packets or bytes (net/sched/sch_fifo.c)."""
+        if sized.limit_packets is not None:
+            return Qdisc("pfifo", (Setting("limit_packets", (), sized.limit_packets),))
+        return Qdisc("bfifo", (Setting("limit_bytes", (), sized.size_bytes),))

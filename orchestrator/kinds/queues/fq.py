@@ -1,0 +1,52 @@
+"""FQ: a queue for each flow, served in turn, without any early drop."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.kinds.fields import QueueLimit
+from orchestrator.kinds.queues import FRAME_BYTES, Quantum, QueueSpec, Sized, app_statistic
+from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.units import LIMIT_MAX, Limit
+
+# TCA_FQ_*
+_LIMIT, _FLOW_LIMIT, _QUANTUM, _INITIAL_QUANTUM, _RATE_ENABLE, _HASH_MASK = 1, 2, 3, 4, 5, 10
+
+
+class Fq(QueueSpec):
+    """Fair queueing by deficit round robin, as net/sched/sch_fq.c does it, without its pacing.
+
+    Pacing is for the host's own sockets, and this is a router's queue. The first packets that find
+    it empty, up to eight, form a queue of their own.
+    """
+
+    kind: Literal["fq"] = Field(description="fair queueing")
+    limit: QueueLimit = Field(
+        default=Limit(packets=10_000),
+        description="most packets in all queues together; other units are turned into "
+        "full-size frames",
+    )
+    flow_limit: int = Field(default=100, ge=1, le=LIMIT_MAX, description="most packets of one flow")
+    quantum: Quantum = Field(
+        default=2 * FRAME_BYTES, description="bytes a flow may send in its turn"
+    )
+    initial_quantum: Quantum = Field(
+        default=10 * FRAME_BYTES, description="bytes a new flow may send in its first"
+    )
+
+    def qdisc(self, sized: Sized) -> Qdisc:
+        """Return the settings of sch_fq and what struct tc_fq_qd_stats counts."""
+        return Qdisc(
+            "fq",
+            (
+                Setting("limit_packets", (_LIMIT,), sized.packets),
+                Setting("flow_limit_packets", (_FLOW_LIMIT,), self.flow_limit),
+                Setting("quantum_bytes", (_QUANTUM,), self.quantum),
+                Setting("initial_quantum_bytes", (_INITIAL_QUANTUM,), self.initial_quantum),
+                Setting("pacing", (_RATE_ENABLE,), 0),
+                Setting("hash_mask", (_HASH_MASK,), LIMIT_MAX),
+            ),
+            (app_statistic("flow_limit_drops", "packets", 32),),
+        )

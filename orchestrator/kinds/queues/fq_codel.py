@@ -1,0 +1,65 @@
+"""FQ-CoDel: a queue for each flow, served in turn, each with CoDel (RFC 8290)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from orchestrator.kinds.fields import QueueLimit
+from orchestrator.kinds.queues import (
+    FRAME_BYTES,
+    Quantum,
+    QueueFault,
+    QueueSpec,
+    Sized,
+    app_statistic,
+)
+from orchestrator.kinds.queues._codel import CodelFields, codel_settings
+from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.units import Limit
+
+_FLOWS, _QUANTUM, _CE_THRESHOLD, _MEMORY_LIMIT = 5, 6, 7, 9  # TCA_FQ_CODEL_*
+_MEMORY_OF_A_PACKET_BYTES = 4096
+_DEFAULT_MEMORY_BYTES, _MOST_MEMORY_BYTES = 2**25, 2**31
+
+
+class FqCodel(CodelFields, QueueSpec):
+    """Flow queueing with controlled delay (RFC 8290), as net/sched/sch_fq_codel.c does it.
+
+    Flows are told apart by the kernel's packet hash: two may share a queue. When the whole is
+    full, the longest queue loses half of what it holds, up to 64 packets.
+    """
+
+    drops_queued: ClassVar[bool] = True
+
+    kind: Literal["fq_codel"] = Field(description="flow queueing with controlled delay")
+    limit: QueueLimit = Field(
+        default=Limit(packets=10240),
+        description="most packets in all queues together; other units are turned into "
+        "full-size frames",
+    )
+    flows: int = Field(default=1024, ge=1, le=65536, description="queues that flows hash to")
+    quantum: Quantum = Field(default=FRAME_BYTES, description="bytes a flow may send in its turn")
+    ecn: bool = Field(default=True, description="mark ECN-capable packets instead of dropping")
+
+    def qdisc(self, sized: Sized) -> Qdisc:
+        """Return the settings of sch_fq_codel and what struct tc_fq_codel_qd_stats counts."""
+        memory_bytes = max(_DEFAULT_MEMORY_BYTES, sized.packets * _MEMORY_OF_A_PACKET_BYTES)
+        if memory_bytes > _MOST_MEMORY_BYTES:
+            most = _MOST_MEMORY_BYTES // _MEMORY_OF_A_PACKET_BYTES
+            raise QueueFault("limit", f"a limit of {sized.packets} packets: at most {most}p, or "
+                             "the kernel's limit on memory would come first")  # fmt: skip
+        settings = (
+            *codel_settings(self, sized, self.ecn, _CE_THRESHOLD),
+            Setting("flows", (_FLOWS,), self.flows, once=True),
+            Setting("quantum_bytes", (_QUANTUM,), self.quantum),
+            Setting("memory_bytes", (_MEMORY_LIMIT,), memory_bytes),
+        )
+        statistics = (
+            app_statistic("marks", "packets", 12, 28),
+            app_statistic("overflow_drops", "packets", 8),
+            app_statistic("new_flows", "", 16),
+            app_statistic("flows", "", 20, 24),
+        )
+        return Qdisc("fq_codel", settings, statistics)

@@ -1,0 +1,56 @@
+"""FQ-PIE: a queue for each flow, served in turn, each with PIE."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.kinds.fields import QueueLimit
+from orchestrator.kinds.queues import FRAME_BYTES, Quantum, QueueSpec, Sized, app_statistic
+from orchestrator.kinds.queues._pie import PieFields, pie_settings
+from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.units import Limit
+
+_LIMIT, _FLOWS, _TARGET, _TUPDATE, _QUANTUM, _ECN_PROB, _ECN = 1, 2, 3, 4, 7, 9, 10  # TCA_FQ_PIE_*
+
+
+class FqPie(PieFields, QueueSpec):
+    """Flow queueing with PIE (M. P. Tahiliani's net/sched/sch_fq_pie.c): RFC 8290 with RFC 8033.
+
+    Flows are told apart by the kernel's packet hash: two may share a queue.
+    """
+
+    kind: Literal["fq_pie"] = Field(description="flow queueing with PIE")
+    limit: QueueLimit = Field(
+        default=Limit(packets=10240),
+        description="most packets in all queues together; other units are turned into "
+        "full-size frames",
+    )
+    flows: int = Field(default=1024, ge=1, le=65536, description="queues that flows hash to")
+    quantum: Quantum = Field(default=FRAME_BYTES, description="bytes a flow may send in its turn")
+    ecn_percent: int = Field(
+        default=10,
+        ge=0,
+        le=100,
+        description="up to this drop probability, in percent, ECN-capable packets are marked",
+    )
+
+    def qdisc(self, sized: Sized) -> Qdisc:
+        """Return the settings of sch_fq_pie and what struct tc_fq_pie_xstats counts."""
+        return Qdisc(
+            "fq_pie",
+            (
+                Setting("limit_packets", (_LIMIT,), sized.packets),
+                Setting("flows", (_FLOWS,), self.flows, once=True),
+                *pie_settings(self, _TARGET, _TUPDATE, _ECN),
+                Setting("quantum_bytes", (_QUANTUM,), self.quantum),
+                Setting("ecn_percent", (_ECN_PROB,), self.ecn_percent),
+            ),
+            (
+                app_statistic("marks", "packets", 16),
+                app_statistic("overflow_drops", "packets", 8),
+                app_statistic("new_flows", "", 20),
+                app_statistic("flows", "", 24, 28),
+            ),
+        )

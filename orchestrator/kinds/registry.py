@@ -1,0 +1,136 @@
+"""Kinds of topologies, queues, losses and traffic: a file each, found in the family's package.
+
+A kind is a class derived from its family's base with a field ``kind: Literal["name"]``. A new
+file in the package is all it takes; built-in kinds have no other way in.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Generic, TypeVar, get_args
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import (
+    CoreSchema,
+    InitErrorDetails,
+    PydanticCustomError,
+    ValidationError,
+    core_schema,
+)
+
+from orchestrator.units import shown, suggest
+
+M = TypeVar("M", bound=BaseModel)
+FAMILY_MARK = "x-family"
+"""Key of the JSON Schema that stands for a reference to a family's definition."""
+
+
+class Kinds(Generic[M]):
+    """The kinds of one family; as an annotation it validates a mapping by its ``kind``.
+
+    Args:
+        family: what the family is called in messages.
+        package: the package whose modules hold the kinds.
+        base: what every kind derives from.
+        default: the kind of a mapping that names none; or what tells it from the mapping.
+        short: (kind, key) that a single value stands for, such as ``0.1%`` for
+            ``{kind: independent, probability: 0.1%}``.
+    """
+
+    def __init__(
+        self,
+        family: str,
+        package: str,
+        base: type[M],
+        default: str | Callable[[dict[Any, Any]], str | None] | None = None,
+        short: tuple[str, str] | None = None,
+    ) -> None:
+        self.family = family
+        self._package = package
+        self._base = base
+        self._default = default
+        self.short = short
+
+    @cached_property
+    def found(self) -> dict[str, type[M]]:
+        """Every kind by its name, in the order of the names."""
+        # Imported when first needed: the kinds import the family's module, which holds this.
+        package = importlib.import_module(self._package)
+        kinds: dict[str, type[M]] = {}
+        for module in pkgutil.iter_modules(package.__path__, f"{self._package}."):
+            for item in vars(importlib.import_module(module.name)).values():
+                if not (isinstance(item, type) and issubclass(item, self._base)):
+                    continue
+                if item.__module__ != module.name or "kind" not in item.model_fields:
+                    continue
+                if not (names := get_args(item.model_fields["kind"].annotation)):
+                    continue  # what several kinds have in common
+                (name,) = names
+                if name in kinds:
+                    raise TypeError(f"{self.family} kind {name!r} is defined twice")
+                kinds[name] = item
+        return dict(sorted(kinds.items()))
+
+    def of(self, data: object) -> type[M] | None:
+        """Return the kind that a mapping is of, None when it names none that exists."""
+        if not isinstance(data, dict):
+            return None
+        default = self._default(data) if callable(self._default) else self._default
+        kind = data.get("kind", default)
+        return self.found.get(kind) if isinstance(kind, str) else None
+
+    def _validate(self, data: Any, info: ValidationInfo) -> M:
+        if isinstance(data, self._base):
+            return data
+        if self.short and not isinstance(data, (dict, list)) and data is not None:
+            data = {"kind": self.short[0], self.short[1]: data}
+        if not isinstance(data, dict):
+            told = f"a mapping with a key that says what {self.family} it is"
+            told = told if callable(self._default) else f"a {self.family} with a `kind`"
+            text = f"must be {told} ({', '.join(self.found)}), not {shown(data)}"
+            raise PydanticCustomError("not_a_kind", "{text}", {"text": text})
+        model = self.of(data)
+        if model is None:
+            raise self._unknown(data)
+        return model.model_validate(data, context=info.context)
+
+    def _unknown(self, data: dict[Any, Any]) -> ValidationError:
+        kind, valid = data.get("kind"), ", ".join(self.found)
+        if "kind" in data:
+            text = f"unknown {self.family} kind {shown(kind)}{suggest(str(kind), self.found)}"
+        elif callable(self._default):
+            text = f"the key that says what {self.family} it is is missing"
+        else:
+            text = "`kind` is missing"
+        error = PydanticCustomError(
+            "unknown_kind", "{text}; valid: {valid}", {"text": text, "valid": valid}
+        )
+        details = InitErrorDetails(type=error, loc=("kind",), input=kind)
+        return ValidationError.from_exception_data(self.family, [details])
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(self._validate)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {FAMILY_MARK: self.family}  # a family has one definition: see schema.py
+
+    def json_schema(self, generator: type[GenerateJsonSchema]) -> dict[str, JsonSchemaValue]:
+        """Return the definitions of the family and of each of its kinds."""
+        definitions: dict[str, JsonSchemaValue] = {}
+        options: list[JsonSchemaValue] = []
+        for kind in self.found.values():
+            definition = kind.model_json_schema(schema_generator=generator)
+            definitions |= {**definition.pop("$defs", {}), kind.__name__: definition}
+            options.append({"$ref": f"#/$defs/{kind.__name__}"})
+        if self.short:
+            name, key = self.short
+            options.append({"$ref": f"#/$defs/{self.found[name].__name__}/properties/{key}"})
+        return {**definitions, self.family: {"anyOf": options}}

@@ -1,0 +1,268 @@
+"""TCP options of hosts: what a flow may ask of the stack at its ends besides congestion control.
+
+Every option is a setting of a network namespace (Documentation/networking/ip-sysctl.rst) or a
+metric of its route (RTAX_* of include/uapi/linux/rtnetlink.h), so two flows that meet at a host
+must agree on it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from orchestrator.kinds.fields import Size, Strict, Time
+from orchestrator.kinds.profiles import profiles
+from orchestrator.units import shown, suggest
+
+End = Literal["sender", "receiver", "both"]
+RTAX_LOCK, RTAX_ADVMSS, RTAX_INITCWND, RTAX_RTO_MIN, RTAX_QUICKACK = 1, 8, 11, 13, 15
+RTAX_RTT, RTAX_RTTVAR, RTAX_SSTHRESH = 4, 5, 6
+_LEAST_BUFFER_BYTES = 4096
+_SEND_START_BYTES, _RECEIVE_START_BYTES = 16_384, 131_072
+
+
+def _known(name: str) -> str:
+    if name not in profiles():
+        raise ValueError(
+            f"unknown TCP profile {shown(name)}{suggest(name, profiles())}; "
+            f"valid: {', '.join(profiles())}"
+        )
+    return name
+
+
+def _buffer(size_bytes: int) -> int:
+    if not _LEAST_BUFFER_BYTES <= size_bytes <= 2**31 - 1:
+        raise ValueError(f"a socket buffer has from {_LEAST_BUFFER_BYTES} B to 2^31 - 1 B")
+    return size_bytes
+
+
+def _rto_min(time_s: float) -> float:
+    if not 0.001 <= time_s <= 60 or abs(time_s * 1000 - round(time_s * 1000)) > 1e-6:
+        raise ValueError("the least retransmission timeout is whole milliseconds, 1ms to 60s")
+    return time_s
+
+
+Buffer = Annotated[Size, AfterValidator(_buffer)]
+
+
+class TcpOptions(Strict):
+    """What is not given stays as in Linux; values here go before those of the profile."""
+
+    profile: (
+        Annotated[
+            str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": [*profiles()]})
+        ]
+        | None
+    ) = Field(default=None, description="named set of the values below")
+    sack: bool | None = Field(default=None, description="selective ACKs; Linux: true")
+    dsack: bool | None = Field(default=None, description="duplicate SACKs; Linux: true")
+    timestamps: bool | None = Field(
+        default=None, description="RFC 7323, 12 bytes a segment; Linux: true"
+    )
+    ecn: bool | None = Field(
+        default=None, description="asked for and accepted at both ends; Linux: false"
+    )
+    delayed_ack: bool | None = Field(
+        default=None, description="false: every segment is acknowledged at once; Linux: true"
+    )
+    compress_acks: bool | None = Field(
+        default=None, description="the receiver may hold back SACKs for up to 1 ms; Linux: true"
+    )
+    defer_acks: bool | None = Field(
+        default=None,
+        description="the receiver gathers the ACKs of a burst it takes at once; Linux: true",
+    )
+    initial_window: int | None = Field(
+        default=None, ge=1, le=10_000, description="segments, at the sender; Linux: 10"
+    )
+    initial_ssthresh: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="slow start threshold of each new connection in segments, at the sender; a "
+        "congestion control may set another. Linux: no end",
+    )
+    mss: int | None = Field(
+        default=None,
+        ge=88,
+        le=1460,
+        description="bytes, as in the MSS option of both ends; timestamps take 12 of them; "
+        "Linux: 1460",
+    )
+    recovery: Literal["rack", "dupack"] | None = Field(
+        default=None, description="how losses are found with SACK; Linux: rack"
+    )
+    reordering: int | None = Field(
+        default=None,
+        ge=1,
+        le=300,
+        description="duplicate ACKs that mean a loss, fixed; Linux: begins with 3 and learns",
+    )
+    tail_loss_probe: bool | None = Field(default=None, description="RFC 8985; Linux: true")
+    frto: bool | None = Field(default=None, description="RFC 5682; Linux: true")
+    restart_after_idle: bool | None = Field(
+        default=None, description="slow start after an idle timeout (RFC 2861); Linux: true"
+    )
+    rto_min: Annotated[Time, AfterValidator(_rto_min)] | None = Field(
+        default=None, description="least retransmission timeout; Linux: 200ms"
+    )
+    send_buffer: Buffer | None = Field(
+        default=None, description="most that is kept to be sent, in the kernel's count"
+    )
+    receive_buffer: Buffer | None = Field(
+        default=None, description="most that is kept for the application, in the kernel's count"
+    )
+
+    def values(self) -> dict[str, Any]:
+        """Return what is set, the profile's values among it."""
+        own = {
+            key: value
+            for key, value in self.model_dump(exclude={"profile"}).items()
+            if value is not None
+        }
+        return {**profiles()[self.profile].options, **own} if self.profile else own
+
+
+@dataclass
+class HostTcp:
+    """What one host's stack is told: sysctls of its namespace, metrics of its route."""
+
+    sysctls: dict[str, str | int] = field(default_factory=dict)
+    metrics: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """``linux`` is what a stack does that is told nothing, where that is a value of the option."""
+
+    ends: End
+    sysctls: Callable[[Any], Mapping[str, str | int]] = lambda _value: {}
+    metrics: Callable[[Any], Mapping[int, int]] = lambda _value: {}
+    linux: Any = None
+
+
+def _flag(*names: str) -> Callable[[bool], Mapping[str, str | int]]:
+    return lambda value: {f"net.ipv4.{name}": int(value) for name in names}
+
+
+def _memory(name: str, start_bytes: int) -> Callable[[int], Mapping[str, str | int]]:
+    least = _LEAST_BUFFER_BYTES
+    return lambda most: {f"net.ipv4.{name}": f"{least} {min(start_bytes, most)} {most}"}
+
+
+def _rto_min_metrics(value: float) -> Mapping[int, int]:
+    """Return the metric in ms, locked: tcp_rto_min() takes no other."""
+    return {RTAX_LOCK: 1 << RTAX_RTO_MIN, RTAX_RTO_MIN: round(value * 1000)}
+
+
+def _ssthresh_metrics(value: int) -> Mapping[int, int]:
+    """Return the metric, locked with the RTTs that would come to be remembered along with it.
+
+    The kernel takes it from what it remembers of a destination, and a connection that ends makes
+    that of the route (tcpm_suck_dst() in net/ipv4/tcp_metrics.c); testbed/network/thresholds.py
+    makes such a connection.
+    """
+    locks = (RTAX_RTT, RTAX_RTTVAR, RTAX_SSTHRESH)
+    return {RTAX_LOCK: sum(1 << lock for lock in locks), RTAX_SSTHRESH: value}
+
+
+_EFFECTS: dict[str, _Effect] = {
+    "sack": _Effect("both", _flag("tcp_sack"), linux=True),
+    "dsack": _Effect("both", _flag("tcp_dsack"), linux=True),
+    "timestamps": _Effect("both", _flag("tcp_timestamps"), linux=True),
+    "ecn": _Effect("both", _flag("tcp_ecn"), linux=False),
+    "delayed_ack": _Effect(
+        "receiver", metrics=lambda value: {} if value else {RTAX_QUICKACK: 1}, linux=True
+    ),
+    "compress_acks": _Effect(
+        "receiver", lambda value: {"net.ipv4.tcp_comp_sack_nr": 44 if value else 0}, linux=True
+    ),
+    "defer_acks": _Effect("receiver", _flag("tcp_backlog_ack_defer"), linux=True),
+    "initial_window": _Effect("sender", metrics=lambda value: {RTAX_INITCWND: value}, linux=10),
+    "initial_ssthresh": _Effect(
+        "sender",
+        lambda _value: {"net.ipv4.tcp_no_ssthresh_metrics_save": 0},
+        _ssthresh_metrics,
+    ),
+    "mss": _Effect("both", metrics=lambda value: {RTAX_ADVMSS: value}),
+    "recovery": _Effect(
+        "sender", lambda value: {"net.ipv4.tcp_recovery": int(value == "rack")}, linux="rack"
+    ),
+    "reordering": _Effect("sender", _flag("tcp_reordering", "tcp_max_reordering")),
+    "tail_loss_probe": _Effect(
+        "sender", lambda value: {"net.ipv4.tcp_early_retrans": 3 if value else 0}, linux=True
+    ),
+    "frto": _Effect("sender", lambda value: {"net.ipv4.tcp_frto": 2 if value else 0}, linux=True),
+    "restart_after_idle": _Effect("sender", _flag("tcp_slow_start_after_idle"), linux=True),
+    "rto_min": _Effect("sender", metrics=_rto_min_metrics),
+    "send_buffer": _Effect("sender", _memory("tcp_wmem", _SEND_START_BYTES)),
+    "receive_buffer": _Effect("receiver", _memory("tcp_rmem", _RECEIVE_START_BYTES)),
+}
+
+
+def options_of(*layers: TcpOptions | None) -> dict[str, Any]:
+    """Return the values by option; a later layer's go before those of an earlier one."""
+    return {key: value for layer in layers if layer for key, value in layer.values().items()}
+
+
+def at(end: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those options that are set at that end of a connection."""
+    return {key: value for key, value in values.items() if _EFFECTS[key].ends in (end, "both")}
+
+
+def host_tcp(values: Mapping[str, Any]) -> HostTcp:
+    """Return what a host is told for those options."""
+    told = HostTcp()
+    for key, value in values.items():
+        told.sysctls |= _EFFECTS[key].sysctls(value)
+        locks = told.metrics.get(RTAX_LOCK, 0)
+        told.metrics |= _EFFECTS[key].metrics(value)
+        if locks:
+            told.metrics[RTAX_LOCK] |= locks
+    return told
+
+
+One = Literal["sender", "receiver"]
+_ENDS: tuple[One, One] = ("sender", "receiver")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One end of a TCP flow: its line, its name, the host, which end, and the flow's options."""
+
+    line: int
+    flow: str
+    host: str
+    end: One
+    options: Mapping[str, Any]
+
+
+def agree(ends: Iterable[Wanted]) -> tuple[dict[str, dict[str, Any]], list[tuple[int, str, str]]]:
+    """Return the options of each host, and (line, option, message) where flows differ."""
+    hosts: dict[str, dict[str, Any]] = {}
+    first: dict[tuple[str, One], Wanted] = {}
+    faults: dict[tuple[int, str], str] = {}
+    for mine in ends:
+        hosts.setdefault(mine.host, {}).update(at(mine.end, mine.options))
+        first.setdefault((mine.host, mine.end), mine)
+        for end in _ENDS:
+            other = first.get((mine.host, end), mine)
+            for key, effect in _EFFECTS.items():
+                wanted = [each.options.get(key, effect.linux) for each in (mine, other)]
+                both = effect.ends == "both" or mine.end == end == effect.ends
+                if both and wanted[0] != wanted[1]:
+                    faults.setdefault((mine.line, key), _differently(key, mine, other))
+    return hosts, [(line, key, text) for (line, key), text in faults.items()]
+
+
+def _differently(key: str, mine: Wanted, other: Wanted) -> str:
+    text = f"{key} is a setting of the host {mine.host}, where flow {shown(other.flow)} ends, too, "
+    if key not in other.options:
+        return f"{text}and does not give it: it would get it, so give it the same there"
+    theirs = other.options[key]
+    if key not in mine.options:
+        return f"{text}and sets {shown(theirs)}: this flow would get that, so give it the same here"
+    return f"{text}and sets {shown(theirs)}, not {shown(mine.options[key])}"

@@ -1,0 +1,50 @@
+"""What all sources of UDP datagrams have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from orchestrator.kinds.fields import LinkRate, Size, Strict
+from orchestrator.kinds.traffic import Demand
+
+HEADERS_BYTES = 20 + 8
+"""IPv4 and UDP."""
+MARK_BYTES = 16
+"""A payload begins with a sequence number and the time it was due."""
+MTU_BYTES = 1500
+LEAST_BYTES = HEADERS_BYTES + MARK_BYTES
+
+
+def _packet(size_bytes: int) -> int:
+    if not LEAST_BYTES <= size_bytes <= MTU_BYTES:
+        raise ValueError(
+            f"a packet has {LEAST_BYTES}B (IP, UDP, sequence number and time) to {MTU_BYTES}B, "
+            f"not {size_bytes}B"
+        )
+    return size_bytes
+
+
+class Datagrams(Strict):
+    """Rate and size of the packets of a UDP source."""
+
+    rate: LinkRate = Field(
+        description="while it sends, on the link layer (each packet and 14 bytes of Ethernet), as "
+        "links count: such as 5mbit, or 95% of the narrowest link on its path as the run begins"
+    )
+    packet_size: Annotated[Size, AfterValidator(_packet)] = Field(
+        default=MTU_BYTES, description="of each IP packet with its headers, 44B to 1500B"
+    )
+    size_bytes: Size | None = Field(
+        default=None,
+        alias="bytes",
+        description="payload to send, in whole packets; without end when not given",
+    )
+
+    def datagrams(
+        self, on: dict[str, Any] | None = None, off: dict[str, Any] | None = None
+    ) -> Demand:
+        """Return the demand of a source that is on and off in turn, or always on."""
+        parameters = {"packet_bytes": self.packet_size, "on": on, "off": off}
+        return Demand("udp", self.size_bytes, "udp", parameters, self.rate)

@@ -1,0 +1,55 @@
+"""What all sources of TCP have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
+
+from orchestrator.kinds.fields import Strict
+from orchestrator.units import (
+    NUMBER_PATTERN,
+    SIZE_UNITS,
+    Limit,
+    UnitError,
+    parse_limit,
+    shown,
+)
+
+SEGMENT_BYTES = 1460
+LEAST_WINDOW_BYTES, MOST_WINDOW_BYTES = 5 * SEGMENT_BYTES, 2**28
+"""With less the kernel cuts segments in pieces; a buffer for some windows is a 31-bit number."""
+
+
+def _window(value: object) -> Limit:
+    if isinstance(value, Limit):
+        return value
+    limit = parse_limit(value, "window", ("p", *SIZE_UNITS))
+    size_bytes = limit.size_bytes or (limit.packets or 0) * SEGMENT_BYTES
+    if not LEAST_WINDOW_BYTES <= size_bytes <= MOST_WINDOW_BYTES:
+        raise UnitError(f"{shown(value)}: a window may have 5 segments (5p, or 7300B) to 256MiB")
+    return limit
+
+
+Window = Annotated[
+    Limit,
+    PlainValidator(_window),
+    PlainSerializer(str, when_used="json"),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": f"^{NUMBER_PATTERN}({'|'.join(['p', *SIZE_UNITS])})$",
+            "examples": ["64p", "64kB"],
+        }
+    ),
+]
+
+
+class Windowed(Strict):
+    """A receiver that may hold the sender back."""
+
+    window: Window | None = Field(
+        default=None,
+        description="the largest window that the receiver of the data tells, such as 64p (full "
+        "segments) or 64kB; as large as it takes when not given",
+    )

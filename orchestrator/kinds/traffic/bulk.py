@@ -1,0 +1,38 @@
+"""Bulk TCP: as fast as the congestion control allows, for a time or a number of bytes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from orchestrator.kinds.fields import Size, located
+from orchestrator.kinds.traffic import Demand, TrafficSpec
+from orchestrator.kinds.traffic._tcp import Windowed
+
+Engine = Literal["builtin", "iperf3"]
+
+
+class Bulk(Windowed, TrafficSpec):
+    """A TCP sender that always has data, until it is stopped or has sent all its bytes."""
+
+    kind: Literal["bulk"] = Field(default="bulk", description="always has data to send")
+    engine: Engine = Field(
+        default="builtin", description="what sends: our own end point, or iperf3"
+    )
+    size_bytes: Size | None = Field(
+        default=None,
+        alias="bytes",
+        description="how much to send (such as 3.2MB); without end when not given",
+    )
+
+    @model_validator(mode="after")
+    def _own_window(self) -> Bulk:
+        if self.window is not None and self.engine != "builtin":
+            message = f"only the builtin engine limits its window, not {self.engine}"
+            raise located([(("window",), message)])
+        return self
+
+    def demand(self) -> Demand:
+        """Return the engine and the number of bytes."""
+        return Demand(self.engine, self.size_bytes, window=self.window)

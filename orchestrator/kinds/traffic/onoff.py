@@ -1,0 +1,107 @@
+"""Greedy TCP that is on and off in turn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from orchestrator.kinds.distributions import Durations
+from orchestrator.kinds.fields import Time, located
+from orchestrator.kinds.traffic import Connections, Demand, TrafficSpec
+from orchestrator.kinds.traffic._tcp import Windowed
+from orchestrator.units import format_time
+
+
+def _ordered(interval: list[float]) -> list[float]:
+    if interval[0] >= interval[1]:
+        raise ValueError("an interval must begin before it ends")
+    return interval
+
+
+Interval = Annotated[list[Time], Field(min_length=2, max_length=2), AfterValidator(_ordered)]
+
+
+def onoff_demand(
+    connections: Connections, window: Any, parameters: dict[str, Any], period_bytes: int | None
+) -> Demand:
+    """Return the demand of the engine ``onoff``; ``parameters`` say when it is on."""
+    common = {"on": None, "off": None, "intervals": None}
+    reconnect = connections == "sequential"
+    return Demand(
+        "onoff",
+        parameters={
+            **common,
+            **parameters,
+            "reconnect": reconnect,
+            "period_bytes": period_bytes,
+        },
+        window=window,
+        path_rate=True,
+        connections=connections,
+    )
+
+
+class OnOff(Windowed, TrafficSpec):
+    """A TCP sender that always has data while it is on, and none while it is off.
+
+    When it goes off, what the kernel already has is still sent: what is in flight, and up to 12
+    segments or what the narrowest link sends in 3 ms. It keeps its one connection, as ns-2's FTP
+    does, and Linux then begins anew with the initial window; or it connects anew each time. Random
+    lengths are drawn in turn from Python's random.Random of the flow's own seed, so they are the
+    same whatever the network does.
+    """
+
+    kind: Literal["onoff"] = Field(description="TCP that is on and off in turn")
+    on: Durations | None = Field(
+        default=None, description="how long it sends: a time, or a distribution; it begins on"
+    )
+    off: Durations | None = Field(
+        default=None, description="how long it is silent: a time, or a distribution"
+    )
+    intervals: Annotated[list[Interval], Field(min_length=1)] | None = Field(
+        default=None,
+        description="instead of `on` and `off`: from when to when it is on, such as "
+        "[[250s, 500s], [750s, 1000s]], since the flow's start",
+    )
+    reconnect: bool = Field(
+        default=False,
+        description="a new connection each time it goes on; each is a transfer, from the call to "
+        "connect() to the last byte at the receiver",
+    )
+
+    @model_validator(mode="after")
+    def _one_schedule(self) -> OnOff:
+        problems: list[tuple[tuple[str | int, ...], str]] = []
+        if self.intervals is None:
+            problems += [
+                ((key,), f"`{key}` is missing; or give `intervals`")
+                for key in ("on", "off")
+                if getattr(self, key) is None
+            ]
+        else:
+            problems += [
+                ((key,), "either `on` and `off`, or `intervals`")
+                for key in ("on", "off")
+                if getattr(self, key) is not None
+            ]
+            for number in range(1, len(self.intervals)):
+                end, begin = self.intervals[number - 1][1], self.intervals[number][0]
+                if begin <= end:
+                    text = f"must begin after the end of the one before, at {format_time(end)}"
+                    problems.append((("intervals", number), text))
+        if problems:
+            raise located(problems)
+        return self
+
+    def demand(self) -> Demand:
+        """Return the demand with all times in nanoseconds."""
+        if self.intervals is not None:
+            whole = [[round(time_s * 1e9) for time_s in each] for each in self.intervals]
+            parameters: dict[str, Any] = {"intervals": whole}
+        else:
+            assert self.on is not None, "or there would be intervals"
+            assert self.off is not None, "or there would be intervals"
+            parameters = {"on": self.on.document(1e9), "off": self.off.document(1e9)}
+        connections: Connections = "sequential" if self.reconnect else "one"
+        return onoff_demand(connections, self.window, parameters, None)

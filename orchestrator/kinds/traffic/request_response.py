@@ -1,0 +1,50 @@
+"""Requests and responses in turn over one TCP connection."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.kinds.distributions import Durations, Sizes
+from orchestrator.kinds.traffic import Demand, TrafficSpec
+from orchestrator.kinds.traffic._exchanges import exchanges
+from orchestrator.kinds.traffic._tcp import Windowed
+
+
+class RequestResponse(Windowed, TrafficSpec):
+    """Requests and responses in turn over one persistent connection: their latency.
+
+    The flow's data are the responses, so its source is the server, and its sink connects and
+    asks. Each exchange is a transfer, from the request to the last byte of the response in the
+    client's hands; the first comes when the connection is there.
+    """
+
+    kind: Literal["request-response"] = Field(description="latency over one connection")
+    request: Sizes = Field(
+        default_factory=lambda: Sizes.model_validate("100B"),
+        description="from sink to source, such as 100B",
+    )
+    response: Sizes = Field(
+        default_factory=lambda: Sizes.model_validate("1kB"),
+        description="from source to sink, such as 1kB",
+    )
+    think: Durations | None = Field(
+        default=None,
+        description="between a response and the next request: a time, or a distribution; none "
+        "when not given",
+    )
+
+    def demand(self) -> Demand:
+        """Return the demand of one connection without end."""
+        return Demand(
+            "exchanges",
+            parameters={
+                **exchanges(self.request, self.response, self.think),
+                "pages": None,
+                "arrivals_per_s": None,
+                "number": 1,
+            },
+            window=self.window,
+            server="source",
+        )

@@ -1,0 +1,72 @@
+"""Transfers of given sizes, each over a TCP connection of its own."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from orchestrator.kinds.distributions import Durations, Sizes
+from orchestrator.kinds.fields import Frequency, located
+from orchestrator.kinds.traffic import Connections, Demand, TrafficSpec
+from orchestrator.kinds.traffic._tcp import Window, Windowed
+
+
+def transfers_demand(
+    window: Window | None,
+    sizes: list[dict[str, Any]],
+    gap: Durations | None,
+    number: int | None,
+    arrivals_per_s: float | None = None,
+) -> Demand:
+    """Return the demand of the engine ``transfers``."""
+    connections: Connections = "sequential" if arrivals_per_s is None else "many"
+    return Demand(
+        "transfers",
+        parameters={
+            "sizes": sizes,
+            "gap": None if gap is None else gap.document(1e9),
+            "arrivals_per_s": arrivals_per_s,
+            "number": number,
+        },
+        window=window,
+        connections=connections,
+    )
+
+
+class Transfers(Windowed, TrafficSpec):
+    """Short transfers: one after another, or beginning at random whatever is under way.
+
+    A transfer lasts from the call to connect() to the last byte in the receiver's hands. The
+    next of a row begins, after the gap, when the sender sees that the receiver, having everything,
+    has closed. Sizes and times are drawn from Python's random.Random of the flow's own seed, each
+    from a generator of its own: the sizes do not depend on how long transfers take.
+    """
+
+    kind: Literal["transfers"] = Field(description="short transfers, a connection each")
+    size: Sizes = Field(description="of each transfer, such as 10kB, or a distribution")
+    gap: Durations | None = Field(
+        default=None,
+        description="between the end of one and the begin of the next: a time, or a distribution; "
+        "none when not given",
+    )
+    arrivals: Frequency | None = Field(
+        default=None,
+        description="instead of one after another: how many begin in a given time on average "
+        "(such as 5/s), by a Poisson process",
+    )
+    number: int | None = Field(
+        default=None, ge=1, description="how many; without end when not given"
+    )
+
+    @model_validator(mode="after")
+    def _one_schedule(self) -> Transfers:
+        if self.gap is not None and self.arrivals is not None:
+            raise located([(("gap",), "transfers that arrive at random have no gap between them")])
+        return self
+
+    def demand(self) -> Demand:
+        """Return the demand, with sizes in bytes and times in nanoseconds."""
+        return transfers_demand(
+            self.window, [self.size.document(1)], self.gap, self.number, self.arrivals
+        )

@@ -1,0 +1,112 @@
+"""Web sessions: Poisson arrivals, heavy-tailed sizes, a given share of a link."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from orchestrator.kinds.distributions import Counts, Durations, Sizes
+from orchestrator.kinds.fields import Frequency, LinkRate, located
+from orchestrator.kinds.traffic import Demand, Load, Segment, TrafficSpec
+from orchestrator.kinds.traffic._exchanges import exchanges
+from orchestrator.kinds.traffic._tcp import Windowed
+
+CONNECTION_SEGMENTS = 4
+"""Without data, from the server: SYN and ACK, of the first request, FIN, of the client's FIN."""
+SYN_OPTIONS_BYTES = 8
+"""Of the SYN, beyond those of other segments."""
+
+
+class Web(Windowed, TrafficSpec):
+    """Web sessions that arrive as a Poisson process, whatever becomes of those before.
+
+    The flow's data are the responses, so its source is the server. A session is one connection
+    from the sink: pages with think times between, each of objects that are asked for one after
+    another; behind the last response the server closes. Each page is a transfer, from its first
+    request (of the first page from the call to connect()) to its last byte in the client's hands.
+    A session draws all of its own from its own generator: sizes do not depend on how long pages
+    take.
+
+    Sizes are by default those of ns-2's tcl/ex/large-scale-web-traffic.tcl, objects of 12 (there
+    packets, here kB) on average with a Pareto tail of index 1.2; cut off at 1 MB, 8.5 kB are left
+    on average, with a deviation of 28 kB. So the load of n objects is within 2 x 3.4 / sqrt(n) of
+    what is asked for with 95% confidence: within 5% from 19000 objects, 160 MB, on.
+    """
+
+    kind: Literal["web"] = Field(description="web sessions")
+    load: LinkRate | None = Field(
+        default=None,
+        description="what its sessions bring on average on the link layer with all headers: such "
+        "as 3mbit, or 30% of the narrowest link on its path as the run begins; of all flows of the "
+        "line together, which share it equally",
+    )
+    sessions: Frequency | None = Field(
+        default=None,
+        description="instead of `load`: how many begin on average, such as 10/s; of each flow",
+    )
+    request: Sizes = Field(
+        default_factory=lambda: Sizes.model_validate("350B"),
+        description="of each object, such as 350B",
+    )
+    response: Sizes = Field(
+        default_factory=lambda: Sizes.model_validate(
+            {"distribution": "pareto", "mean": "12kB", "shape": 1.2, "most": "1MB"}
+        ),
+        description="of each object: a size, or a distribution, of which a heavy tail has an end",
+    )
+    objects: Counts = Field(
+        default_factory=lambda: Counts.model_validate(1),
+        description="of each page: a number, or distribution",
+    )
+    pages: Counts = Field(
+        default_factory=lambda: Counts.model_validate(1),
+        description="of each session: a number, or distribution",
+    )
+    think: Durations | None = Field(
+        default=None, description="between pages: a time, or a distribution; none when not given"
+    )
+
+    @model_validator(mode="after")
+    def _sound(self) -> Web:
+        problems: list[tuple[tuple[str | int, ...], str]] = []
+        if (self.load is None) == (self.sessions is None):
+            key = "load" if self.load is None else "sessions"
+            problems.append(((key,), "give either `load` or `sessions`"))
+        for key in ("response", "objects", "pages"):
+            given = getattr(self, key)
+            if given.distribution in ("pareto", "lognormal") and given.most is None:
+                text = "the load of a heavy tail without end never settles: give `most`"
+                problems.append(((key,), text))
+        if problems:
+            raise located(problems)
+        return self
+
+    def wire_bytes(self, segment: Segment) -> float:
+        """Return the mean of the link-layer bytes of a session from the server, without loss."""
+        step, segments, number = segment.payload_bytes, 0.0, 0
+        while (chance := self.response.chance_of(step * number + 1)) > 1e-12:
+            segments += chance
+            number += 1
+        # Sizes are rounded down: by half a byte on average, unless they are always the same.
+        rounded = 0.0 if self.response.distribution == "fixed" else 0.5
+        payload_bytes = self.response.average() - rounded
+        each = payload_bytes + segments * segment.headers_bytes
+        objects = self.objects.average_count() * self.pages.average_count()
+        return objects * each + CONNECTION_SEGMENTS * segment.headers_bytes + SYN_OPTIONS_BYTES
+
+    def demand(self) -> Demand:
+        """Return the demand; the plan knows the path and so how many sessions make the load."""
+        return Demand(
+            "exchanges",
+            parameters={
+                **exchanges(self.request, self.response, self.think, self.objects),
+                "pages": self.pages.document(1),
+                "arrivals_per_s": self.sessions,
+                "number": None,
+            },
+            load=None if self.load is None else Load(self.load, self.wire_bytes),
+            window=self.window,
+            connections="many",
+            server="source",
+        )

@@ -1,0 +1,395 @@
+"""What a topology describes: a pure graph of hosts, switches and links, in SI units.
+
+A topology never acts; the test bed builds what is described here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from orchestrator.protocol.qdisc import Qdisc, Setting
+
+DirectionName = Literal["forward", "reverse"]
+FRAME_BYTES = 1514
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A link's queue in one direction; exactly one of the limits is set.
+
+    ``limit_packets`` counts packets of any size, ``limit_bytes`` link-layer bytes; ``qdisc`` is
+    what the kernel is told. ``drops_queued``: it may also drop packets that it has taken.
+    """
+
+    kind: str
+    qdisc: Qdisc
+    limit_packets: int | None = None
+    limit_bytes: int | None = None
+    drops_queued: bool = False
+
+
+@dataclass(frozen=True)
+class Policer:
+    """A token bucket that drops what exceeds it and never queues; both in link-layer units."""
+
+    rate_bps: int
+    burst_bytes: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A capacity as opportunities to send a full-size frame; it repeats.
+
+    ``opportunities`` are (millisecond, frames) in the order of time, none later than ``period_ms``,
+    with which all begins anew. ``file`` and ``sha256`` say where it was read.
+    """
+
+    file: str
+    sha256: str
+    period_ms: int
+    opportunities: tuple[tuple[int, int], ...]
+
+    @property
+    def rate_bps(self) -> int:
+        """Mean rate on the link layer."""
+        frames = sum(number for _time, number in self.opportunities)
+        return frames * FRAME_BYTES * 8 * 1000 // self.period_ms
+
+    def until(self, end_ms: int) -> Iterator[tuple[int, int]]:
+        """Yield (millisecond, frames) up to and with ``end_ms``, each millisecond once."""
+        last_ms = frames = 0
+        for begin_ms in itertools.count(0, self.period_ms):
+            for time_ms, number in self.opportunities:
+                if begin_ms + time_ms != last_ms:
+                    if frames:
+                        yield last_ms, frames
+                    last_ms, frames = begin_ms + time_ms, 0
+                if last_ms > end_ms:
+                    return
+                frames += number
+
+
+class LossModel(Protocol):
+    """How a channel loses packets; the models are in ``orchestrator.kinds.losses``."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the model."""
+
+    @property
+    def mean(self) -> float:
+        """Long-run probability that a packet is lost."""
+
+    def netem(self) -> tuple[Setting, ...]:
+        """Return the settings of sch_netem as the run begins."""
+
+    def drops(self, packets: int, chance: float, hidden: float = 0.0) -> tuple[int, int]:
+        """Return the least and largest number of drops among so many packets, set to `netem()`."""
+
+    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
+        """Yield (time in seconds, probability from then on) while the run lasts."""
+
+    @property
+    def state_losses(self) -> tuple[float, ...]:
+        """The probabilities that ``changes()`` yields."""
+
+    @property
+    def states_per_s(self) -> float:
+        """Mean number of states that it passes through in a second, by a clock of its own."""
+
+
+class RateModel(Protocol):
+    """How a channel's rate changes by a clock of its own."""
+
+    def rates(self, seed: int, duration_s: float) -> Iterator[tuple[float, int]]:
+        """Yield (time in seconds, rate in bit/s from then on) while the run lasts."""
+
+
+class JitterModel(Protocol):
+    """How delays vary; see orchestrator.kinds.impairments."""
+
+    @property
+    def keep_order(self) -> bool:
+        """Whether packets never overtake each other."""
+
+    @property
+    def reach_ns(self) -> tuple[int, int]:
+        """How far a delay may be below and above the channel's."""
+
+    @property
+    def states_per_s(self) -> float:
+        """Mean number of delays that the channel itself has in a second, 0 when packets do."""
+
+    @property
+    def has_table(self) -> bool:
+        """Whether sch_netem is given a table of delays."""
+
+    def netem(self, tabled: bool = False) -> tuple[Setting, ...]:
+        """Return the settings of sch_netem as it begins; ``tabled`` one that has had a table."""
+
+    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, tuple[Setting, ...]]]:
+        """Yield (time in seconds, settings from then on) while the run lasts."""
+
+
+class ReorderingModel(Protocol):
+    """Which packets skip the delay; see orchestrator.kinds.impairments."""
+
+    @property
+    def probability(self) -> float:
+        """That a packet does once ``gap`` - 1 have not."""
+
+    @property
+    def gap(self) -> int:
+        """Packets from one that does to the next one that may."""
+
+    def netem(self) -> tuple[Setting, ...]:
+        """Return the settings of sch_netem, none when no packet is ever reordered."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One direction of a link: policer, rate and queue, then loss, delay and all else.
+
+    ``rate_bps`` None means no rate limit and then no queue; ``delay_s`` is one way. ``judged``
+    marks a queue where drops are expected (a bottleneck); drops at any other queue are a fault
+    of the emulation. ``duplication`` and ``corruption`` are probabilities of each packet. Of a
+    channel that follows a ``trace`` the rate is the trace's mean. A ``rate_model`` changes the rate
+    while traffic runs, in step with the loss. What events bring: ``later_rates``, one after the
+    other, ``later_losses``, the largest ``later_corruption``, and whether the ``delay_changes`` or
+    any other impairment than loss (``impairment_changes``).
+    """
+
+    delay_s: float
+    rate_bps: int | None = None
+    queue: Queue | None = None
+    loss: LossModel | None = None
+    judged: bool = False
+    policer: Policer | None = None
+    trace: Trace | None = None
+    rate_model: RateModel | None = None
+    jitter: JitterModel | None = None
+    reordering: ReorderingModel | None = None
+    duplication: float = 0.0
+    corruption: float = 0.0
+    later_rates: tuple[int, ...] = ()
+    later_losses: tuple[LossModel, ...] = ()
+    later_corruption: float = 0.0
+    delay_changes: bool = False
+    impairment_changes: bool = False
+
+    @property
+    def rate_varies(self) -> bool:
+        """Whether the rate changes by a trace or a model of its own."""
+        return self.trace is not None or self.rate_model is not None
+
+    @property
+    def mean_loss(self) -> float:
+        """Long-run probability that a packet is lost after the queue."""
+        return 0.0 if self.loss is None else self.loss.mean
+
+    @property
+    def impaired(self) -> bool:
+        """Whether anything but a delay happens to packets behind the queue."""
+        models = (self.jitter, self.reordering)
+        chances = self.duplication or self.corruption
+        return bool(
+            self.loses or chances or self.impairment_changes or any(m is not None for m in models)
+        )
+
+    @property
+    def most_corruption(self) -> float:
+        """Largest probability with which packets are corrupted at any time."""
+        return max(self.corruption, self.later_corruption)
+
+    @property
+    def loses(self) -> bool:
+        """Whether packets are lost on purpose behind the queue, at any time."""
+        models = [model for model in (self.loss, *self.later_losses) if model is not None]
+        return any(model.mean > 0 or any(model.state_losses) for model in models)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link between nodes ``a`` and ``b``: ``forward`` runs a to b, ``reverse`` b to a."""
+
+    name: str
+    a: str
+    b: str
+    forward: Channel
+    reverse: Channel
+
+    def channel(self, direction: DirectionName) -> Channel:
+        """Return the channel of that direction."""
+        return self.forward if direction == "forward" else self.reverse
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One link crossed in one direction."""
+
+    link: Link
+    direction: DirectionName
+
+    @property
+    def channel(self) -> Channel:
+        """The crossed link's channel in the crossed direction."""
+        return self.link.channel(self.direction)
+
+    @property
+    def name(self) -> str:
+        """Unique name of the channel, such as ``bottleneck:forward``."""
+        return f"{self.link.name}:{self.direction}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hosts of one group: flow i of a line goes from ``sources[i]`` to ``sinks[i]``."""
+
+    name: str
+    sources: tuple[str, ...]
+    sinks: tuple[str, ...]
+
+
+_Cost = tuple[int, int]
+"""Delay in nanoseconds and hops: whole numbers, whose sum does not depend on the order."""
+_Edge = tuple[int, str, Hop]
+"""Number of a link, the node it leads to, and the hop that leads there."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A graph of hosts and switches. ``bottlenecks`` names the links whose queues are studied.
+
+    A ``live`` one stands for a real network: its links say nothing of rate, delay or loss.
+
+    Packets follow paths of least delay: of several the one of fewest hops, and then at each node
+    the link that comes first, so that every switch by itself knows where a packet goes next.
+    """
+
+    hosts: tuple[str, ...]
+    switches: tuple[str, ...]
+    links: tuple[Link, ...]
+    groups: tuple[Group, ...]
+    bottlenecks: tuple[str, ...]
+    live: bool = False
+    _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
+    _edges: dict[str, list[_Edge]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _inner: dict[str, list[_Edge]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _known: dict[str, dict[str, _Cost]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        self._leaves.update(self.hosts)
+        for number, link in enumerate(self.links):
+            there, back = Hop(link, "forward"), Hop(link, "reverse")
+            for node, edge in ((link.a, (number, link.b, there)), (link.b, (number, link.a, back))):
+                self._edges.setdefault(node, []).append(edge)
+                if not self._leaves & {link.a, link.b}:
+                    self._inner.setdefault(node, []).append(edge)
+
+    def group(self, name: str) -> Group:
+        """Return the group of that name; KeyError when there is none."""
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise KeyError(name)
+
+    def path(self, source: str, sink: str) -> tuple[Hop, ...]:
+        """Return the hops from ``source`` to ``sink``.
+
+        Raises:
+            LookupError: no path joins the two.
+        """
+        path: list[Hop] = []
+        node = source
+        while node != sink:
+            hop = self.next_hop(node, sink)
+            path.append(hop)
+            node = hop.link.b if hop.direction == "forward" else hop.link.a
+        return tuple(path)
+
+    def next_hop(self, node: str, sink: str) -> Hop:
+        """Return the hop by which a packet for ``sink`` leaves ``node``.
+
+        Raises:
+            LookupError: no path joins the two.
+        """
+        costs = self._costs(sink)
+        best = min(
+            ((_beyond(hop, costs[other]), number, hop)
+             for number, other, hop in self._leaving(node, sink) if other in costs),
+            key=lambda option: option[:2],
+            default=None,
+        )  # fmt: skip
+        if best is None:
+            raise LookupError(f"no path from {node} to {sink}")
+        return best[2]
+
+    def _leaving(self, node: str, sink: str) -> Iterator[_Edge]:
+        """Yield the edges from a node that may lead to ``sink``: of a switch not to other hosts."""
+        if node in self._leaves:
+            yield from self._edges.get(node, [])
+            return
+        yield from self._inner.get(node, [])
+        if sink in self._leaves:
+            for edge in self._edges.get(sink, []):
+                if edge[1] == node:
+                    yield _turned(edge, sink)
+
+    def _costs(self, sink: str) -> dict[str, _Cost]:
+        """Return what it takes from the sink and every switch to the sink.
+
+        Dijkstra from the sink over the switches: hosts do not forward.
+        """
+        if sink in self._known:
+            return self._known[sink]
+        costs: dict[str, _Cost] = {sink: (0, 0)}
+        heap: list[tuple[_Cost, str]] = [((0, 0), sink)]
+        while heap:
+            cost, node = heapq.heappop(heap)
+            if cost > costs[node]:
+                continue
+            for edge in (self._edges if node in self._leaves else self._inner).get(node, []):
+                other, (_number, _node, hop) = edge[1], _turned(edge, node)
+                reached = _beyond(hop, cost)
+                if other not in self._leaves and (other not in costs or reached < costs[other]):
+                    costs[other] = reached
+                    heapq.heappush(heap, (reached, other))
+        self._known[sink] = costs
+        return costs
+
+    def base_rtt_s(self, source: str, sink: str) -> float:
+        """Return the sum of one-way delays there and back, without serialisation, in seconds."""
+        return path_delay_s(self.path(source, sink)) + path_delay_s(self.path(sink, source))
+
+
+def _beyond(hop: Hop, cost: _Cost) -> _Cost:
+    return cost[0] + round(hop.channel.delay_s * 1e9), cost[1] + 1
+
+
+def _turned(edge: _Edge, node: str) -> _Edge:
+    """Return the edge in the other direction: it leads to ``node``."""
+    number, _other, hop = edge
+    return number, node, Hop(hop.link, "reverse" if hop.direction == "forward" else "forward")
+
+
+def path_delay_s(path: Iterable[Hop]) -> float:
+    """Return the sum of the one-way delays of the hops, in seconds."""
+    return sum(hop.channel.delay_s for hop in path)
+
+
+def passing_share(channels: Iterable[Channel]) -> float:
+    """Return the share of packets that none loses or corrupts, whatever the queues do."""
+    kept = 1.0
+    for channel in channels:
+        kept *= (1 - channel.mean_loss) * (1 - channel.corruption)
+    return kept

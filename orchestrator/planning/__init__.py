@@ -1,0 +1,1 @@
+"""From a loaded scenario to runs with everything decided, and what they will cost."""

@@ -1,0 +1,209 @@
+"""What is valid in a scenario and still looks like a mistake: warnings, which change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from orchestrator.kinds.fields import Path
+from orchestrator.network import Channel, Hop, Network
+from orchestrator.planning.runspec import (
+    FRAME_BYTES,
+    MOST_GUEST_BYTES,
+    PlannedFlow,
+    guest_memory_bytes,
+    held_packets,
+)
+from orchestrator.scenario import Scenario
+from orchestrator.units import format_rate, format_time
+from topologies.links import DIRECTIONS
+
+SMALL_BDP = 0.1
+SMALL_PACKETS = 4
+"""Three duplicate ACKs need three packets behind the lost one (RFC 5681 section 3.2)."""
+MOST_WINDOW_BYTES = 2**30
+"""The largest window that TCP can tell (RFC 7323 section 2.3)."""
+LARGE_GUEST_BYTES = 4 * 2**30
+
+Advice = tuple[Path, str]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A variant as planned: ``lines`` has the flows of each line of the scenario.
+
+    ``places`` leads from a link's name to its values in the scenario.
+    """
+
+    scenario: Scenario
+    network: Network
+    lines: Sequence[Sequence[PlannedFlow]]
+    places: Mapping[str, Path]
+
+    @property
+    def flows(self) -> Iterator[PlannedFlow]:
+        """Every flow."""
+        return (flow for line in self.lines for flow in line)
+
+    @cached_property
+    def hops(self) -> dict[str, Hop]:
+        """Every channel by its name."""
+        hops = [Hop(link, way) for link in self.network.links for way in DIRECTIONS]
+        return {hop.name: hop for hop in hops}
+
+    @property
+    def studied(self) -> list[Hop]:
+        """The channels with a queue where drops are expected."""
+        return [hop for hop in self.hops.values() if hop.channel.judged]
+
+    @cached_property
+    def rates_bps(self) -> dict[str, int | None]:
+        """The rate of each channel by its name."""
+        return {name: hop.channel.rate_bps for name, hop in self.hops.items()}
+
+    def place(self, link: str) -> Path:
+        """Return where that link's values are."""
+        return self.places.get(link, ("topology",))
+
+
+def advise(planned: Planned) -> Iterator[Advice]:
+    """Yield (path in the scenario, message) of everything that looks like a mistake."""
+    crossing: dict[str, list[PlannedFlow]] = {}
+    for flow in planned.flows:
+        for name in flow.path:
+            crossing.setdefault(name, []).append(flow)
+    yield from _queues(planned, crossing)
+    yield from _starved(planned, crossing)
+    yield from _unused(planned)
+    yield from _windows(planned)
+    yield from _periods(planned)
+
+
+def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
+    told: set[tuple[Path, int]] = set()  # alike queues that were given once
+    for hop in planned.studied:
+        flows, packets = crossing.get(hop.name, []), _queue_packets(hop.channel)
+        if not flows or packets is None or (planned.place(hop.link.name), packets) in told:
+            continue
+        problem = _small(packets, hop.channel.rate_bps or 0, max(f.base_rtt_s for f in flows))
+        if problem:
+            place = planned.place(hop.link.name)
+            told.add((place, packets))
+            where = (*place, "queue", hop.direction, "limit")
+            yield where, f"the queue of {hop.name} holds {packets} full-size packets{problem}"
+
+
+def _small(packets: int, rate_bps: int, rtt_s: float) -> str:
+    """Return what is wrong with a queue of so many packets, nothing when nothing is."""
+    bdp_packets = rate_bps * rtt_s / 8 / FRAME_BYTES
+    if packets < SMALL_PACKETS:
+        return f": fewer than {SMALL_PACKETS} leave no room for a fast retransmit"
+    if packets < SMALL_BDP * bdp_packets:
+        return (
+            f", {packets / bdp_packets:.2g} of the bandwidth-delay product of {bdp_packets:.0f} "
+            f"(base RTT {format_time(rtt_s)}): flows may not fill the link"
+        )
+    return ""
+
+
+def _queue_packets(channel: Channel) -> int | None:
+    queue = channel.queue
+    if queue is None:
+        return None
+    if queue.limit_packets is not None:
+        return queue.limit_packets
+    return None if queue.limit_bytes is None else queue.limit_bytes // FRAME_BYTES
+
+
+def _starved(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
+    """A bottleneck is none when the hosts' links on one side of it are slower together."""
+    rates_bps = planned.rates_bps
+    for hop in planned.studied:
+        for end, what in ((0, "feed"), (-1, "drain")):
+            names = list(dict.fromkeys(flow.path[end] for flow in crossing.get(hop.name, [])))
+            known = [rate for rate in (rates_bps[name] for name in names) if rate is not None]
+            total_bps, rate_bps = sum(known), rates_bps[hop.name] or 0
+            limited = bool(names) and hop.name not in names and len(known) == len(names)
+            if limited and total_bps < rate_bps:
+                yield (
+                    planned.place(names[0].rpartition(":")[0]),
+                    f"the links that {what} {hop.name} have {format_rate(total_bps)} together, "
+                    f"less than its {format_rate(rate_bps)}: it is no bottleneck",
+                )
+
+
+def _unused(planned: Planned) -> Iterator[Advice]:
+    network = planned.network
+    used = {flow.group for flow in planned.flows}
+    idle_hosts: set[str] = set()
+    for number, group in enumerate(network.groups):
+        if group.name not in used:
+            idle_hosts |= {*group.sources, *group.sinks}
+            yield ("topology", "groups", number), f"no flow uses group {group.name}"
+    crossed = {name for flow in planned.flows for name in (*flow.path, *flow.ack_path)}
+    for link in network.links:
+        if not {f"{link.name}:forward", f"{link.name}:reverse"} & crossed and not (
+            idle_hosts & {link.a, link.b}
+        ):
+            yield planned.place(link.name), f"no flow crosses link {link.name}"
+
+
+def _windows(planned: Planned) -> Iterator[Advice]:
+    for number, line in enumerate(planned.lines):
+        for flow in line:
+            if flow.transport != "tcp":
+                break
+            rates = [rate for name in flow.path if (rate := planned.rates_bps[name]) is not None]
+            window = min(rates, default=0) * flow.base_rtt_s / 8
+            if window > MOST_WINDOW_BYTES:
+                yield (
+                    ("flows", number),
+                    f"flow {flow.name} needs a window of {window / 2**30:.1f} GiB to fill its "
+                    "path, and TCP can have 1 GiB (RFC 7323)",
+                )
+                break
+    flows = sum(len(line) for line in planned.lines)
+    memory_bytes = guest_memory_bytes(planned.network, flows)
+    if memory_bytes > LARGE_GUEST_BYTES:
+        yield (
+            ("topology",),
+            f"the guest may need {memory_bytes / 2**30:.1f} GiB of memory for what is in flight "
+            "and queued",
+        )
+
+
+def too_large(planned: Planned) -> Iterator[Advice]:
+    """Yield where most of the memory goes and what is wrong, when no machine could give it."""
+    flows = sum(len(line) for line in planned.lines)
+    memory_bytes = guest_memory_bytes(planned.network, flows)
+    if memory_bytes <= MOST_GUEST_BYTES:
+        return
+    held = {name: held_packets(hop.channel) for name, hop in planned.hops.items()}
+    name = max(held, key=lambda each: sum(held[each]))
+    in_flight, queued = held[name]
+    hop = planned.hops[name]
+    keys: Path = (
+        ("delay", hop.direction) if in_flight > queued else ("queue", hop.direction, "limit")
+    )
+    yield (
+        (*planned.place(hop.link.name), *keys),
+        f"{sum(held[name]):.0f} full-size packets can be in flight and queued at {name}: with "
+        f"them the guest needs {memory_bytes / 2**30:.0f} GiB of memory, and it can have "
+        f"{MOST_GUEST_BYTES / 2**30:.0f} GiB at most",
+    )
+
+
+def _periods(planned: Planned) -> Iterator[Advice]:
+    if planned.network.live:
+        return
+    shortest_s = min((flow.base_rtt_s for flow in planned.flows), default=0.0)
+    periods_s = {key: getattr(planned.scenario.sample, key) for key in ("tcp", "queue")}
+    long = [key for key, period_s in periods_s.items() if period_s > shortest_s]
+    if long:
+        shown = " and ".join(f"{key} every {format_time(periods_s[key])}" for key in long)
+        yield (
+            ("sample", long[0]),
+            f"samples ({shown}) miss what happens within the shortest base RTT of "
+            f"{format_time(shortest_s)}",
+        )

@@ -1,0 +1,121 @@
+"""A plan, and what is told of it before it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.errors import Fault
+from orchestrator.network import Hop
+from orchestrator.planning.estimate import studied, wall_s
+from orchestrator.planning.runspec import FRAME_BYTES, PlannedFlow, RunSpec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a scenario, variant by variant and repetition by repetition.
+
+    ``warnings`` are of what is valid and still looks like a mistake.
+    """
+
+    experiment: str
+    runs: list[RunSpec]
+    warnings: list[Fault] = field(default_factory=list)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what will be run, JSON-ready, with estimates of wall time and disk.
+
+        The wall time is that of the guest; in real time runs take ``duration_s`` and what it takes
+        to build and probe the network.
+        """
+        return {
+            "schema": 1,
+            "experiment": self.experiment,
+            "scenario": self.runs[0].scenario_name,
+            "duration_s": sum(run.duration_s for run in self.runs),
+            "estimated_wall_s": round(sum(wall_s(run) for run in self.runs), 1),
+            "estimated_disk_bytes": sum(run.estimated_disk_bytes for run in self.runs),
+            "runs": [_describe_run(run) for run in self.runs],
+            "warnings": [
+                {"where": f"{each.file}:{each.line}:{each.column}", "message": each.message}
+                for each in self.warnings
+            ],
+        }
+
+
+def _describe_run(run: RunSpec) -> dict[str, Any]:
+    return {
+        "variant": run.variant,
+        "repetition": run.repetition,
+        "seed": run.seed,
+        "duration_s": run.duration_s,
+        "warmup_s": run.warmup_s,
+        "estimated_wall_s": round(wall_s(run), 1),
+        "estimated_disk_bytes": run.estimated_disk_bytes,
+        "flows": [_describe_flow(flow, run.network.live) for flow in run.flows],
+        "events": [{"time_s": event.time_ns / 1e9, **event.asked} for event in run.events],
+        "bottlenecks": [_describe_bottleneck(hop, run.flows) for hop in studied(run.network)],
+        "policers": [
+            {"name": hop.name, **vars(hop.channel.policer)}
+            for link in run.network.links
+            for hop in (Hop(link, "forward"), Hop(link, "reverse"))
+            if hop.channel.policer is not None
+        ],
+    }
+
+
+def _describe_flow(flow: PlannedFlow, live: bool) -> dict[str, Any]:
+    return {
+        "name": flow.name,
+        "group": flow.group,
+        "source": flow.source,
+        "sink": flow.sink,
+        "congestion": flow.congestion,
+        "parameters": {**flow.parameters, **flow.settings},
+        "module": None if flow.module is None else str(flow.module.path),
+        "traffic": flow.traffic,
+        "transport": flow.transport,
+        "rate_bps": flow.traffic_parameters.get("rate_bps"),
+        "engine": flow.engine,
+        "start_s": flow.start_s,
+        "stop_s": flow.stop_s,
+        "bytes": flow.bytes,
+        "base_rtt_s": None if live else flow.base_rtt_s,
+        "path": list(flow.path),
+    }
+
+
+def _describe_bottleneck(hop: Hop, flows: tuple[PlannedFlow, ...]) -> dict[str, Any]:
+    """Return a bottleneck's BDP (of the largest base RTT) and queue, in full-size frames too.
+
+    Both are of the first rate; "rate_changes" is None of a rate that changes by a trace or model.
+    """
+    channel = hop.channel
+    rate_bps, queue = channel.rate_bps, channel.queue
+    rates_bps = [] if rate_bps is None else [rate_bps, *channel.later_rates]
+    rtts_s = [flow.base_rtt_s for flow in flows if hop.name in (*flow.path, *flow.ack_path)]
+    summary: dict[str, Any] = {
+        "name": hop.name,
+        "rate_bps": rate_bps,
+        "rate_min_bps": min(rates_bps, default=None),
+        "rate_max_bps": max(rates_bps, default=None),
+        "rate_end_bps": rates_bps[-1] if rates_bps else None,
+        "rate_changes": None if channel.rate_varies else len(channel.later_rates),
+        "delay_s": channel.delay_s,
+        "loss": channel.mean_loss,
+        "bdp_bytes": None,
+        "queue_kind": None,
+        "queue_packets": None,
+        "queue_bytes": None,
+        "queue_ms": None,
+    }
+    if rate_bps and rtts_s:
+        summary["bdp_bytes"] = int(rate_bps * max(rtts_s) / 8)
+    if rate_bps and queue:
+        packets = queue.limit_packets or (queue.limit_bytes or 0) / FRAME_BYTES
+        size_bytes = queue.limit_bytes or packets * FRAME_BYTES
+        summary["queue_kind"] = queue.kind
+        summary["queue_packets"] = round(packets, 1)
+        summary["queue_bytes"] = int(size_bytes)
+        summary["queue_ms"] = round(8000 * size_bytes / rate_bps, 3)
+    return summary

@@ -1,0 +1,139 @@
+"""How long a run takes, as told before it is made."""
+
+from __future__ import annotations
+
+import math
+
+from orchestrator.network import Hop, Network
+from orchestrator.planning.runspec import (
+    CROWD_PERIOD_S,
+    DIGEST_PERIOD_S,
+    ETHERNET_BYTES,
+    PlannedFlow,
+    RunSpec,
+    ticks,
+)
+
+# Seconds of CPU time, which is the wall time of a guest that has a CPU of its own. Fitted to the
+# CPU time (user and system) of guests on two CPUs of a shared x86-64 machine that were busy with
+# others' work: measured and estimated seconds of runs, some of them shortened, are
+#
+#   quickstart                          2.5   2.0    1 Gbit/s for 5 s, one flow          5.9   5.0
+#   quickstart, samples every 10 ms     4.0   3.9    logwestwood/fig03, 60 s             4.1   5.9
+#   60 hosts, 100 Mbit/s for 30 s       6.6   6.9    logwestwood/fig08, 62 hosts, 30 s   6.6   8.4
+#   westwoodplus/fig12, 420 hosts, 60 s  31    26    tutorial/53, a trace                3.9   3.5
+#   westwoodplus/table1, 400 s          9.2   8.5    tutorial/62, web                    5.1   4.5
+#   libra/fig12, seven hops, 10 s       6.6   5.4    tutorial/41, UDP on and off         2.5   1.7
+#   tibet/fig18, 34 flows, 30 s         4.6   4.3    tutorial/60, TCP on and off         1.4   1.5
+#
+# Idle CPUs take less: the quickstart 1.6 s, 100 Mbit/s for 30 s 2.9 s (estimated 3.5), 1 Gbit/s for
+# 10 s 7.2 s (8.7), 60 hosts for 2 s 1.9 s (3.2), all as whole processes (see README.md).
+WALL_START_S = 1.2
+WALL_PER_HOST_S = 0.03
+WALL_PER_PACKET_HOP_S = 2e-6
+WALL_PER_TCP_SAMPLE_S = 40e-6
+WALL_PER_QUEUE_ROW_S = 13e-6
+WALL_PER_DATAGRAM_S = 7e-6
+WALL_PER_CONNECTION_S = 1.5e-3
+WALL_PER_GRANT_S = 280e-6
+WALL_PER_STATE_S = 3e-4
+
+
+def wall_s(run: RunSpec) -> float:
+    """Return the seconds that a run takes on a CPU of its own, within a factor of 2.
+
+    Bottlenecks count as full, or as their flows' rates, windows and sizes allow: every packet on
+    each link of its path, and an ACK for every second one.
+    """
+    channels = [one for link in run.network.links for one in (link.forward, link.reverse)]
+    traces = [one.trace for one in channels if one.trace is not None]
+    grants = sum(1e3 * len(each.opportunities) / each.period_ms for each in traces)
+    models = [model for one in channels for model in (one.loss, one.jitter)]
+    states = sum(model.states_per_s for model in models if model is not None)
+    begun = sum(flow.traffic_parameters.get("arrivals_per_s") or 0.0 for flow in run.flows)
+    changing_s = WALL_PER_CONNECTION_S * begun + WALL_PER_GRANT_S * grants
+    changing_s += WALL_PER_STATE_S * states
+    return (
+        WALL_START_S
+        + WALL_PER_HOST_S * len(run.network.hosts)
+        + WALL_PER_PACKET_HOP_S * _packet_hops(run)
+        + WALL_PER_TCP_SAMPLE_S * _tcp_samples(run)
+        + WALL_PER_QUEUE_ROW_S * run.queue_rows
+        + WALL_PER_DATAGRAM_S * sum(_datagrams(flow, run.duration_s) for flow in run.flows)
+        + changing_s * run.duration_s
+    )
+
+
+def studied(network: Network) -> list[Hop]:
+    """Return both channels of every bottleneck."""
+    links = [link for link in network.links if link.name in network.bottlenecks]
+    return [hop for link in links for hop in (Hop(link, "forward"), Hop(link, "reverse"))]
+
+
+def _tcp_samples(run: RunSpec) -> int:
+    """Return how often the bed asks for a flow's sender or receiver."""
+    flows = [flow for flow in run.flows if flow.transport == "tcp"]
+    many = sum(flow.connections == "many" for flow in flows)
+    seldom = ticks(run.duration_s, DIGEST_PERIOD_S)
+    often = max(seldom, ticks(run.duration_s, run.sample_tcp_s))
+    crowds = 2 * many * ticks(run.duration_s, CROWD_PERIOD_S)
+    return (len(flows) - many) * (seldom + often) + crowds
+
+
+def _packet_hops(run: RunSpec) -> float:
+    """Return how many links all packets cross together."""
+    rates_bps = {hop.name: hop.channel.rate_bps or 0 for hop in studied(run.network)}
+    crossing: dict[str, list[PlannedFlow]] = {}
+    for flow in run.flows:
+        for name in rates_bps.keys() & set(flow.path):
+            crossing.setdefault(name, []).append(flow)
+    total = 0.0
+    for name, flows in crossing.items():
+        most_bps = sum(_most_bps(flow, run.duration_s) for flow in flows)
+        frame_bytes = sum(map(_frame_bytes, flows)) / len(flows)
+        packets = min(rates_bps[name], most_bps) * run.duration_s / 8 / frame_bytes
+        # What several bottlenecks count is one packet's.
+        links = [_links(flow) / len(rates_bps.keys() & set(flow.path)) for flow in flows]
+        total += packets * sum(links) / len(flows)
+    return total
+
+
+def _links(flow: PlannedFlow) -> float:
+    """Return how many links a packet crosses, and its share of an ACK."""
+    return len(flow.path) + (len(flow.ack_path) / 2 if flow.transport == "tcp" else 0.0)
+
+
+def _most_bps(flow: PlannedFlow, duration_s: float) -> float:
+    """Return what a flow can send at most, on average over the run."""
+    told = flow.traffic_parameters
+    if flow.transport == "udp":
+        return _datagrams(flow, duration_s) * _frame_bytes(flow) * 8 / duration_s
+    limits_bps = [math.inf]
+    if told.get("arrivals_per_s") and told.get("rate_bps"):
+        limits_bps.append(told["rate_bps"])
+    if flow.bytes:
+        limits_bps.append(flow.bytes * 8 / duration_s)
+    if told.get("window_bytes") and flow.connections != "many" and flow.base_rtt_s:
+        limits_bps.append(told["window_bytes"] * 8 / flow.base_rtt_s)
+    return min(limits_bps)
+
+
+def _datagrams(flow: PlannedFlow, duration_s: float) -> float:
+    """Return how many packets a UDP flow sends."""
+    sends = flow.traffic_parameters
+    if flow.transport != "udp":
+        return 0.0
+    end_s = duration_s if flow.stop_s is None else flow.stop_s
+    share = 1.0
+    if sends["on"] is not None:
+        share = sends["on"]["mean"] / (sends["on"]["mean"] + sends["off"]["mean"])
+    sent_bits: float = sends["rate_bps"] * share * (end_s - flow.start_s)
+    return sent_bits / 8 / _frame_bytes(flow)
+
+
+def _frame_bytes(flow: PlannedFlow) -> int:
+    """Return the bytes of a flow's packets on the link layer."""
+    if flow.transport == "udp":
+        packet_bytes: int = flow.traffic_parameters["packet_bytes"]
+        return packet_bytes + ETHERNET_BYTES
+    return flow.segment.payload_bytes + flow.segment.headers_bytes

@@ -1,0 +1,276 @@
+"""From a scenario's lines to single flows: hosts, ports, paths, and what each engine is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.kinds import tcp
+from orchestrator.kinds.congestion_control import Congestion
+from orchestrator.kinds.fields import MAX_FLOWS, Path
+from orchestrator.kinds.tcp import Wanted
+from orchestrator.kinds.traffic import Demand, Part, Segment
+from orchestrator.network import Hop, Network, path_delay_s
+from orchestrator.planning.runspec import PlannedFlow
+from orchestrator.scenario import LoadedVariant, Scenario
+from orchestrator.units import NS_PER_S, RATE_MIN_BPS, LinkRate, format_time, shown
+
+FIRST_PORT = 5001
+_MSS_BYTES, _TIMESTAMP_BYTES = 1460, 12
+_HEADERS_BYTES = 14 + 20 + 20
+"""Ethernet as qdiscs count it, IPv4, and TCP without options."""
+
+Hops = tuple[Hop, ...]
+Trips = dict[str, set[int]]
+"""Base RTTs (ns) of the flows whose data or ACKs cross each channel."""
+
+
+def expand(variant: LoadedVariant, network: Network) -> tuple[list[list[PlannedFlow]], Trips]:
+    """Return the flows of each line, without what is drawn of their starts.
+
+    Raises:
+        ScenarioError: a line cannot be expanded; at its line and column.
+    """
+    lines: list[list[PlannedFlow]] = []
+    trips: Trips = {}
+    for index in range(len(variant.scenario.flows)):
+        line = _Line(variant, network, index, sum(map(len, lines)))
+        lines.append(line.flows(trips))
+    return lines, trips
+
+
+class _Line:
+    """One line of the scenario, behind ``before`` flows of other lines."""
+
+    def __init__(self, variant: LoadedVariant, network: Network, index: int, before: int) -> None:
+        self._variant, self._network = variant, network
+        self._index, self._before = index, before
+        self._flow = variant.scenario.flows[index]
+        self._options = tcp.options_of(variant.scenario.tcp, self._flow.tcp)
+        self._number = len(network.group(self._flow.group).sources) * self._flow.count
+
+    def flows(self, trips: Trips) -> list[PlannedFlow]:
+        """Return the flows, part by part and host by host, and note the channels they cross."""
+        flow, parts = self._flow, self._flow.traffic.parts()
+        group = self._network.group(flow.group)
+        pairs = list(zip(group.sources, group.sinks, strict=True))
+        if flow.direction == "reverse":
+            pairs = [(sink, source) for source, sink in pairs]
+        number = self._number
+        total = self._before + len(parts) * number
+        if total > MAX_FLOWS:
+            raise self._fault((), f"{total} flows; {MAX_FLOWS} are allowed")
+        flows: list[PlannedFlow] = []
+        for part in parts:
+            name = f"{flow.name}-{part.name}" if part.name else flow.name
+            names = [name] if number == 1 else [f"{name}[{place}]" for place in range(number)]
+            control = self._control(part)
+            for place, (source, sink) in enumerate(pairs):
+                hops = self._paths(source, sink)
+                for hop in (*hops[0], *hops[1]):
+                    trips.setdefault(hop.name, set()).add(_rtt_ns(hops))
+                common = {**control, **self._shared(part.demand, source, sink, hops)}
+                for each in range(place * flow.count, (place + 1) * flow.count):
+                    port = FIRST_PORT + self._before + len(flows)
+                    start = self._start(part, each)
+                    flows.append(PlannedFlow(name=names[each], port=port, **start, **common))
+        return flows
+
+    def _shared(
+        self, demand: Demand, source: str, sink: str, hops: tuple[Hops, Hops]
+    ) -> dict[str, Any]:
+        """Return the fields of a planned flow that all flows between two hosts share."""
+        there, back = hops
+        return {
+            "group": self._flow.group,
+            "source": source,
+            "sink": sink,
+            "traffic": self._flow.traffic.kind,
+            "engine": demand.engine,
+            "stop_s": self._flow.stop,
+            "bytes": demand.size_bytes,
+            "transport": demand.transport,
+            "connections": demand.connections,
+            "segment": self._segment,
+            "server": demand.server,
+            "traffic_parameters": self._parameters(demand, there),
+            "base_rtt_s": _rtt_ns(hops) / NS_PER_S,
+            "path": tuple(hop.name for hop in there),
+            "ack_path": tuple(hop.name for hop in back),
+        }
+
+    def _start(self, part: Part, number: int) -> dict[str, Any]:
+        """Return when the flow of that number starts; ScenarioError when that is too late."""
+        scenario, flow = self._variant.scenario, self._flow
+        start_ns = _ns(flow.start) + number * _ns(flow.stagger) + _ns(part.offset_s)
+        latest_ns = start_ns + _ns(flow.start_window) + _ns(scenario.start_jitter)
+        end_s = scenario.duration if flow.stop is None else flow.stop
+        if latest_ns >= _ns(end_s):
+            key = (
+                "stagger" if flow.stagger else "start_window" if flow.start_window else "traffic",
+            )
+            when = format_time(latest_ns / NS_PER_S)
+            text = f"a flow of this line may start at {when} only, not before its end"
+            raise self._fault(key, f"{text} ({format_time(end_s)})")
+        return {"start_s": start_ns / NS_PER_S, "start_window_s": flow.start_window}
+
+    def _control(self, part: Part) -> dict[str, Any]:
+        """Return the fields of a planned flow that its congestion control says; UDP has none."""
+        flow, find = self._flow, self._variant.modules
+        own = part.demand.transport == "udp" or flow.traffic.names_congestion
+        if own and "congestion" in flow.model_fields_set:
+            why = "names its own" if flow.traffic.names_congestion else "is UDP and has no"
+            message = f"traffic of kind {flow.traffic.kind} {why} congestion control"
+            raise self._fault(("congestion",), message)
+        control = part.congestion or (None if own else flow.congestion)
+        if control is None:
+            return {"congestion": None, "parameters": {}, "settings": {}, "module": None,
+                    "shown": ()}  # fmt: skip
+        module = find.find(control.name, control.module)
+        scopes = {} if module is None else {p.name: p.scope for p in module.parameters.values()}
+
+        def told(scope: str) -> dict[str, int]:
+            return {k: value for k, value in control.parameters.items() if scopes[k] == scope}
+
+        return {
+            "congestion": control.name,
+            "parameters": told("kernel"),
+            "settings": told("namespace"),
+            "module": find.folder(control.module) if control.module else None,
+            "shown": () if module is None else module.shown,
+        }
+
+    def _parameters(self, demand: Demand, path: Hops) -> dict[str, Any]:
+        """Return the engine's parameters, with those that the path and the segments decide."""
+        found = dict(demand.parameters)
+        if demand.path_rate:
+            found["path_rate_bps"] = min(_rates_bps(path), default=None)
+        if demand.rate is not None:
+            found["rate_bps"] = self._rate_bps("rate", demand.rate, path)
+        if demand.load is not None:
+            load_bps = self._rate_bps("load", demand.load.rate, path)
+            found["rate_bps"] = load_bps // self._number
+            if found["rate_bps"] < RATE_MIN_BPS:
+                message = f"{load_bps} bit/s for {self._number} flows is below {RATE_MIN_BPS} bit/s"
+                raise self._fault(("traffic", "load"), f"{message} each")
+            wire_bytes = demand.load.wire_bytes(self._segment)
+            found["arrivals_per_s"] = found["rate_bps"] / (8 * wire_bytes)
+        if demand.window is not None:
+            packets = demand.window.packets
+            found["window_bytes"] = (
+                demand.window.size_bytes
+                if packets is None
+                else packets * self._segment.payload_bytes
+            )
+        return found
+
+    @property
+    def _segment(self) -> Segment:
+        options_bytes = _TIMESTAMP_BYTES if self._options.get("timestamps", True) else 0
+        payload_bytes = self._options.get("mss", _MSS_BYTES) - options_bytes
+        return Segment(payload_bytes, _HEADERS_BYTES + options_bytes)
+
+    def _rate_bps(self, key: str, rate: LinkRate, path: Hops) -> int:
+        """Return bits per second of a rate that may be a share of the narrowest link's."""
+        rates = _rates_bps(path)
+        if rate.percent is not None and not rates:
+            message = f"{rate} of what? no link on the flow's path has a rate"
+            raise self._fault(("traffic", key), message)
+        rate_bps = rate.of(min(rates, default=0))
+        if rate_bps < RATE_MIN_BPS:
+            message = f"{rate} of {min(rates)} bit/s is below {RATE_MIN_BPS} bit/s"
+            raise self._fault(("traffic", key), message)
+        return rate_bps
+
+    def _paths(self, source: str, sink: str) -> tuple[Hops, Hops]:
+        try:
+            return self._network.path(source, sink), self._network.path(sink, source)
+        except LookupError as error:
+            raise self._fault(("group",), str(error)) from None
+
+    def _fault(self, path: Path, message: str) -> ScenarioError:
+        return ScenarioError([self._variant.mark(("flows", self._index, *path)).fault(message)])
+
+
+def name_faults(variant: LoadedVariant, lines: Sequence[Sequence[PlannedFlow]]) -> Iterator[Fault]:
+    """Yield a fault for each line of which a flow is called as one of a line before."""
+    first: dict[str, int] = {}
+    for index, line in enumerate(lines):
+        taken = next((f.name for f in line if first.setdefault(f.name, index) != index), None)
+        if taken is not None:
+            mark = variant.mark(("flows", index, "name"))
+            yield mark.fault(f"a flow of line {first[taken]} is called {shown(taken)}, too")
+
+
+def settings_faults(
+    variant: LoadedVariant, lines: Sequence[Sequence[PlannedFlow]]
+) -> Iterator[Fault]:
+    """Yield a fault for each setting of a host that two lines of flows do not agree on.
+
+    A setting belongs to the sending host's namespace: every flow there whose congestion control
+    is of the same module gets it, whether its line gives it or not.
+    """
+    first: dict[tuple[str, FilePath], PlannedFlow] = {}
+    for place, control, flows in _controlled(variant, lines):
+        module = variant.modules.find(control.name, control.module)
+        if module is None:
+            continue
+        told: set[str] = set()
+        for flow in flows:
+            other = first.setdefault((flow.source, module.source), flow)
+            for name in dict.fromkeys((*flow.settings, *other.settings)):
+                mine, theirs = flow.settings.get(name), other.settings.get(name)
+                if mine != theirs and name not in told:
+                    told.add(name)
+                    yield variant.mark((*place, "parameters", name)).fault(
+                        f"{name} is a setting of the sending host, and flow {shown(other.name)} "
+                        f"sends from {flow.source}, too, "
+                        + _differently(control.name, name, mine, theirs)
+                    )
+
+
+def _controlled(
+    variant: LoadedVariant, lines: Sequence[Sequence[PlannedFlow]]
+) -> Iterator[tuple[Path, Congestion, Sequence[PlannedFlow]]]:
+    """Yield each congestion control, where it is given, and the flows that have it."""
+    for index, line in enumerate(lines):
+        flow = variant.scenario.flows[index]
+        parts = flow.traffic.parts()
+        size = len(line) // len(parts)
+        for number, part in enumerate(parts):
+            if part.demand.transport == "tcp":
+                place = ("flows", index, *part.place)
+                flows = line[number * size : (number + 1) * size]
+                yield place, part.congestion or flow.congestion, flows
+
+
+def wanted_ends(scenario: Scenario, lines: Sequence[Sequence[PlannedFlow]]) -> Iterator[Wanted]:
+    """Yield both ends of every TCP flow, with what it asks of its hosts."""
+    for index, line in enumerate(lines):
+        options = tcp.options_of(scenario.tcp, scenario.flows[index].tcp)
+        for flow in line:
+            if flow.transport == "tcp":
+                yield Wanted(index, flow.name, flow.source, "sender", options)
+                yield Wanted(index, flow.name, flow.sink, "receiver", options)
+
+
+def _differently(control: str, name: str, mine: int | None, theirs: int | None) -> str:
+    if theirs is None:
+        return f"with {control} and without {name}: it would get it, so give it the same there"
+    if mine is None:
+        return f"where it sets {theirs}: this flow would get that, so give it the same here"
+    return f"where it sets {theirs}, not {mine}"
+
+
+def _rates_bps(path: Hops) -> list[int]:
+    return [hop.channel.rate_bps for hop in path if hop.channel.rate_bps is not None]
+
+
+def _rtt_ns(hops: tuple[Hops, Hops]) -> int:
+    return _ns(path_delay_s((*hops[0], *hops[1])))
+
+
+def _ns(time_s: float) -> int:
+    return round(time_s * NS_PER_S)

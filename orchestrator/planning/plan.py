@@ -1,0 +1,252 @@
+"""From a loaded scenario to the runs it asks for: everything decided, nothing left to draw.
+
+- Repetition 0 uses the scenario's ``seed`` itself. Repetition r > 0 uses the first eight bytes of
+  sha256("<seed>:repetition:<r>"), big-endian, less the top bit: neighbouring seeds share no
+  repetition. Variants of a matrix share their seeds, so that they are compared under equal
+  draws.
+- A flow's jitter is floor(u x (J + 1)) microseconds, where J is ``start_jitter`` in whole
+  microseconds and u the first number of Python's ``random.Random("<seed>:start:<index>")``
+  (Mersenne Twister seeded with the text), index counting the expanded flows from 0. A draw
+  depends on no other draw, and not on names: renaming a flow does not change the run. Its
+  place in a ``start_window`` is drawn likewise from ``random.Random("<seed>:window:<index>")``.
+- Drawn RTTs and delays are the topology's: see ``Chain.layout``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.kinds import tcp
+from orchestrator.kinds.queues import QueueFault, QueueSpec
+from orchestrator.kinds.tcp import HostTcp
+from orchestrator.network import Channel, DirectionName, Hop, Link, Network, Queue
+from orchestrator.planning.advice import Planned, advise, too_large
+from orchestrator.planning.description import Plan
+from orchestrator.planning.expansion import (
+    expand,
+    name_faults,
+    settings_faults,
+    wanted_ends,
+)
+from orchestrator.planning.lab_roles import lab_faults, lab_plan
+from orchestrator.planning.planned_events import Setup, timetable, with_events
+from orchestrator.planning.runspec import (
+    LabPlan,
+    PlannedEvent,
+    PlannedFlow,
+    RunSpec,
+    Window,
+    at_most,
+)
+from orchestrator.planning.sizing import sized_queue
+from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load
+from orchestrator.units import NS_PER_S
+from topologies import QueuePlace, Topology, checks
+
+__all__ = ["Plan", "PlannedFlow", "RunSpec", "Window", "plan", "validate"]
+
+MAX_PLANNED_FLOWS = 1_000_000
+"""Flows of all runs together."""
+
+
+def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
+    """Return every run that the scenario asks for; ``experiment`` is its name by default.
+
+    Raises:
+        ScenarioError: a queue is below one frame, two hosts are not joined, or the scenario is
+            larger than is sensible; at the line and column of the cause.
+    """
+    faults: list[Fault] = []
+    runs: list[RunSpec] = []
+    warnings: list[Fault] = []
+    planned = 0
+    for variant in loaded.variants:
+        try:
+            draft = _draft(variant, variant.scenario.seed)
+        except ScenarioError as error:
+            faults += error.faults
+            continue
+        planned += len(draft.flows) * variant.scenario.repetitions
+        if planned > MAX_PLANNED_FLOWS:
+            where = ("repetitions",) if variant.scenario.repetitions > 1 else ("matrix",)
+            message = f"more than {MAX_PLANNED_FLOWS} flows in all runs together"
+            raise ScenarioError([loaded.mark(where).fault(message)])
+        if not faults:
+            for number in range(variant.scenario.repetitions):
+                seed = repetition_seed(variant.scenario.seed, number)
+                if draft.drawn and number:
+                    draft = _draft(variant, seed)
+                runs.append(_run(loaded, variant, draft, number, seed))
+                warnings += draft.warnings
+    if faults:
+        raise ScenarioError(list(dict.fromkeys(faults)))
+    return Plan(experiment or loaded.scenario.name, runs, list(dict.fromkeys(warnings)))
+
+
+def validate(path: FilePath, overrides: Sequence[str] = ()) -> list[Fault]:
+    """Return every fault of a scenario file, also those that only planning finds; none if valid."""
+    try:
+        plan(load(path, overrides))
+    except ScenarioError as error:
+        return error.faults
+    return []
+
+
+def repetition_seed(seed: int, repetition: int) -> int:
+    """Return the seed of a repetition, from 0 to 2^63 - 1; see the module's docstring."""
+    if repetition == 0:
+        return seed
+    digest = hashlib.sha256(f"{seed}:repetition:{repetition}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def start_jitter_ns(seed: int, index: int, most_s: float) -> int:
+    """Return a flow's jitter, in whole microseconds from 0 to ``most_s``, as ns."""
+    return _drawn_ns(f"{seed}:start:{index}", most_s)
+
+
+def start_window_ns(seed: int, index: int, most_s: float) -> int:
+    """Return how far into its window a flow starts, in whole microseconds, as ns."""
+    return _drawn_ns(f"{seed}:window:{index}", most_s)
+
+
+def _drawn_ns(seed: str, most_s: float) -> int:
+    return int(random.Random(seed).random() * (_ns(most_s) // 1000 + 1)) * 1000
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What the repetitions of a variant share: queues sized, flows without jitter.
+
+    Another seed gives another one when some of the network is ``drawn``.
+    """
+
+    network: Network
+    flows: tuple[PlannedFlow, ...]
+    events: tuple[PlannedEvent, ...]
+    resolved: dict[str, Any]
+    warnings: list[Fault]
+    hosts: dict[str, HostTcp]
+    drawn: bool
+    lab: LabPlan | None
+
+
+def _draft(variant: LoadedVariant, seed: int) -> _Draft:
+    topology = variant.scenario.topology
+    if not isinstance(topology, Topology):
+        raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
+    layout = topology.layout(seed)
+    lines, trips = expand(variant, layout.network)
+    faults = [*name_faults(variant, lines), *settings_faults(variant, lines)]
+    options, differences = tcp.agree(wanted_ends(variant.scenario, lines))
+    faults += [
+        variant.mark(("flows", line, "tcp", key)).fault(text) for line, key, text in differences
+    ]
+    hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
+    wrong = [
+        *checks.check(layout.network, layout.places, variant.scenario.duration),
+        *lab_faults(variant.scenario, layout.network, layout.places, lines, hosts),
+    ]
+    faults += [variant.mark(path).fault(message) for path, message in wrong]
+    if faults:
+        raise ScenarioError(faults)
+    network = _with_queues(variant, layout.network, layout.queues, trips)
+
+    def size(channel: str, spec: QueueSpec, rate_bps: int) -> Queue:
+        return sized_queue(spec, rate_bps, trips.get(channel))
+
+    asked = {name: place.spec for name, place in layout.queues.items()}
+    events, found = timetable(Setup(variant.scenario, network, lines, asked, size))
+    if found:
+        raise ScenarioError([variant.mark(path).fault(message) for path, message in found])
+    network = with_events(network, events)
+    resolved = variant.scenario.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
+    )
+    planned = Planned(variant.scenario, network, lines, layout.places)
+    largest = replace(planned, network=at_most(network, events))
+    if large := list(too_large(largest)):
+        raise ScenarioError([variant.mark(path).fault(message) for path, message in large])
+    warnings = [variant.mark(path).fault(message) for path, message in advise(planned)]
+    flows = tuple(planned.flows)
+    lab = lab_plan(variant.scenario, network)
+    return _Draft(network, flows, events, resolved, warnings, hosts, layout.drawn, lab)
+
+
+def _with_queues(
+    variant: LoadedVariant,
+    network: Network,
+    queues: dict[str, QueuePlace],
+    trips: dict[str, set[int]],
+) -> Network:
+    """Return the network with every queue sized; ScenarioError with all that cannot be."""
+    faults: list[Fault] = []
+    links: list[Link] = []
+    for link in network.links:
+        channels: dict[DirectionName, Channel] = {}
+        for hop in _hops(link):
+            channel, place = hop.channel, queues.get(hop.name)
+            if place is not None and channel.rate_bps is not None:
+                try:
+                    queue = sized_queue(place.spec, channel.rate_bps, trips.get(hop.name))
+                    channel = replace(channel, queue=queue)
+                except QueueFault as error:
+                    where = (*place.where[:-1], error.key)
+                    faults.append(variant.mark(where).fault(str(error)))
+                except ValueError as error:
+                    faults.append(variant.mark(place.where).fault(str(error)))
+            channels[hop.direction] = channel
+        links.append(replace(link, forward=channels["forward"], reverse=channels["reverse"]))
+    if faults:
+        raise ScenarioError(faults)
+    return replace(network, links=tuple(links))
+
+
+def _run(
+    loaded: LoadedScenario, variant: LoadedVariant, draft: _Draft, number: int, seed: int
+) -> RunSpec:
+    scenario = variant.scenario
+    flows = tuple(
+        replace(flow, start_s=_start_s(scenario, seed, index, flow))
+        for index, flow in enumerate(draft.flows)
+    )
+    return RunSpec(
+        scenario_name=scenario.name,
+        description=scenario.description,
+        variant=variant.values,
+        repetition=number,
+        seed=seed,
+        duration_s=scenario.duration,
+        warmup_s=scenario.warmup,
+        network=draft.network,
+        hosts=draft.hosts,
+        lab=draft.lab,
+        flows=flows,
+        sample_tcp_s=scenario.sample.tcp,
+        sample_queue_s=scenario.sample.queue,
+        windows=tuple(Window(each.name, each.from_, each.to) for each in scenario.measure),
+        scenario_text=loaded.text,
+        scenario_sha256=loaded.sha256,
+        resolved={**draft.resolved, "seed": seed},
+        events=draft.events,
+    )
+
+
+def _start_s(scenario: Scenario, seed: int, index: int, flow: PlannedFlow) -> float:
+    drawn_ns = start_jitter_ns(seed, index, scenario.start_jitter)
+    drawn_ns += start_window_ns(seed, index, flow.start_window_s)
+    return (_ns(flow.start_s) + drawn_ns) / NS_PER_S
+
+
+def _ns(time_s: float) -> int:
+    return round(time_s * NS_PER_S)
+
+
+def _hops(link: Link) -> tuple[Hop, Hop]:
+    return Hop(link, "forward"), Hop(link, "reverse")

@@ -1,0 +1,385 @@
+"""What the events of a scenario do to its network, decided before anything runs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from orchestrator.kinds.events import (
+    BOTH,
+    MAX_HAPPENINGS,
+    Direction,
+    EventFault,
+    EventSpec,
+    RouteWish,
+)
+from orchestrator.kinds.fields import Path
+from orchestrator.kinds.impairments import Jitter, Reordering
+from orchestrator.kinds.losses import MAX_STATES, LossSpec
+from orchestrator.kinds.losses.independent import Independent
+from orchestrator.kinds.queues import QueueFault, QueueSpec
+from orchestrator.network import Channel, JitterModel, Link, Network, Queue
+from orchestrator.planning.runspec import ChannelState, Pair, PlannedEvent, PlannedFlow
+from orchestrator.scenario import Scenario
+from orchestrator.scenario.faults import messages
+from orchestrator.units import NS_PER_S, format_time, shown, suggest
+
+LEAST_BETWEEN_REROUTES_NS = 10_000_000
+"""Open vSwitch's revalidator waits 5 ms from one of its rounds to the next (ofproto-dpif-upcall.c,
+udpif_revalidator): a second change of rules that comes sooner would be late."""
+_SHOWN_NAMES = 12
+_IMPAIRMENTS = ("jitter", "reordering", "duplication", "corruption")
+
+Size = Callable[[str, QueueSpec, int], Queue]
+"""Channel, queue and rate in bit/s to the queue that is built; ValueError when it cannot be."""
+Finding = tuple[Path, str]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What events happen to.
+
+    ``lines`` has the planned flows of each line of the scenario; ``queues`` the queues as asked
+    for, by their channels; ``size`` builds one.
+    """
+
+    scenario: Scenario
+    network: Network
+    lines: Sequence[Sequence[PlannedFlow]]
+    queues: Mapping[str, QueueSpec]
+    size: Size
+
+
+def timetable(setup: Setup) -> tuple[tuple[PlannedEvent, ...], list[Finding]]:
+    """Return what happens, in the order of time and then of the scenario, and what cannot.
+
+    A fault is (path in the scenario, message); an event with one does not happen.
+    """
+    duration_ns = round(setup.scenario.duration * NS_PER_S)
+    events = setup.scenario.events
+    times = [event.times_ns(duration_ns) for event in events]
+    if sum(map(len, times)) > MAX_HAPPENINGS:
+        most = max(range(len(times)), key=lambda number: len(times[number]))
+        message = f"{len(times[most])} times; all events may happen {MAX_HAPPENINGS} times at most"
+        return (), [(("events", most, "every"), message)]
+    world = _World(setup)
+    planned: list[PlannedEvent] = []
+    faults: dict[Finding, None] = {}
+    order = heapq.merge(*(_numbered(each, number) for number, each in enumerate(times)))
+    for time_ns, number in order:
+        try:
+            planned.append(world.planned(time_ns, events[number]))
+        except EventFault as fault:
+            faults[("events", number, *fault.path), str(fault)] = None
+    return tuple(planned), list(faults)
+
+
+def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
+    """Return the network in which each channel knows what events will ask of it."""
+    known: dict[str, list[ChannelState]] = {}
+    for event in events:
+        for name, state in event.channels.items():
+            known.setdefault(name, []).append(state)
+    links = []
+    for link in network.links:
+        channels = {}
+        for direction in BOTH["both"]:
+            channel = link.channel(direction)
+            states = known.get(f"{link.name}:{direction}", [])
+            losses = [state.channel.loss for state in states if state.channel.loss is not None]
+            losses = [loss for loss in losses if loss is not channel.loss]
+            if any(not state.up for state in states):
+                losses.append(Independent.model_construct(probability=1.0))
+            channels[direction] = replace(
+                channel,
+                later_rates=tuple(_later_rates(channel, states)),
+                later_losses=tuple(losses),
+                later_corruption=max((each.channel.corruption for each in states), default=0.0),
+                delay_changes=any(state.channel.delay_s != channel.delay_s for state in states),
+                impairment_changes=any(
+                    getattr(state.channel, name) != getattr(channel, name)
+                    for state in states
+                    for name in _IMPAIRMENTS
+                ),
+            )
+        links.append(replace(link, forward=channels["forward"], reverse=channels["reverse"]))
+    return replace(network, links=tuple(links)) if events else network
+
+
+def _later_rates(channel: Channel, states: Sequence[ChannelState]) -> Iterator[int]:
+    last = channel.rate_bps
+    for state in states:
+        if state.channel.rate_bps is not None and state.channel.rate_bps != last:
+            last = state.channel.rate_bps
+            yield last
+
+
+def _numbered(times: Iterable[int], number: int) -> Iterator[tuple[int, int]]:
+    return ((time_ns, number) for time_ns in times)
+
+
+@dataclass
+class _World:
+    """The network as the events so far have left it; see orchestrator.kinds.events.World."""
+
+    setup: Setup
+    states: dict[str, ChannelState] = field(default_factory=dict)
+    queues: dict[str, QueueSpec] = field(default_factory=dict)
+    routes: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
+    rerouted_ns: int | None = None
+    now_ns: int = 0
+    touched: dict[str, ChannelState] = field(default_factory=dict)
+    turned: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for link in self.setup.network.links:
+            self.states[f"{link.name}:forward"] = ChannelState(link.forward)
+            self.states[f"{link.name}:reverse"] = ChannelState(link.reverse)
+        self.queues = dict(self.setup.queues)
+        for flow in _flows(self.setup.lines):
+            self.routes[flow.source, flow.sink] = flow.path
+            self.routes[flow.sink, flow.source] = flow.ack_path
+
+    def planned(self, time_ns: int, event: EventSpec) -> PlannedEvent:
+        self.now_ns, self.touched, self.turned = time_ns, {}, {}
+        event.happen(self)
+        asked = event.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"at", "every", "until"}
+        )
+        return PlannedEvent(time_ns, asked, self.touched, self.turned)
+
+    def channels(self, link: str, direction: Direction, path: Path) -> Sequence[str]:
+        _require(link, [each.name for each in _inner_first(self.setup.network)], "link", path)
+        return [f"{link}:{each}" for each in BOTH[direction]]
+
+    def set_rate(self, channel: str, rate_bps: int) -> None:
+        has = self.states[channel].channel
+        if has.trace is not None:
+            raise EventFault(("rate",), f"{channel} follows a trace, which alone sets its rate")
+        if has.rate_model is not None:
+            raise EventFault(("rate",), f"the rate of {channel} changes by itself")
+        if has.rate_bps is None:
+            raise EventFault(
+                ("rate",),
+                f"{channel} has no rate that could change: give the link one, or another direction",
+            )
+        self._put(channel, rate_bps=rate_bps)
+
+    def set_delay(self, channel: str, delay_s: float) -> None:
+        has = self.states[channel].channel
+        _require_reach("delay", channel, has.jitter, delay_s)
+        if has.reordering is not None and has.reordering.probability and not delay_s:
+            text = f"{channel} lets packets overtake delayed ones: it needs a delay above zero"
+            raise EventFault(("delay",), text)
+        self._put(channel, delay_s=delay_s)
+
+    def set_loss(self, channel: str, loss: LossSpec) -> None:
+        jitter = self.states[channel].channel.jitter
+        if jitter is not None and jitter.states_per_s and loss.kind == "gilbert-elliott":
+            text = f"gilbert-elliott loss cannot be had with the correlated jitter of {channel}"
+            raise EventFault(("loss",), text)
+        self._require_few_states("loss", loss.states_per_s)
+        self._put(channel, loss=loss)
+
+    def set_jitter(self, channel: str, jitter: Jitter) -> None:
+        has = self.states[channel].channel
+        _require_reach("jitter", channel, jitter, has.delay_s)
+        if jitter.states_per_s and has.loss is not None and has.loss.kind == "gilbert-elliott":
+            text = f"correlated jitter cannot be had with the gilbert-elliott loss of {channel}"
+            raise EventFault(("jitter",), text)
+        self._require_few_states("jitter", jitter.states_per_s)
+        self._put(channel, jitter=jitter)
+
+    def set_reordering(self, channel: str, reordering: Reordering) -> None:
+        if reordering.probability and not self.states[channel].channel.delay_s:
+            text = f"{channel} has no delay: there is nothing to overtake"
+            raise EventFault(("reordering",), text)
+        self._put(channel, reordering=reordering)
+
+    def set_duplication(self, channel: str, probability: float) -> None:
+        self._put(channel, duplication=probability)
+
+    def set_corruption(self, channel: str, probability: float) -> None:
+        self._put(channel, corruption=probability)
+
+    def _require_few_states(self, key: str, states_per_s: float) -> None:
+        states = states_per_s * (self.setup.scenario.duration - self.now_ns / NS_PER_S)
+        if states > MAX_STATES:
+            text = f"passes through about {states:.0f} states until the end; at most {MAX_STATES}"
+            raise EventFault((key,), f"{text}: let states last longer, or the run be shorter")
+
+    def set_queue(self, channel: str, values: dict[str, Any]) -> None:
+        has = self.states[channel].channel
+        old = self.queues.get(channel)
+        if old is None or has.queue is None or has.rate_bps is None or not has.judged:
+            raise EventFault(("queue",), f"{channel} has no queue that was given in the scenario")
+        if values.get("kind", old.kind) != old.kind:
+            raise EventFault(
+                ("queue", "kind"),
+                f"the queue of {channel} is {old.kind}: an event changes its parameters, "
+                "not its kind",
+            )
+        given = {**old.model_dump(mode="json", by_alias=True, exclude_none=True), **values}
+        try:
+            new = type(old).model_validate(given)
+            queue = self.setup.size(channel, new, has.rate_bps)
+        except ValidationError as error:
+            path, message = messages(error, type(old).keys())[0]
+            raise EventFault(("queue", *path), message) from None
+        except QueueFault as error:
+            raise EventFault(("queue", error.key), str(error)) from None
+        except ValueError as error:
+            raise EventFault(("queue", "limit"), str(error)) from None
+        _require_changeable(channel, has.queue, queue)
+        self.queues[channel] = new
+        self._put(channel, queue=queue)
+
+    def set_up(self, channel: str, up: bool) -> None:
+        self._put_state(channel, replace(self.states[channel], up=up))
+
+    def reroute(self, wish: RouteWish, path: Path) -> None:
+        if self.rerouted_ns is not None and (
+            0 < self.now_ns - self.rerouted_ns < LEAST_BETWEEN_REROUTES_NS
+        ):
+            least = format_time(LEAST_BETWEEN_REROUTES_NS / NS_PER_S)
+            raise EventFault(path, f"routes change at the same time or {least} apart at least")
+        network = self._passable(wish, path)
+        for (source, sink), back in self._pairs(wish, path).items():
+            via = wish.via[::-1] if back else wish.via
+            route = _route(network, source, sink, via, path)
+            if route != self.routes[source, sink]:
+                self.routes[source, sink] = self.turned[source, sink] = route
+        if self.turned:
+            self.rerouted_ns = self.now_ns
+
+    def _put(self, channel: str, **values: Any) -> None:
+        state = self.states[channel]
+        self._put_state(channel, replace(state, channel=replace(state.channel, **values)))
+
+    def _put_state(self, channel: str, state: ChannelState) -> None:
+        self.states[channel] = self.touched[channel] = state
+
+    def _passable(self, wish: RouteWish, path: Path) -> Network:
+        """Return the network of the links that may be taken, with the delays of now."""
+        network = self.setup.network
+        names = [link.name for link in _inner_first(network)]
+        for place, name in enumerate(wish.avoid):
+            _require(name, names, "link", (*path, "avoid", place))
+        for place, name in enumerate(wish.via):
+            _require(name, network.switches, "router", (*path, "via", place))
+        links = []
+        for link in network.links:
+            there, back = (self.states[f"{link.name}:{each}"] for each in BOTH["both"])
+            if there.up and back.up and link.name not in wish.avoid:
+                links.append(replace(link, forward=there.channel, reverse=back.channel))
+        return replace(network, links=tuple(links))
+
+    def _pairs(self, wish: RouteWish, path: Path) -> dict[Pair, bool]:
+        """Return the pairs of hosts whose route changes; true of those that carry ACKs alone.
+
+        A switch tells packets by their hosts alone, so flows between the same hosts go together.
+        """
+        lines = self.setup.lines
+        flows, groups = self.setup.scenario.flows, wish.groups
+        for place, name in enumerate(wish.flows or ()):
+            _require(name, [flow.name for flow in flows], "flow", (*path, "flows", place))
+        for place, name in enumerate(groups or ()):
+            known = [group.name for group in self.setup.network.groups]
+            _require(name, known, "group", (*path, "groups", place))
+        chosen: dict[Pair, bool] = {}
+        left: dict[Pair, str] = {}
+        for flow, line in zip(flows, lines, strict=True):
+            wanted = (wish.flows is None or flow.name in wish.flows) and (
+                groups is None or flow.group in groups
+            )
+            for each in line:
+                ways = ((each.source, each.sink), (each.sink, each.source))
+                picked = {"both": ways, "forward": ways[:1], "reverse": ways[1:]}[wish.direction]
+                for pair in ways:
+                    if wanted and pair in picked:
+                        chosen[pair] = chosen.get(pair, True) and pair == ways[1]
+                    elif not wanted:
+                        left[pair] = flow.name
+        for pair in chosen:
+            if pair in left:
+                where = "flows" if wish.flows is not None else "groups"
+                raise EventFault(
+                    (*path, where),
+                    f"flow {shown(left[pair])} runs between {pair[0]} and {pair[1]}, too, and a "
+                    "switch tells packets by their hosts: reroute it as well, or give it hosts of "
+                    "its own",
+                )
+        return chosen
+
+
+def _flows(lines: Sequence[Sequence[PlannedFlow]]) -> Iterator[PlannedFlow]:
+    return (flow for line in lines for flow in line)
+
+
+def _inner_first(network: Network) -> list[Link]:
+    """Return the links, those of hosts behind the others: they are hardly what was meant."""
+    hosts = set(network.hosts)
+    return sorted(network.links, key=lambda link: bool({link.a, link.b} & hosts))
+
+
+def _require(name: str, valid: Sequence[str], what: str, path: Path) -> None:
+    if name not in valid:
+        listed = ", ".join(valid[:_SHOWN_NAMES]) or "none"
+        more = f" and {len(valid) - _SHOWN_NAMES} more" if len(valid) > _SHOWN_NAMES else ""
+        raise EventFault(
+            path, f"there is no {what} {shown(name)}{suggest(name, valid)}; defined: {listed}{more}"
+        )
+
+
+def _require_reach(key: str, channel: str, jitter: JitterModel | None, delay_s: float) -> None:
+    """Raise EventFault when packets would arrive before they were sent."""
+    if jitter is not None and jitter.reach_ns[0] > round(delay_s * NS_PER_S):
+        reach = format_time(jitter.reach_ns[0] / NS_PER_S)
+        raise EventFault((key,), f"the jitter of {channel} reaches {reach} below the delay")
+
+
+def _require_changeable(channel: str, old: Queue, new: Queue) -> None:
+    """Raise EventFault when the kernel cannot turn the one queue into the other."""
+    if old.qdisc.kind != new.qdisc.kind:
+        counts = "packets" if old.limit_packets is not None else "bytes"
+        raise EventFault(
+            ("queue", "limit"),
+            f"the queue of {channel} counts {counts} ({old.qdisc.kind}), and must go on to",
+        )
+    fixed = {each.name: each.value for each in old.qdisc.settings if each.once}
+    for each in new.qdisc.settings:
+        if each.name in fixed and fixed[each.name] != each.value:
+            raise EventFault(
+                ("queue",),
+                f"{each.name} of {channel} would become {each.value}: the kernel takes it only "
+                f"when it makes the queue, with {fixed[each.name]}",
+            )
+    if {each.name for each in old.qdisc.settings} != {each.name for each in new.qdisc.settings}:
+        raise EventFault(("queue",), f"{channel}: what is given adds or takes away a parameter")
+
+
+def _route(
+    network: Network, source: str, sink: str, via: Sequence[str], path: Path
+) -> tuple[str, ...]:
+    """Return the channels from host to host through the routers ``via``."""
+    names: list[str] = []
+    passed = [source]
+    for begin, end in zip((source, *via), (*via, sink), strict=True):
+        try:
+            hops = network.path(begin, end)
+        except LookupError as error:
+            raise EventFault(path, f"{error} over links that are up and not avoided") from None
+        for hop in hops:
+            names.append(hop.name)
+            passed.append(hop.link.b if hop.direction == "forward" else hop.link.a)
+    twice = next((node for node in passed if passed.count(node) > 1), None)
+    if twice is not None:
+        raise EventFault(
+            (*path, "via"),
+            f"the path from {source} to {sink} would pass {twice} twice: {' '.join(passed)}",
+        )
+    return tuple(names)

@@ -1,0 +1,244 @@
+"""What a plan consists of: runs with everything decided, and what they will cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from kmods.catalogue import Folder
+from orchestrator.kinds.tcp import HostTcp
+from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, Segment, Transport
+from orchestrator.network import Channel, Hop, Network, Queue
+
+FRAME_BYTES = 1514
+ETHERNET_BYTES = 14
+"""A full-size frame on the link layer: 1500 bytes of IP and the Ethernet header."""
+
+DIGEST_PERIOD_S, CROWD_PERIOD_S = 0.1, 1.0
+"""Both ends of every flow are sampled for the digest, those of a flow with many connections at a
+time at the second period: see protocol/sampling_schedule.py."""
+DISK_PER_TCP_ROW_BYTES = 400
+DISK_PER_QUEUE_ROW_BYTES = 80
+
+BASE_MEMORY_BYTES = 768 * 2**20
+PACKET_MEMORY_BYTES = 4096
+FLOW_MEMORY_BYTES = 2**18
+MOST_GUEST_BYTES = 500 * 2**30
+"""A guest maps all its memory below 511 GiB (Linux's arch/x86/um/os-Linux/task_size.c): one of
+500 GiB boots, one of 520 GiB does not."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of the run with metrics of its own, in seconds since the start of traffic."""
+
+    name: str
+    from_s: float
+    to_s: float
+
+
+@dataclass(frozen=True)
+class PlannedFlow:
+    """One flow, ready to be started.
+
+    ``source`` sends, whatever the direction; ``server`` listens. ``congestion`` is None of UDP;
+    ``start_s`` includes the jitter, and ``start_window_s`` is the time within which it was drawn;
+    ``stop_s`` None means to the end; ``bytes`` None means without end. ``traffic_parameters`` are
+    its engine's own (see testbed/traffic). ``base_rtt_s`` is the sum of
+    the delays there and back, without serialisation; ``path`` names the channels that the data
+    cross, and ``ack_path`` those of the way back. ``segment`` is a full one of TCP.
+
+    ``parameters`` hold for the congestion control's module, so for the whole kernel, and
+    ``settings`` for the namespace of ``source``; both in the units of their names. ``module`` is
+    the user's folder that it is built from, None for Linux's and ours; ``shown`` is what its own
+    info attribute means (meaning, unit), empty when only the kernel's layout is known.
+    """
+
+    name: str
+    group: str
+    source: str
+    sink: str
+    congestion: str | None
+    parameters: dict[str, int]
+    settings: dict[str, int]
+    module: Folder | None
+    shown: tuple[tuple[str, str], ...]
+    traffic: str
+    engine: str
+    start_s: float
+    stop_s: float | None
+    bytes: int | None
+    transport: Transport
+    traffic_parameters: dict[str, Any]
+    port: int
+    base_rtt_s: float
+    path: tuple[str, ...]
+    ack_path: tuple[str, ...]
+    start_window_s: float = 0.0
+    connections: Connections = "one"
+    segment: Segment = FULL_SEGMENT
+    server: Literal["sink", "source"] = "sink"
+
+
+@dataclass(frozen=True)
+class ChannelState:
+    """A channel as an event leaves it; one that is not ``up`` loses what leaves its queue."""
+
+    channel: Channel
+    up: bool = True
+
+
+Pair = tuple[str, str]
+"""A host that sends and one that receives."""
+
+
+@dataclass(frozen=True)
+class PlannedEvent:
+    """An event at one of its times.
+
+    ``asked`` is as the scenario has it. ``channels`` are those that it touches, as they are from
+    then on; ``routes`` are the channels that packets from the first host of a pair to the second
+    cross from then on.
+    """
+
+    time_ns: int
+    asked: dict[str, Any]
+    channels: dict[str, ChannelState] = field(default_factory=dict)
+    routes: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LabHost:
+    """A machine of a lab: its role, its interfaces that take part, the network's hosts it plays."""
+
+    name: str
+    role: str
+    interfaces: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LabRouter:
+    """The machine that emulates ``link``: forward is from its interface ``left`` to ``right``."""
+
+    host: str
+    left: str
+    right: str
+    link: str
+
+
+@dataclass(frozen=True)
+class LabPlan:
+    """On which machines a run goes; ``inventory`` is the file that says how they are reached.
+
+    Without a ``router`` nothing is emulated.
+    """
+
+    inventory: str
+    hosts: tuple[LabHost, ...]
+    router: LabRouter | None
+    offloads_off: bool
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run. ``resolved`` is a scenario by itself that makes just this run again."""
+
+    scenario_name: str
+    description: str
+    variant: dict[str, object]
+    repetition: int
+    seed: int
+    duration_s: float
+    warmup_s: float
+    network: Network
+    flows: tuple[PlannedFlow, ...]
+    sample_tcp_s: float
+    sample_queue_s: float
+    windows: tuple[Window, ...]
+    scenario_text: str
+    scenario_sha256: str
+    resolved: dict[str, Any]
+    events: tuple[PlannedEvent, ...] = ()
+    hosts: dict[str, HostTcp] = field(default_factory=dict)
+    """What the stack of each host is told; one that is not named is told nothing."""
+    lab: LabPlan | None = None
+
+    @property
+    def tcp_rows(self) -> int:
+        """TCP samples that the run will store: both ends of each flow."""
+        flows = [flow for flow in self.flows if flow.transport == "tcp"]
+        many = sum(flow.connections == "many" for flow in flows)
+        often = (len(flows) - many) * ticks(self.duration_s, self.sample_tcp_s)
+        return 2 * (often + many * ticks(self.duration_s, CROWD_PERIOD_S))
+
+    @property
+    def queue_rows(self) -> int:
+        """Queue samples that the run will store: a queue and a delay for each channel."""
+        channels = [
+            channel for link in self.network.links for channel in (link.forward, link.reverse)
+        ]
+        qdiscs = len(channels) + sum(channel.queue is not None for channel in channels)
+        return qdiscs * ticks(self.duration_s, self.sample_queue_s)
+
+    @property
+    def estimated_disk_bytes(self) -> int:
+        """400 bytes for each TCP row + 80 for each queue row."""
+        tcp_bytes = DISK_PER_TCP_ROW_BYTES * self.tcp_rows
+        return tcp_bytes + DISK_PER_QUEUE_ROW_BYTES * self.queue_rows
+
+
+def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:
+    """Return the network with the largest rate, delay and queue that each channel ever has."""
+    states: dict[str, list[Channel]] = {}
+    for event in events:
+        for name, state in event.channels.items():
+            states.setdefault(name, []).append(state.channel)
+
+    def largest(hop: Hop) -> Channel:
+        seen = [hop.channel, *states.get(hop.name, [])]
+        rates_bps = [each.rate_bps for each in seen if each.rate_bps is not None]
+        sizes = [(_limit_bytes(each.queue), each.queue) for each in seen if each.queue is not None]
+        return replace(
+            hop.channel,
+            rate_bps=max(rates_bps, default=None),
+            delay_s=max(each.delay_s for each in seen),
+            queue=max(sizes, key=lambda size: size[0])[1] if sizes else None,
+        )
+
+    links = (
+        replace(link, forward=largest(Hop(link, "forward")), reverse=largest(Hop(link, "reverse")))
+        for link in network.links
+    )
+    return replace(network, links=tuple(links)) if events else network
+
+
+def _limit_bytes(queue: Queue) -> int:
+    return queue.limit_bytes or (queue.limit_packets or 0) * FRAME_BYTES
+
+
+def guest_memory_bytes(network: Network, flows: int) -> int:
+    """Return the guest's memory: a base, and room for what can be queued or in flight."""
+    packets = 0.0
+    for link in network.links:
+        for channel in (link.forward, link.reverse):
+            packets += sum(held_packets(channel))
+    wanted = BASE_MEMORY_BYTES + int(packets) * PACKET_MEMORY_BYTES + flows * FLOW_MEMORY_BYTES
+    return (wanted + 2**20 - 1) & ~(2**20 - 1)
+
+
+def held_packets(channel: Channel) -> tuple[float, float]:
+    """Return how many full-size packets can be in flight on a channel, and in its queue."""
+    if channel.rate_bps is None:
+        return 0.0, 0.0
+    in_flight = channel.rate_bps * channel.delay_s / 8 / FRAME_BYTES
+    if channel.queue is None or not channel.judged:
+        return in_flight, 0.0
+    limit = channel.queue
+    return in_flight, limit.limit_packets or (limit.limit_bytes or 0) / FRAME_BYTES
+
+
+def ticks(duration_s: float, period_s: float) -> int:
+    """Return how many whole periods a duration has."""
+    return round(duration_s * 1e9) // round(period_s * 1e9)

@@ -1,0 +1,53 @@
+"""From a queue as it is asked for to one that can be built.
+
+A limit of n bdp is n x rate x base RTT of the flows whose data or ACKs cross the channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from orchestrator.kinds.queues import QueueSpec, Sized
+from orchestrator.network import Queue
+from orchestrator.planning.runspec import FRAME_BYTES
+from orchestrator.units import LIMIT_MAX, NS_PER_S, Limit, format_rate, format_time
+
+
+def sized_queue(spec: QueueSpec, rate_bps: int, rtts_ns: set[int] | None) -> Queue:
+    """Return the queue in what its qdisc counts; ValueError when it cannot be built."""
+
+    def measure(limit: Limit) -> Sized:
+        return _sized(limit, rate_bps, rtts_ns)
+
+    sized = replace(measure(spec.limit), measure=measure)
+    qdisc = spec.qdisc(sized)
+    counted = {setting.name: int(setting.value) for setting in qdisc.settings
+               if setting.name in ("limit_packets", "limit_bytes")}  # fmt: skip
+    if not counted:
+        counted = {"limit_packets": sized.packets}
+    return Queue(spec.kind, qdisc, **counted, drops_queued=spec.drops_queued)
+
+
+def _sized(limit: Limit, rate_bps: int, rtts_ns: set[int] | None) -> Sized:
+    if limit.packets is not None:
+        return Sized(rate_bps, limit_packets=limit.packets)
+    if limit.size_bytes is not None:
+        size_bytes, how = limit.size_bytes, ""
+    elif limit.time_ns is not None:
+        size_bytes = rate_bps * limit.time_ns // (8 * NS_PER_S)
+        how = f" at {format_rate(rate_bps)}"
+    else:
+        if not rtts_ns:
+            raise ValueError(f"a queue of {limit} needs a flow that crosses it, and none does")
+        rtt_ns = min(rtts_ns) if limit.smallest else max(rtts_ns)
+        size_bytes = int((limit.bdp or Decimal(1)) * (rate_bps * rtt_ns) / (8 * NS_PER_S))
+        how = f" at {format_rate(rate_bps)} and a base RTT of {format_time(rtt_ns / NS_PER_S)}"
+    if size_bytes < FRAME_BYTES:
+        raise ValueError(
+            f"a queue of {limit} holds {size_bytes} bytes{how}: "
+            f"less than one full-size frame of {FRAME_BYTES} bytes"
+        )
+    if size_bytes > LIMIT_MAX:
+        raise ValueError(f"a queue of {limit} holds {size_bytes} bytes{how}: more than 2^32 - 1")
+    return Sized(rate_bps, limit_bytes=size_bytes)

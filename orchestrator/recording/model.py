@@ -1,0 +1,261 @@
+"""What a back end hands out of one run: samples as arrays, checks, and what was read back.
+
+This is the contract between the back ends (which fill it) and the results store (which keeps
+it). All times are since the start of traffic; all counters are cumulative since the test bed
+was built and only ever compared with each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Verdict = Literal["faithful", "doubtful", "unfaithful"]
+
+SSTHRESH_INFINITE = 0x7FFFFFFF
+"""TCP_INFINITE_SSTHRESH of include/net/tcp.h: no loss yet. Stored as NULL."""
+
+# struct tcp_info of include/uapi/linux/tcp.h (6.12), in its order; a name's suffix is its unit.
+# The eight bytes before rto_us are single fields and bit fields.
+TCP_INFO_FIELDS: tuple[tuple[str, str], ...] = (
+    ("state", "u1"),
+    ("ca_state", "u1"),
+    ("retransmits", "u1"),
+    ("probes", "u1"),
+    ("backoff", "u1"),
+    ("options", "u1"),
+    ("wscale", "u1"),  # snd_wscale in the low four bits, rcv_wscale in the high four
+    ("flags", "u1"),  # delivery_rate_app_limited in bit 0, fastopen_client_fail in bits 1-2
+    ("rto_us", "u4"),
+    ("ato_us", "u4"),
+    ("snd_mss_bytes", "u4"),
+    ("rcv_mss_bytes", "u4"),
+    ("unacked_segments", "u4"),
+    ("sacked_segments", "u4"),
+    ("lost_segments", "u4"),
+    ("retrans_segments", "u4"),
+    ("fackets_segments", "u4"),
+    ("last_data_sent_ms", "u4"),
+    ("last_ack_sent_ms", "u4"),
+    ("last_data_recv_ms", "u4"),
+    ("last_ack_recv_ms", "u4"),
+    ("pmtu_bytes", "u4"),
+    ("rcv_ssthresh_bytes", "u4"),
+    ("rtt_us", "u4"),
+    ("rttvar_us", "u4"),
+    ("snd_ssthresh_segments", "u4"),
+    ("snd_cwnd_segments", "u4"),
+    ("advmss_bytes", "u4"),
+    ("reordering_segments", "u4"),
+    ("rcv_rtt_us", "u4"),
+    ("rcv_space_bytes", "u4"),
+    ("total_retrans_segments", "u4"),
+    ("pacing_rate_bytes_per_s", "u8"),
+    ("max_pacing_rate_bytes_per_s", "u8"),
+    ("bytes_acked", "u8"),
+    ("bytes_received", "u8"),
+    ("segs_out", "u4"),
+    ("segs_in", "u4"),
+    ("notsent_bytes", "u4"),
+    ("min_rtt_us", "u4"),
+    ("data_segs_in", "u4"),
+    ("data_segs_out", "u4"),
+    ("delivery_rate_bytes_per_s", "u8"),
+    ("busy_time_us", "u8"),
+    ("rwnd_limited_us", "u8"),
+    ("sndbuf_limited_us", "u8"),
+    ("delivered_segments", "u4"),
+    ("delivered_ce_segments", "u4"),
+    ("bytes_sent", "u8"),
+    ("bytes_retrans", "u8"),
+    ("dsack_dups", "u4"),
+    ("reord_seen", "u4"),
+    ("rcv_ooopack", "u4"),
+    ("snd_wnd_bytes", "u4"),
+    ("rcv_wnd_bytes", "u4"),
+    ("rehash", "u4"),
+    ("total_rto", "u2"),
+    ("total_rto_recoveries", "u2"),
+    ("total_rto_time_ms", "u4"),
+)
+
+# INET_DIAG_SKMEMINFO (include/uapi/linux/sock_diag.h), bytes unless named otherwise.
+SKMEM_FIELDS: tuple[tuple[str, str], ...] = tuple(
+    (name, "u4")
+    for name in (
+        "skmem_rmem_alloc_bytes",
+        "skmem_rcvbuf_bytes",
+        "skmem_wmem_alloc_bytes",
+        "skmem_sndbuf_bytes",
+        "skmem_fwd_alloc_bytes",
+        "skmem_wmem_queued_bytes",
+        "skmem_optmem_bytes",
+        "skmem_backlog_bytes",
+        "skmem_drops",
+    )
+)
+
+CONGESTION_SLOTS = 8
+"""Integers of an algorithm's own info attribute that are kept with each sample."""
+
+SENDER, RECEIVER = 0, 1
+
+FIN_RECEIVED = (6, 8, 9, 11)
+"""States (include/net/tcp_states.h) of an end that has received the other's FIN: TIME_WAIT,
+CLOSE_WAIT, LAST_ACK, CLOSING. bytes_received then counts the FIN as a byte."""
+
+TCP_DTYPE = np.dtype(
+    [("time_ns", "i8"), ("flow", "i4"), ("endpoint", "u1"), ("rqueue_bytes", "u4"),
+     ("wqueue_bytes", "u4")]
+    + list(TCP_INFO_FIELDS)
+    + list(SKMEM_FIELDS)
+    + [(f"congestion_{slot}", "i8") for slot in range(CONGESTION_SLOTS)]
+)  # fmt: skip
+"""A sample of one end of one flow. ``flow`` indexes ``Recording.flows``; ``endpoint`` is SENDER or
+RECEIVER; rqueue/wqueue are the diag message's (receive queue not yet read; send queue). Of a flow
+of many connections see orchestrator.decode.connections."""
+
+STATISTIC_SLOTS = 4
+"""Numbers that a queue's kind keeps itself, of which each sample has so many."""
+
+QUEUE_DTYPE = np.dtype(
+    [("time_ns", "i8"), ("queue", "i4"), ("bytes", "i8"), ("packets", "i8"), ("drops", "i8"),
+     ("overlimits", "i8"), ("requeues", "i8"), ("backlog_bytes", "i8"), ("backlog_packets", "i8")]
+    + [(f"statistic_{slot}", "i8") for slot in range(STATISTIC_SLOTS)]
+)  # fmt: skip
+"""A sample of one qdisc or policer. ``queue`` indexes ``Recording.queues``; bytes (of the link
+layer) and packets left it."""
+
+DATAGRAM_FIELDS = (
+    "sent_packets",
+    "sent_bytes",
+    "received_packets",
+    "received_bytes",
+    "expected_packets",
+    "reordered_packets",
+    "duplicate_packets",
+    "delay_sum_ns",
+    "delay_squares_us2",
+    "delay_changes_ns",
+    "delay_min_ns",
+    "delay_max_ns",
+)
+
+DATAGRAM_DTYPE = np.dtype(
+    [("time_ns", "i8"), ("flow", "i4"), *((name, "i8") for name in DATAGRAM_FIELDS)]
+)
+"""A sample of a UDP flow: what it sent, and what its sink received, since it began.
+
+Bytes are payload; what came twice counts as received once. Expected are the packets up to the
+latest that came (RFC 3550 A.3), reordered those that came behind a later one (RFC 4737). Delays are
+one way, from when a packet was due to be sent to its arrival, of those received: their sum, the sum
+of their squares, and of their absolute changes from one to the next; the least and largest since
+the sample before, -1 when nothing came (stored as NULL).
+"""
+
+TRANSFER_DTYPE = np.dtype([("flow", "i4"), ("start_ns", "i8"), ("end_ns", "i8"), ("bytes", "i8")])
+"""A transfer of a flow that makes many: from the request or the connection's first packet to the
+last byte in the receiver's hands; end_ns is -1 (stored as NULL) of one that was not complete at the
+end, with the bytes that came."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property of the emulation, as asked and as measured.
+
+    ``tolerance`` is absolute, in ``unit``. ``ok`` is None when the run gave too little to
+    measure it by; ``detail`` then says why.
+    """
+
+    name: str
+    unit: str
+    expected: float | str | None
+    measured: float | str | None
+    tolerance: float | None
+    ok: bool | None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """One expanded flow. ``start_s`` includes the drawn jitter; ``stop_s`` None means to the end.
+
+    ``congestion_control`` is what the kernel reported for the socket, None when it never
+    connected; ``congestion_asked`` is None for UDP. ``traffic`` is its kind. ``path`` names the
+    channels that the data cross, such as ``bottleneck:forward``. ``congestion_fields`` names (name,
+    unit) what the ``congestion_N`` columns hold.
+    """
+
+    name: str
+    group: str
+    source: str
+    sink: str
+    engine: str
+    congestion_asked: str | None
+    congestion_control: str | None
+    start_s: float
+    stop_s: float | None
+    base_rtt_s: float
+    base_rtt_measured_s: float | None
+    path: tuple[str, ...]
+    congestion_fields: tuple[tuple[str, str], ...] = ()
+    transport: Literal["tcp", "udp"] = "tcp"
+    traffic: str = "bulk"
+
+
+@dataclass(frozen=True)
+class QueueRecord:
+    """One qdisc of one channel, or its policer.
+
+    ``role`` is ``queue`` (rate and queue), ``delay`` (delay, loss) or ``policer`` (before both, of
+    ``rate_bps`` and a bucket of ``limit_bytes``). ``rate_bps``, limits, ``delay_s`` and ``loss``
+    are the values read back from the kernel. ``bottleneck`` marks the queues whose utilisation,
+    drops and delay are studied. ``statistics`` names (name, unit) what the ``statistic_N`` columns
+    hold; see orchestrator.protocol.qdisc.Statistic. ``rate_steps`` are (seconds since the start
+    of traffic, bit/s from then on) where the rate changes, from 0 on; of a trace they are its
+    means over 20 ms each.
+    """
+
+    name: str
+    link: str
+    direction: Literal["forward", "reverse"]
+    role: Literal["queue", "delay", "policer"]
+    kind: str
+    bottleneck: bool
+    rate_bps: int | None = None
+    limit_packets: int | None = None
+    limit_bytes: int | None = None
+    delay_s: float | None = None
+    loss: float | None = None
+    statistics: tuple[tuple[str, str], ...] = ()
+    rate_steps: tuple[tuple[float, int], ...] = ()
+
+
+@dataclass
+class Recording:
+    """Everything one run handed out.
+
+    ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE and ``datagrams`` one of
+    DATAGRAM_DTYPE, in the order of time; ``transfers`` is one of TRANSFER_DTYPE, in the order of
+    flows and their starts. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls,
+    qdisc and offload state as read back, tool versions. ``console`` and ``log`` are the guest's
+    console and everything the test bed said, as text.
+    """
+
+    kernel: str
+    simulated_s: float
+    digest: str
+    verdict: Verdict
+    flows: list[FlowRecord]
+    queues: list[QueueRecord]
+    checks: list[Check]
+    tcp: npt.NDArray[np.void]
+    queue_samples: npt.NDArray[np.void]
+    datagrams: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, DATAGRAM_DTYPE))
+    transfers: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, TRANSFER_DTYPE))
+    provenance: dict[str, Any] = field(default_factory=dict)
+    console: str = ""
+    log: str = ""

@@ -1,0 +1,1 @@
+"""Interfaces of the Linux kernel: netlink, sysctls, modules, namespaces and system calls."""

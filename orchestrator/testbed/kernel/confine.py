@@ -1,0 +1,62 @@
+"""Namespaces around a bed on a real machine: whatever it does, the machine stays as it is.
+
+The bed's first process has new PID, mount, network, IPC and UTS namespaces. Interfaces, bridges,
+qdiscs and processes of the bed are therefore none of the machine's; when that process ends, however
+it ends, the kernel ends all others of the bed and removes the network with them. It sees the
+machine's files read-only, and has a /run and /tmp of its own.
+"""
+
+import os
+
+from orchestrator.testbed.kernel import system
+
+INPUT, OUTPUT = "/run/bed/in", "/run/bed/out"
+NAMESPACES = (
+    system.CLONE_NEWNS | system.CLONE_NEWNET | system.CLONE_NEWIPC | system.CLONE_NEWUTS
+)  # and CLONE_NEWPID, which is for children only
+
+
+def start(given, output, body):
+    """Fork the bed's first process, which calls ``body()``; return its number.
+
+    It is killed when the calling thread ends. In it ``given`` and ``output`` are at INPUT (read
+    only) and OUTPUT. It ends with status 0 when ``body`` returned and with 1 when it raised.
+    """
+    system.unshare(system.CLONE_NEWPID)
+    parent = os.getpid()
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        system.die_with_parent()
+        if os.path.exists(f"/proc/{parent}"):  # or it has died before
+            _enter(given, output)
+            body()
+            status = 0
+    finally:
+        os._exit(status)
+
+
+def _enter(given, output):
+    system.unshare(NAMESPACES)
+    system.mount("none", "/", "none", system.MS_REC | system.MS_PRIVATE)
+    system.set_read_only("/")
+    code = os.path.abspath(f"{__file__}/../../../..")
+    # By descriptors, because what is at those paths may be covered by then.
+    places = {INPUT: given, OUTPUT: output, code: code}
+    held = {place: os.open(path, os.O_PATH) for place, path in places.items()}
+    for place in ("/run", "/tmp"):
+        system.mount("tmpfs", place, "tmpfs")
+    for place, descriptor in held.items():
+        if not os.path.isdir(place):
+            os.makedirs(place)
+            bind = f"/proc/self/fd/{descriptor}"
+            system.mount(bind, place, "none", system.MS_BIND)
+        os.close(descriptor)
+    system.set_read_only(OUTPUT, False)
+    system.mount("proc", "/proc", "proc")
+    system.disable_ipv6()  # the ports of switches are here
+    os.makedirs("/run/home")
+    os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run/home", TMPDIR="/run/home")
+    os.environ["PYTHONHASHSEED"] = "0"  # of programs that are started

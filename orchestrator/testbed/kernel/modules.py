@@ -1,0 +1,194 @@
+"""Kernel modules of a real machine for one run: loaded, their parameters set and given back.
+
+A module that was loaded already stays loaded and gets back the parameters that it had. Modules of
+the kernel or installed beside it are loaded by modprobe and stay, as they are there for all; one
+that came with the run (IN/modules/NAME.ko) is unloaded again.
+"""
+
+import contextlib
+import glob
+import os
+import select
+import signal
+import subprocess
+
+from orchestrator.testbed.kernel import system
+
+SYSFS = "/sys/module"
+ALWAYS = ("ifb", "sch_ingress", "sch_tbf", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
+_OPTIONS = {"ifb": ("numifbs=0",)}
+"""By default ifb brings the machine two interfaces that nobody has asked for."""
+FIFOS = {"sch_pfifo", "sch_bfifo"}
+"""Always part of the kernel."""
+_TRIES, _AGAIN_NS = 100, 50_000_000
+"""A module is in use until the kernel has cleared up the run's sockets: some 5 s at most."""
+
+
+def needed(spec):
+    """Return the names of the modules that a run needs of the machine, in no order."""
+    names = {*ALWAYS}
+    if spec["switches"]:
+        names.add("openvswitch")
+    for link in spec["links"]:
+        for direction in ("forward", "reverse"):
+            channel = link[direction]
+            if channel["queue"] is not None:
+                names.add(f"sch_{channel['queue']['kind']}")
+            if channel["policer"] is not None:
+                names.add("act_police")
+    return names - FIFOS | {module["name"] for module in spec["modules"]}
+
+
+def can_be_there(name):
+    """Tell whether that module is loaded, built in or can be loaded."""
+    if is_there(name):
+        return True
+    tried = subprocess.run(
+        ["modprobe", "--dry-run", "--quiet", name], capture_output=True, check=False
+    )
+    return tried.returncode == 0
+
+
+def is_there(name):
+    """Tell whether that module is loaded or built in."""
+    return os.path.isdir(f"{SYSFS}/{name.replace('-', '_')}") or name in _built_in()
+
+
+def _built_in():
+    try:
+        with open(f"/lib/modules/{os.uname().release}/modules.builtin") as table:
+            return {
+                os.path.basename(line.strip()).removesuffix(".ko").replace("-", "_")
+                for line in table
+            }
+    except FileNotFoundError:
+        return set()
+
+
+@contextlib.contextmanager
+def loaded(spec, given):
+    """Let the run have its modules, and give the machine back what it had.
+
+    Yields:
+        {name of a module of the specification: {"parameters": {name: value}, "version" ...}}.
+
+    Raises:
+        RuntimeError: a module cannot be loaded, or does not take a parameter.
+    """
+    own = {
+        os.path.basename(path).removesuffix(".ko"): path
+        for path in glob.glob(f"{given}/modules/*.ko")
+    }
+    wanted = [name for name in sorted(needed(spec)) if name not in own and not is_there(name)]
+    for name in wanted:
+        _modprobe(name)
+    with contextlib.ExitStack() as undone:
+        for module in spec["modules"]:
+            name = module["name"]
+            if name in own:
+                _load_own(own[name], name)
+                undone.callback(_unload, name)
+        parameters = {
+            module["name"]: dict(text.split("=", 1) for text in module["parameters"].split())
+            for module in spec["modules"]
+        }
+        with _parameters(parameters):
+            yield {name: _described(name) for name in parameters}
+
+
+def _modprobe(name):
+    words = ["modprobe", name, *_OPTIONS.get(name, ())]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+
+
+def _load_own(path, name):
+    if is_there(name):
+        raise RuntimeError(
+            f"a module {name} is loaded already, and this run brings one of its own: rmmod {name}"
+        )
+    system.load_module(path, "")
+
+
+def _unload(name):
+    timer = system.Timer()
+    for _try in range(_TRIES):
+        try:
+            system.unload_module(name.replace("-", "_"))
+            return
+        except BlockingIOError:
+            timer.sleep_until(system.monotonic_ns() + _AGAIN_NS)
+    raise RuntimeError(f"module {name} is still in use after the run")
+
+
+@contextlib.contextmanager
+def _parameters(asked):
+    """Set parameters ({module: {name: value}}), and have them given back whatever happens."""
+    texts = {
+        f"{SYSFS}/{module.replace('-', '_')}/parameters/{name}": value
+        for module, values in asked.items()
+        for name, value in values.items()
+    }
+    if not texts:
+        yield
+        return
+    before = {}
+    for path in texts:
+        try:
+            with open(path) as file:
+                before[path] = file.read()
+        except FileNotFoundError:
+            raise RuntimeError(f"{path} is not there: the module takes no such parameter") from None
+    alive, guard = os.pipe()
+    guardian = os.fork()
+    if guardian == 0:
+        os.close(guard)
+        _guardian(alive, before)
+    os.close(alive)
+    try:
+        for path, value in texts.items():
+            _write(path, value)
+        yield
+    finally:
+        os.close(guard)  # the guardian gives all back, now or whenever this process dies
+        _pid, status = os.waitpid(guardian, 0)
+    if status:
+        raise RuntimeError(f"not all parameters could be given back: {', '.join(before)}")
+
+
+def _guardian(alive, texts):
+    """Wait for the end of the process that forked this one, and write the texts to the files."""
+    status = 1
+    try:
+        os.setsid()  # what ends the bed's process group must not end this
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        select.select([alive], [], [])
+        for path, text in texts.items():
+            _write(path, text)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _write(path, text):
+    try:
+        with open(path, "w") as file:
+            file.write(text)
+    except OSError as error:
+        raise RuntimeError(f"{path} cannot be set to {text.strip()}: {error.strerror}") from None
+
+
+def _described(name):
+    """Return what the machine says of a loaded module, such as its source's version."""
+    folder = f"{SYSFS}/{name.replace('-', '_')}"
+    found = {}
+    for key in ("version", "srcversion", "taint"):
+        with contextlib.suppress(FileNotFoundError), open(f"{folder}/{key}") as file:
+            found[key] = file.read().strip()
+    parameters = {}
+    for path in sorted(glob.glob(f"{folder}/parameters/*")):
+        with contextlib.suppress(OSError), open(path) as file:
+            parameters[os.path.basename(path)] = file.read().strip()
+    return {**found, "parameters": parameters}

@@ -1,0 +1,164 @@
+"""TCP state of one network namespace over one open INET_DIAG socket: the source of `ss -ti`.
+
+The kernel's answers are handed on as they come, netlink headers and all: the back end takes them
+apart, where that costs a fraction of what it does in a guest.
+Source: include/uapi/linux/inet_diag.h.
+"""
+
+import ctypes
+import os
+import select
+import socket
+import struct
+
+from orchestrator.testbed.kernel import netlink as nl
+from orchestrator.testbed.kernel import system
+
+SOCK_DIAG_BY_FAMILY = 20
+SENDER, RECEIVER = 0, 1
+_DESTROYED = 1  # SKNLGRP_INET_TCP_DESTROY
+
+_INFO, _CONGESTION_INFO, _CONGESTION_NAME, _MEMORY = 2, 3, 4, 7  # INET_DIAG_*
+_EXTENSIONS = sum(1 << (kind - 1) for kind in (_INFO, _CONGESTION_INFO, _CONGESTION_NAME, _MEMORY))
+_LISTEN, _TIME_WAIT = 10, 6
+_STATES = 0xFFF & ~(1 << _LISTEN) & ~(1 << _TIME_WAIT)
+_ANY_COOKIE = bytes([0xFF] * 8)
+_PORTS = struct.Struct("!HH")
+_BYTECODE = 1  # INET_DIAG_REQ_BYTECODE
+_JUMP = struct.Struct("=BBH")  # struct inet_diag_bc_op: code, where to on yes, where to on no
+_COMPARE = struct.Struct("=BBHBBH")  # the same, and one that holds the port
+_JUMP_TO, _LOCAL_FROM, _LOCAL_TO, _REMOTE_FROM, _REMOTE_TO = 1, 2, 3, 4, 5  # INET_DIAG_BC_*
+_REJECT = 4  # beyond the end
+
+_NOTICES, _NOTICE_BYTES = 64, 1024
+_MSG_DONTWAIT = 0x40
+_MESSAGE = struct.Struct("=QIxxxxQQQQixxxxIxxxx")  # struct mmsghdr
+_BUFFER = struct.Struct("=QQ")  # struct iovec
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class TcpDiag:
+    """Samples the sockets of the namespace in which it was opened.
+
+    Args:
+        single: (local port, remote port, own address, peer's address) where one socket is all that
+            ``answers`` is to give: an exact request, two system calls and no walk of the sockets.
+        crowd_port: the first client port of flows with many connections at a time, which
+            ``crowd_answers`` gives and ``answers`` leaves out; None where there are none.
+        listening: the first and the last port at which flows listen, where other sockets than
+            theirs may be in the namespace; no crowd is told apart then.
+    """
+
+    def __init__(self, single=None, crowd_port=None, listening=None):
+        self._netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
+        head = struct.pack("=BBBxI", socket.AF_INET, 6, _EXTENSIONS, _STATES)
+        everything = head + bytes(48)
+        self._request = self._crowd_request = None
+        if single is not None:
+            self._request = head + _identity(*single)
+            self.answers = self._one
+        elif crowd_port is not None:
+            self._request = everything + _without(crowd_port)
+            self.answers = self._all
+        elif listening is not None:
+            self._request = everything + _between(*listening)
+            self.answers = self._all
+        else:
+            self._request = everything
+            self.answers = self._all
+        if crowd_port is not None:
+            self._crowd_request = everything + _only(crowd_port)
+
+    def crowd_answers(self):
+        """Return the answers for the sockets of flows with many connections at a time."""
+        if self._crowd_request is None:
+            return b""
+        return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._crowd_request)
+
+    def _one(self):
+        """Return the answer for the one socket, nothing while there is none."""
+        return self._netlink.ask(SOCK_DIAG_BY_FAMILY, self._request)
+
+    def _all(self):
+        """Return the answers for all other sockets of the namespace."""
+        return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._request)
+
+
+class Closed:
+    """The last states of sockets that were closed, in any number of namespaces.
+
+    Nothing is asked for that is not there: a system call that fails takes 1 us of virtual time
+    (arch/um/kernel/skas/syscall.c), and would move the time of what is watched.
+    """
+
+    def __init__(self):
+        self._poll = select.epoll()
+        self._sockets = {}
+        self._places = bytearray(_NOTICE_BYTES * _NOTICES)
+        self._buffers = bytearray(_BUFFER.size * _NOTICES)
+        self._messages = bytearray(_MESSAGE.size * _NOTICES)
+        places, buffers = system.address_of(self._places), system.address_of(self._buffers)
+        for n in range(_NOTICES):
+            buffer = (places + _NOTICE_BYTES * n, _NOTICE_BYTES)
+            _BUFFER.pack_into(self._buffers, _BUFFER.size * n, *buffer)
+            message = (0, 0, buffers + _BUFFER.size * n, 1, 0, 0, 0, 0)
+            _MESSAGE.pack_into(self._messages, _MESSAGE.size * n, *message)
+        self._messages_at = ctypes.c_void_p(system.address_of(self._messages))
+
+    def watch(self):
+        """From now on note what is closed in the thread's namespace."""
+        netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
+        netlink.join(_DESTROYED)
+        self._sockets[netlink.fileno()] = netlink
+        self._poll.register(netlink.fileno(), select.EPOLLIN)
+
+    def take(self):
+        """Return the messages about all that was closed since the last call."""
+        parts = []
+        while self._sockets and (ready := self._poll.poll(0)):
+            for descriptor, _events in ready:
+                parts += self._notices(descriptor)
+        return b"".join(parts)
+
+    def _notices(self, descriptor):
+        count = _libc.recvmmsg(descriptor, self._messages_at, _NOTICES, _MSG_DONTWAIT, None)
+        if count < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"sockets that were closed: {os.strerror(code)}")
+        for n in range(count):
+            size = _MESSAGE.unpack_from(self._messages, _MESSAGE.size * n)[-1]
+            yield bytes(self._places[_NOTICE_BYTES * n : _NOTICE_BYTES * n + size])
+
+
+def _identity(local, remote, source, destination):
+    """Return the inet_diag_sockid of one socket."""
+    addresses = [socket.inet_aton(address) + bytes(12) for address in (source, destination)]
+    return _PORTS.pack(local, remote) + b"".join(addresses) + bytes(4) + _ANY_COOKIE
+
+
+def _without(port):
+    """Return the filter for sockets with both ports below ``port``."""
+    most = port - 1
+    code = _COMPARE.pack(_LOCAL_TO, 8, 16 + _REJECT, 0, 0, most)
+    code += _COMPARE.pack(_REMOTE_TO, 8, 8 + _REJECT, 0, 0, most)
+    return nl.attribute(_BYTECODE, code)
+
+
+def _only(port):
+    """Return the filter for sockets with either port from ``port`` on."""
+    code = _COMPARE.pack(_LOCAL_FROM, 8, 12, 0, 0, port)
+    code += _JUMP.pack(_JUMP_TO, 4, 12)
+    code += _COMPARE.pack(_REMOTE_FROM, 8, 8 + _REJECT, 0, 0, port)
+    return nl.attribute(_BYTECODE, code)
+
+
+def _between(first, last):
+    """Return the filter for sockets with either port from ``first`` to ``last``."""
+    # Each line is at its byte: where to on yes and on no is from there; 36 is the end, 40 no.
+    code = _COMPARE.pack(_LOCAL_FROM, 8, 20, 0, 0, first)  # 0
+    code += _COMPARE.pack(_LOCAL_TO, 8, 12, 0, 0, last)  # 8
+    code += _JUMP.pack(_JUMP_TO, 4, 20)  # 16
+    code += _COMPARE.pack(_REMOTE_FROM, 8, 16 + _REJECT, 0, 0, first)  # 20
+    code += _COMPARE.pack(_REMOTE_TO, 8, 8 + _REJECT, 0, 0, last)  # 28
+    return nl.attribute(_BYTECODE, code)

@@ -1,0 +1,1 @@
+"""The emulated network: links, queues, switches and addresses, set and read back."""

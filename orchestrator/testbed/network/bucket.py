@@ -1,0 +1,132 @@
+"""A channel's token bucket while traffic runs: another rate, or a trace of opportunities to send.
+
+sch_tbf fills its bucket when it is changed, and does not look at its queue again before the time
+that the old rate had set (net/sched/sch_tbf.c). So each change at the same rate says how many bytes
+may leave at once, and a frame that the bucket refuses makes the device look: the queue is served
+whenever something was to be added to it, whether it was or not (net/core/dev.c, __dev_xmit_skb).
+
+To another rate our guest's kernel goes on with the bytes that are in the bucket (guest/patches). A
+stock kernel fills the bucket then, too: each change of rate lets a frame leave early there, and
+where that is too much the fidelity check of the rate says so.
+"""
+
+import errno
+import socket
+import struct
+
+from orchestrator.testbed.kernel import netlink as nl
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.network import qdisc
+
+TCA_TBF_PRATE64, TCA_TBF_PBURST = 5, 7
+_RATE = struct.Struct("=BBHhHI")  # struct tc_ratespec
+_ENDLESS_BYTES_PER_S = 2**60
+"""A peak rate at which a frame takes no time: its own bucket then only bounds a frame's size."""
+_STOPPED_BYTES_PER_S = 1
+_WRAPPED = 2**32 - 1
+"""A burst that becomes 0 with an overhead of 1, in the 32 bits of psched_l2t_ns: an empty bucket
+that never fills. Any other bucket that takes a frame can also let one pass."""
+_REFUSED = bytes(12) + b"\x81\x00" + bytes(qdisc.FRAME_BYTES + 4 - 14)
+"""The largest frame that a device of this MTU takes, one with a VLAN tag: larger than any other."""
+_MOST_LOOKS = 256
+
+
+class Bucket:
+    """The token bucket of one channel.
+
+    Args:
+        bed: the built network.
+        route: a netlink socket in the namespace of the wires.
+        name: the channel's name.
+    """
+
+    def __init__(self, bed, route, name):
+        link_name, _, direction = name.rpartition(":")
+        link = bed.links[link_name]
+        queue_end = {"forward": "f", "reverse": "r"}[direction]
+        self._name, self._index = link.device(queue_end)
+        self._route, self._spec = route, link.spec[direction]
+        with system.inside(bed.wires_fd, bed.home_fd):
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self._socket.bind((self._name, 0))
+        self._left_bytes = self._sent_bytes = None
+        # In real time what comes before the bucket is closed again may use what was to be lost.
+        self._real_time, self._slipped_bytes = bed.spec.get("real_time", False), 0
+        self.granted_frames = 0
+
+    def set_rate(self, rate_bps):
+        """Go on at that rate; ``look`` lets the frame that may leave at once do so.
+
+        To the kernel a rate is whole bytes per second. It is not told the one that it has, which
+        would fill the bucket.
+        """
+        rate, old = rate_bps // 8, self._spec["rate_bps"] // 8
+        self._spec["rate_bps"] = rate_bps
+        if rate != old:
+            self._change(rate, qdisc.bucket_bytes(rate, self._spec["late_timers_ns"]))
+
+    def stop(self):
+        """Let nothing pass from now on but what ``grant`` does."""
+        self._spec["rate_bps"] = 8 * _STOPPED_BYTES_PER_S
+        self._change(_STOPPED_BYTES_PER_S, _WRAPPED, overhead=1)
+        self._left_bytes, (self._sent_bytes, _waiting) = 0, self._counters()
+
+    def grant(self, frames):
+        """Let as many bytes leave at once as so many full-size frames have.
+
+        What finds nothing to send is lost. What is left because the next packet is larger is
+        added to the next grant, so that under backlog no byte is.
+
+        Raises:
+            OSError: more has left since the last grant, or could have left and did not.
+        """
+        before = self._sent_bytes
+        granted = self._left_bytes + frames * qdisc.FRAME_BYTES
+        self._change(_STOPPED_BYTES_PER_S, granted)
+        for _look in range(_MOST_LOOKS):
+            self.look()
+            self._sent_bytes, waiting = self._counters()
+            self._left_bytes = granted - (self._sent_bytes - before)
+            if self._left_bytes < -self._slipped_bytes:
+                raise OSError(f"{self._name}: {-self._left_bytes} bytes left without a grant")
+            if not waiting or self._left_bytes < qdisc.FRAME_BYTES:
+                break
+        else:
+            raise OSError(f"{self._name}: {self._left_bytes} bytes of a grant could not leave")
+        self._change(_STOPPED_BYTES_PER_S, _WRAPPED, overhead=1)
+        left_bytes = max(self._left_bytes, 0)
+        self._left_bytes = left_bytes if waiting else 0
+        self._slipped_bytes = left_bytes if self._real_time and not waiting else 0
+        self.granted_frames += frames
+
+    def _change(self, rate, burst, overhead=0):
+        """Set rate and bucket; at the same rate it is full then."""
+        queue = self._spec["queue"]
+        # sch_tbf hands its limit on to a fifo below it.
+        limit = queue["settings"][0][4] if queue["kind"] in qdisc.FIFOS else 0x7FFFFFFF
+        spec = _RATE.pack(0, 1, overhead, 0, 0, min(rate, 0xFFFFFFFF))
+        peak = _RATE.pack(0, 1, 0, 0, 0, 0xFFFFFFFF)
+        options = [
+            nl.attribute(qdisc.TCA_TBF_PARMS, spec + peak + struct.pack("=III", limit, 0, 0)),
+            nl.u32(qdisc.TCA_TBF_BURST, burst),
+            nl.u64(TCA_TBF_PRATE64, _ENDLESS_BYTES_PER_S),
+            nl.u32(TCA_TBF_PBURST, qdisc.FRAME_BYTES),
+        ]
+        if rate > 0xFFFFFFFF:
+            options.append(nl.u64(qdisc.TCA_TBF_RATE64, rate))
+        qdisc.change_root(self._route, self._index, "tbf", options, f"{self._name} tbf")
+        self._route.flush()
+
+    def look(self):
+        """Let the device look at its queue; as a call that fails, it takes a microsecond."""
+        try:
+            self._socket.send(_REFUSED)
+        except OSError as error:
+            if error.errno == errno.ENOBUFS:  # refused, as it should be
+                return
+            raise
+        raise OSError(f"{self._name}: the token bucket took what is larger than any frame")
+
+    def _counters(self):
+        """Return (bytes that have left, packets that wait)."""
+        return qdisc.passed(self._route, self._index)

@@ -1,0 +1,262 @@
+"""Builds the network of a bed specification with a few netlink messages, and reads it back."""
+
+from mininet.net import Mininet
+
+from orchestrator.testbed.errors import ENDS, BuildError
+from orchestrator.testbed.kernel import netlink, system
+from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
+from orchestrator.testbed.network import ovs, qdisc, redirect, rtnl
+from orchestrator.testbed.network.ethtool import Ethtool
+from orchestrator.testbed.network.nodes import (
+    HOST_INDEX,
+    BedSwitch,
+    NamespaceHost,
+    WireLink,
+)
+
+PREFIX_LENGTH = 8
+
+
+class Bed:
+    """The built network: Mininet's objects, the namespace of the wires and its netlink socket."""
+
+    def __init__(self, spec, records):
+        self.spec = spec
+        self._records = records
+        self.home_fd = system.current_network_namespace()
+        self.wires_fd = system.new_network_namespace()
+        self.wires = netlink.Netlink()
+        system.enter(self.home_fd)
+        Mininet.inited = True  # its init() runs sysctl commands that this file needs none of
+        self.net = Mininet(build=False, controller=None, host=NamespaceHost, switch=BedSwitch)
+        self.links = {}
+        self.nodes = {}  # by the scenario's names, one of which may be that of another's device
+        self.namespaces = {}
+        self.ports = None  # what else is in its namespaces is the bed's
+
+    def host(self, name):
+        """Return the host of that name."""
+        return self.nodes[name]
+
+    def holds(self, _name):
+        """Tell whether a host is in this bed: all are, other than on the machines of a lab."""
+        return True
+
+    def place(self, name):
+        """Return one name for all hosts that share a namespace with that one."""
+        return name
+
+    def clock_ahead_ns(self, _name):
+        """Return how far the clock here is ahead of that of a host: there is one clock."""
+        return 0
+
+    def queue_counters(self, words):
+        """Return what samples all qdiscs; see qdisc.Counters."""
+        return qdisc.Counters(self.wires, words)
+
+    def address(self, name):
+        """Return the IPv4 address of that host."""
+        return self.host(name).params["ip"]
+
+    def devices(self, channel):
+        """Return the names of a channel's devices: where packets come in, its queue's, its last."""
+        link_name, _, direction = channel.rpartition(":")
+        return [self.links[link_name].device(end)[0] for end in ENDS[direction]]
+
+    def enter(self, name):
+        """Return a context manager: the calling thread inside that host's namespace."""
+        return system.inside(self.host(name).namespace_fd, self.home_fd)
+
+    def set_namespace(self, host, name, value):
+        """Set a sysctl of one host's namespace, read it back, and record that and when.
+
+        In any thread and at any time, also while traffic runs.
+
+        Raises:
+            BuildError: the kernel has no such sysctl, refuses the value, or has another one then.
+        """
+        with self.enter(host):
+            try:
+                write_sysctl(name, value)
+            except OSError as error:
+                raise BuildError(f"{host}: {name}={value}: {error.strerror}") from None
+            clock_ns, found = system.monotonic_ns(), read_sysctl(name)
+        if found != str(value):
+            raise BuildError(f"{host}: {name} is {found}, asked was {value}")
+        self.namespaces.setdefault(host, set()).add(name)
+        self._records.fact("namespace", host=host, sysctl=name, value=value, clock_ns=clock_ns)
+
+    def build(self):
+        """Build everything: objects, devices, addresses, queues, switches, forwarding.
+
+        Raises:
+            BuildError: a value read back differs from the one set.
+            NetlinkError: the kernel refused something.
+        """
+        for host in self.spec["hosts"]:
+            node = self.net.addHost(host["name"], ip=host["address"], mac=host["mac"])
+            self.nodes[host["name"]] = node
+        for number, switch in enumerate(self.spec["switches"], start=1):
+            node = self.net.addSwitch(switch["device"], dpid=f"{number:x}")
+            self.nodes[switch["name"]] = node
+        for number, link in enumerate(self.spec["links"]):
+            self.links[link["name"]] = self.net.addLink(
+                self.nodes[link["a"]],
+                self.nodes[link["b"]],
+                cls=WireLink,
+                number=number,
+                spec=link,
+            )
+        self._make_devices()
+        self._configure_wires()
+        self._configure_hosts()
+        self._configure_switches()
+
+    def _make_devices(self):
+        """Create the veth pairs and queue devices, each in its namespace, in one go."""
+        route = netlink.Netlink()
+        for link in self.links.values():
+            for end, interface in (("a", link.intf1), ("b", link.intf2)):
+                node = interface.node
+                host = isinstance(node, NamespaceHost)
+                rtnl.add_veth(
+                    route,
+                    self._wire_end(link, end),
+                    rtnl.End(
+                        interface.name,
+                        HOST_INDEX if host else 0,
+                        node.namespace_fd if host else None,
+                        node.params["mac"] if host else None,
+                    ),
+                )
+            for end, direction in (("f", "forward"), ("r", "reverse")):
+                if link.spec[direction]["rate_bps"] is not None:
+                    rtnl.add_ifb(route, self._wire_end(link, end))
+        route.flush()
+        route.close()
+
+    def _wire_end(self, link, end):
+        name, index = link.device(end)
+        return rtnl.End(name, index, self.wires_fd)
+
+    def _configure_wires(self):
+        for link in self.links.values():
+            for end in "ab":
+                name, index = link.device(end)
+                qdisc.add_classifier_hook(self.wires, index, name)
+            for direction, ends in ENDS.items():
+                configure_channel(self.wires, link, link.spec[direction], *ends)
+        for link in self.links.values():
+            for end in "abfr":
+                name, index = link.device(end)
+                if end in "ab" or link.spec[{"f": "forward", "r": "reverse"}[end]]["rate_bps"]:
+                    rtnl.set_up(self.wires, index, name)
+        self.wires.flush()
+        with system.inside(self.wires_fd, self.home_fd):
+            tool = Ethtool()
+            for link in self.links.values():
+                for end in "ab":
+                    tool.set_offloads(link.device(end)[0])
+            tool.close()
+
+    def _configure_hosts(self):
+        known = {host["name"]: host for host in self.spec["hosts"]}
+        for host in self.spec["hosts"]:
+            with self.enter(host["name"]):
+                route = netlink.Netlink()
+                rtnl.set_up(route, 1, "lo")
+                rtnl.set_up(route, HOST_INDEX, host["name"])
+                rtnl.add_address(route, HOST_INDEX, host["address"], PREFIX_LENGTH, host["name"])
+                for peer in host["peers"]:
+                    address, mac = known[peer]["address"], known[peer]["mac"]
+                    rtnl.add_neighbour(route, HOST_INDEX, address, mac, host["name"])
+                route.flush()
+                self._set_route_metrics(route, host)
+                route.close()
+                tool, interface = Ethtool(), self.host(host["name"]).defaultIntf().name
+                tool.set_offloads(interface)
+                if corrupts(self.spec):  # netem damages the first piece only: the headers
+                    tool.send_in_one_piece(interface)
+                tool.close()
+                for name, value in self.spec["sysctls"].items():
+                    write_sysctl(name, value)
+            for name, value in self.spec["namespaces"].get(host["name"], {}).items():
+                self.set_namespace(host["name"], name, value)
+
+    def _set_route_metrics(self, route, host):
+        asked = self.spec["route_metrics"].get(host["name"])
+        if not asked:
+            return
+        asked = {int(kind): value for kind, value in asked.items()}  # JSON's keys are texts
+        place = (HOST_INDEX, host["address"], PREFIX_LENGTH)
+        rtnl.set_route_metrics(route, *place, asked, host["name"])
+        route.flush()
+        found = rtnl.route_metrics(route, HOST_INDEX)
+        if found != asked:
+            raise BuildError(f"{host['name']}: route metrics are {found}, asked was {asked}")
+        self._records.fact("route", host=host["name"], metrics=found)
+
+    def _configure_switches(self):
+        if not self.spec["switches"]:
+            return
+        tool = Ethtool()
+        route = netlink.Netlink()
+        present = rtnl.interfaces(route)
+        for switch in self.net.switches:
+            for interface in switch.intfList():
+                tool.set_offloads(interface.name)
+                rtnl.set_up(route, present[interface.name][0], interface.name)
+        route.flush()
+        route.close()
+        tool.close()
+        ovs.start_bridges(self.net.switches, self._flow_tables())
+
+    def _flow_tables(self):
+        """Return {bridge: [(destination MAC, port)]}: each leaves by its link's port."""
+        macs = {host["name"]: host["mac"] for host in self.spec["hosts"]}
+        tables = {}
+        for name, destinations in self.spec["forwarding"].items():
+            rules = tables.setdefault(self.nodes[name].name, [])
+            for destination, link_name in destinations.items():
+                rules.append((macs[destination], self.port(name, link_name)))
+        return tables
+
+    def port(self, switch_name, link_name):
+        """Return the number of the switch's port to that link."""
+        switch, link = self.nodes[switch_name], self.links[link_name]
+        interface = link.intf1 if link.intf1.node is switch else link.intf2
+        return switch.ports[interface]
+
+
+def corrupts(spec):
+    """Tell whether a channel corrupts packets, or may be told to."""
+    netems = [link[direction]["netem"] for link in spec["links"] for direction in ENDS]
+    return any(one and any(s[0] == "corrupt_q32" for s in one["settings"]) for one in netems)
+
+
+def configure_channel(route, link, channel, source, queue, sink):
+    """Queue what one direction of a link is made of, from wire end ``source`` to ``sink``."""
+    source_name, source_index = link.device(source)
+    sink_name, sink_index = link.device(sink)
+    redirect.add_redirect(
+        route, source_index, qdisc.INGRESS, sink_index, source_name, channel["policer"]
+    )
+    if channel["rate_bps"] is not None:
+        name, index = link.device(queue)
+        qdisc.add_rate(route, index, channel["rate_bps"], name, late_ns=channel["late_timers_ns"])
+        qdisc.add_queue(route, index, channel["queue"], name)
+        redirect.add_redirect(route, sink_index, qdisc.EGRESS, index, sink_name)
+    if channel["netem"] is not None:
+        qdisc.add_netem(route, sink_index, channel["netem"], sink_name)
+
+
+def reset_queues(bed):
+    """Let every queue with a memory forget what it has seen; its settings stay."""
+    for link in bed.links.values():
+        for direction, (_source, queue, _sink) in ENDS.items():
+            spec = link.spec[direction]["queue"]
+            if spec is not None and spec["kind"] not in qdisc.FIFOS:
+                name, index = link.device(queue)
+                rtnl.set_down(bed.wires, index, name)
+                rtnl.set_up(bed.wires, index, name)
+    bed.wires.flush()

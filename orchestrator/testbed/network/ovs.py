@@ -1,0 +1,80 @@
+"""Open vSwitch inside the bed: its two daemons on paths of our own, bridges, forwarding rules."""
+
+import os
+import subprocess
+
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.network import openflow
+
+RUN_DIRECTORY = "/run/bed-ovs"
+SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
+# Open vSwitch 3.1 caches the CPU count at its start and refreshes it only once the monotonic clock
+# has passed 10 s (lib/ovs-thread.c): started earlier it has no upcall handlers, forwards nothing.
+EARLIEST_START_NS = 11 * 10**9
+_IDLE_MS = 10**9
+
+
+class OvsError(Exception):
+    """A daemon did not start or a command failed; the message carries what it said."""
+
+
+_environment = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "OVS_RUNDIR": RUN_DIRECTORY,
+    "OVS_LOGDIR": RUN_DIRECTORY,
+    "OVS_DBDIR": RUN_DIRECTORY,
+}
+_daemons = []
+
+
+def _run(arguments):
+    done = subprocess.run(
+        arguments,
+        env=_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise OvsError(
+            f"{' '.join(arguments[:4])} ... exited with {done.returncode}: {done.stderr}"
+        )
+    return done.stdout
+
+
+def start_daemons():
+    """Start ovsdb-server and ovs-vswitchd; both have detached, which means ready, on return."""
+    os.makedirs(RUN_DIRECTORY, exist_ok=True)
+    database = f"{RUN_DIRECTORY}/conf.db"
+    remote = f"punix:{RUN_DIRECTORY}/db.sock"
+    _run(["ovsdb-tool", "create", database, SCHEMA])
+    common = ["--no-chdir", "--detach", "--log-file", "-vconsole:off", "-vsyslog:off"]
+    _run(["ovsdb-server", database, f"--remote={remote}", "--pidfile", *common])
+    # No flow ever expires: a revalidation is a wake-up twice a second for nothing.
+    settings = f"other_config:max-idle={_IDLE_MS}"
+    settings += f" other_config:max-revalidator={_IDLE_MS}"
+    threads = ["other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1"]
+    _run(["ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", *settings.split(), *threads])
+    timer = system.Timer()
+    timer.sleep_until(EARLIEST_START_NS)
+    _run(["ovs-vswitchd", f"unix:{RUN_DIRECTORY}/db.sock", "--pidfile", *common])
+
+
+def start_bridges(switches, flow_tables):
+    """Create all bridges with their ports in one transaction, then give each its rules."""
+    words = ["ovs-vsctl"]
+    for switch in switches:
+        words += switch.transaction()
+    _run(words)
+    for name, rules in flow_tables.items():
+        openflow.add_rules(control_socket(name), rules)
+
+
+def control_socket(bridge):
+    """Return where a bridge takes OpenFlow messages."""
+    return f"{RUN_DIRECTORY}/{bridge}.mgmt"
+
+
+def version():
+    """Return what ovs-vswitchd says of its version."""
+    return _run(["ovs-vswitchd", "--version"]).splitlines()[0]

@@ -1,0 +1,309 @@
+"""Queueing disciplines over rtnetlink: set, read back, count.
+
+A channel's rate and queue are a token bucket (sch_tbf) of one full-size frame whose child is
+the queue itself; its delay and loss are a netem on another device. What a queue or netem is set
+to comes as a list of settings [name, attribute path, offset, format, value, value that must be
+read back (null: not compared), whether it is taken only when the qdisc is made], so that no
+kind is known here. Structures are those of include/uapi/linux/pkt_sched.h and tc's 64-bit
+extensions. Functions named ``add_*`` queue a request; ``read`` returns what the kernel says it has.
+"""
+
+import operator
+import struct
+
+from orchestrator.testbed.kernel import netlink as nl
+
+RTM_NEWQDISC, RTM_GETQDISC = 36, 38
+TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
+FIFOS = ("pfifo", "bfifo")
+TC_H_ROOT, TC_H_CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
+INGRESS, EGRESS = 0xFFFFFFF2, 0xFFFFFFF3  # TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS / _EGRESS)
+FRAME_BYTES = 1514
+SLACK_BYTES = 64
+NANOSECONDS_PER_TICK = 64  # PSCHED_SHIFT 6
+
+TCMSG = struct.Struct("=BxxxiIII")
+_RATESPEC = struct.Struct("=BBHhHI")
+
+TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_TBF_BURST = 1, 4, 6
+
+ROOT_HANDLE = 0x00010000
+CHILD_HANDLE = 0x00100000
+
+
+def _request(route, index, parent, handle, kind, options, what, change=False, nested=False):
+    body = TCMSG.pack(0, index, handle, parent, 0) + nl.attribute(TCA_KIND, kind)
+    if options is not None:
+        # sch_fq_pie insists on the flag; what begins with a structure may not have it.
+        flag = nl.NLA_F_NESTED if nested else 0
+        body += nl.attribute(TCA_OPTIONS | flag, options)
+    flags = nl.NLM_F_REPLACE if change else nl.NLM_F_CREATE | nl.NLM_F_EXCL
+    route.queue(RTM_NEWQDISC, flags, body, what)
+
+
+def bucket_bytes(rate, late_ns):
+    """Return the size of the token bucket of a rate in bytes per second: one full-size frame.
+
+    And a little more: a timer that fires up to ``late_ns`` late must not lose the tokens of that
+    time, or the rate falls short (0.04% at 10 Mbit/s with a bucket of exactly one frame).
+    """
+    return FRAME_BYTES + SLACK_BYTES + rate * late_ns // 10**9
+
+
+def add_rate(route, index, rate_bps, what, change=False, late_ns=1_000):
+    """Queue a token bucket of ``rate_bps`` for timers that are up to ``late_ns`` late.
+
+    After a change
+    the queue must be set again: sch_tbf hands its own limit on to a fifo below it.
+    """
+    rate = rate_bps // 8
+    burst = bucket_bytes(rate, late_ns)
+    spec = _RATESPEC.pack(0, 1, 0, 0, 0, min(rate, 0xFFFFFFFF))
+    buffer_ticks = burst * 10**9 // rate // NANOSECONDS_PER_TICK
+    parameters = spec + bytes(12) + struct.pack("=III", 0x7FFFFFFF, buffer_ticks, 0)
+    options = [nl.attribute(TCA_TBF_PARMS, parameters), nl.u32(TCA_TBF_BURST, burst)]
+    if rate > 0xFFFFFFFF:
+        options.append(nl.u64(TCA_TBF_RATE64, rate))
+    _request(route, index, TC_H_ROOT, ROOT_HANDLE, "tbf", options, f"{what} tbf", change)
+
+
+def change_root(route, index, kind, options, what):
+    """Queue other options, as a list of attributes, for an interface's root qdisc."""
+    _request(route, index, TC_H_ROOT, ROOT_HANDLE, kind, options, what, change=True)
+
+
+def add_queue(route, index, queue, what, change=False):
+    """Queue the queue under the token bucket: ``queue`` is {"kind", "settings"}."""
+    settings = _sent(queue, change)
+    _request(
+        route,
+        index,
+        ROOT_HANDLE | 1,
+        CHILD_HANDLE,
+        queue["kind"],
+        pack(settings),
+        f"{what} {queue['kind']}",
+        change,
+        nested=all(path for _name, path, *_rest in settings),
+    )
+
+
+def add_netem(route, index, netem, what, change=False):
+    """Queue the qdisc behind the queue, with delay and loss: ``netem`` is {"kind", "settings"}."""
+    options, what = pack(_sent(netem, change)), f"{what} {netem['kind']}"
+    _request(route, index, TC_H_ROOT, ROOT_HANDLE, netem["kind"], options, what, change)
+
+
+def _sent(spec, change):
+    """Return the settings that are sent: not again those that are taken once only."""
+    return [setting for setting in spec["settings"] if not (change and setting[6])]
+
+
+def pack(settings):
+    """Return the payload of TCA_OPTIONS: the fixed structure, if any, and then the attributes."""
+    payloads = {}
+    for _name, path, offset, form, value, _expected, _once in settings:
+        payload = payloads.setdefault(tuple(path), bytearray())
+        data = bytes.fromhex(value) if form == "s" else struct.pack(f"={form}", value)
+        payload.extend(bytes(max(0, offset + len(data) - len(payload))))
+        payload[offset : offset + len(data)] = data
+    return bytes(payloads.pop((), b"")) + _nested(payloads)
+
+
+def _nested(payloads):
+    """Return the attributes of {path: payload}; those that begin alike share one."""
+    groups = {}
+    for path, payload in payloads.items():
+        groups.setdefault(path[0], {})[path[1:]] = bytes(payload)
+    return b"".join(
+        nl.attribute(kind, inner[()])
+        if () in inner
+        else nl.attribute(kind | nl.NLA_F_NESTED, _nested(inner))
+        for kind, inner in groups.items()
+    )
+
+
+def unpack(settings, options):
+    """Return {name: value} of the compared settings, as found in the kernel's TCA_OPTIONS.
+
+    What the kernel does not report is None.
+    """
+    fixed = max((o + struct.calcsize(f"={f}") for _n, p, o, f, *_r in settings if not p), default=0)
+    found = {}
+    for name, path, offset, form, value, expected, _once in settings:
+        if expected is not None:
+            place = options if not path else _attribute(options, path, fixed)
+            size = len(value) // 2 if form == "s" else struct.calcsize(f"={form}")
+            found[name] = (
+                None if place is None else _value(place[offset : offset + size], form, size)
+            )
+    return found
+
+
+def _value(data, form, size):
+    if len(data) < size:
+        return None
+    return bytes(data).hex() if form == "s" else struct.unpack(f"={form}", data)[0]
+
+
+def _attribute(data, path, start):
+    """Return the payload of the attribute at ``path``, None where there is none."""
+    for kind in path:
+        data = nl.parse_attributes(data, start).get(kind)
+        if data is None:
+            return None
+        start = 0
+    return data
+
+
+def add_classifier_hook(route, index, what):
+    """Queue the clsact pseudo-qdisc that redirections hang on."""
+    _request(route, index, TC_H_CLSACT, TC_H_CLSACT & 0xFFFF0000, "clsact", None, f"{what} clsact")
+
+
+class Counters:
+    """Counters of every qdisc of a namespace, by one dump a sample.
+
+    Args:
+        route: a netlink socket in that namespace.
+        words: {(interface index, handle): [[attribute path, offset], ...]}: what else to take of
+            that qdisc, a u32 each.
+        only: indices of the interfaces whose qdiscs are ours; None where all are.
+
+    ``names`` lists (interface index, handle) in the order in which ``sample()`` packs them: eight
+    u32 each, little endian: bytes (low, high), packets, drops, overlimits, requeues, backlog
+    bytes, backlog packets; behind all of them come the further words in the same order. A dump's
+    layout does not change while no qdisc does, so the words' places are found once and picked out
+    together from then on.
+    """
+
+    def __init__(self, route, words, only=None):
+        self._route, self._words, self._only = route, words, only
+        self._length = None
+        self.names = []
+        self.sample()
+
+    def forget(self):
+        """Find the words' places anew: a qdisc's options, before its counters, have changed."""
+        self._length = None
+
+    def sample(self):
+        """Return the packed counters of all qdiscs now."""
+        data = self._route.dump_raw(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0))
+        if len(data) != self._length:
+            self._learn(data)
+        return self._pack(*self._pick(memoryview(data).cast("I")))
+
+    def _learn(self, data):
+        names, common, further = [], [], []
+        for kind, _flags, _sequence, start, end in nl.messages(data):
+            if kind != RTM_NEWQDISC:
+                continue
+            _family, index, handle, _parent, _info = TCMSG.unpack_from(data, start)
+            ours = self._only is None or index in self._only
+            if ours and handle in (ROOT_HANDLE, CHILD_HANDLE):
+                names.append((index, handle))
+                common += counter_places(data, start + TCMSG.size, end, [TCA_STATS2])
+                for path, offset in self._words.get((index, handle), ()):
+                    further.append(_place(data, start + TCMSG.size, end, path)[0] + offset)
+        if self.names and names != self.names:
+            raise nl.NetlinkError(0, "the qdiscs of the bed changed during the run")
+        self.names = names
+        self._length = len(data)
+        self._pick = operator.itemgetter(*[place // 4 for place in common + further])
+        self._pack = struct.Struct(f"<{len(common) + len(further)}I").pack
+
+
+def counter_places(data, start, end, path):
+    """Return byte offsets of the eight words that ``Counters`` packs, in what is at ``path``."""
+    stats = places(data, *_place(data, start, end, path))
+    basic, queue = stats[1][0], stats[3][0]  # TCA_STATS_BASIC, TCA_STATS_QUEUE
+    # struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits
+    drops, overlimits, requeues, backlog, qlen = (queue + 4 * word for word in (2, 4, 3, 1, 0))
+    return [basic, basic + 4, basic + 8, drops, overlimits, requeues, backlog, qlen]
+
+
+def _place(data, start, end, path):
+    """Return (start, end) of the attribute's payload at ``path``."""
+    for kind in path:
+        start, end = places(data, start, end)[kind]
+    return start, end
+
+
+def places(data, offset, end):
+    """Return {attribute type: (start, end of its payload)}."""
+    found = {}
+    while offset + 4 <= end:
+        length, kind = struct.unpack_from("=HH", data, offset)
+        found[kind & nl.NLA_TYPE_MASK] = (offset + 4, offset + length)
+        offset += (length + 3) & ~3
+    return found
+
+
+def read(route):
+    """Return {(interface index, handle): (kind, its TCA_OPTIONS)} as the kernel has them."""
+    found = {}
+    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
+        _family, index, handle, _parent, _info = TCMSG.unpack_from(data, start)
+        attributes = nl.parse_attributes(data, start + TCMSG.size, end)
+        kind = bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
+        found[(index, handle)] = kind, bytes(attributes.get(TCA_OPTIONS, b""))
+    return found
+
+
+def foreign(route, wanted):
+    """Return what an interface has that is no default of the kernel, such as ["htb 1:"].
+
+    The kernel's own qdiscs have the handle 0, and so have those below an mq.
+    """
+    found = []
+    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
+        _family, index, handle, parent, _info = TCMSG.unpack_from(data, start)
+        if index == wanted and handle and parent in (TC_H_ROOT, TC_H_CLSACT):
+            attributes = nl.parse_attributes(data, start + TCMSG.size, end)
+            kind = bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
+            found.append(f"{kind} {handle >> 16:x}:")
+    return found
+
+
+def root_kind(route, wanted):
+    """Return the kind of an interface's root qdisc, None when it tells none."""
+    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
+        _family, index, _handle, parent, _info = TCMSG.unpack_from(data, start)
+        if index == wanted and parent == TC_H_ROOT:
+            attributes = nl.parse_attributes(data, start + TCMSG.size, end)
+            return bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
+    return None
+
+
+def rate_bps(options):
+    """Return the rate of a token bucket's TCA_OPTIONS."""
+    attributes = nl.parse_attributes(options)
+    rate = _RATESPEC.unpack_from(attributes[TCA_TBF_PARMS])[5]
+    if TCA_TBF_RATE64 in attributes:
+        rate = struct.unpack_from("=Q", attributes[TCA_TBF_RATE64])[0]
+    return rate * 8
+
+
+def decided(route, index):
+    """Return (packets, drops, requeues) of an interface's root qdisc, 32 bits each, of all time.
+
+    Packets are all over which it has decided: those that left it, wait in it, or were dropped.
+    """
+    _low, _high, packets, drops, _over, requeues, _bytes, waiting = _root_words(route, index)
+    return (packets + waiting + drops) & 0xFFFFFFFF, drops, requeues
+
+
+def passed(route, index):
+    """Return (bytes that have left an interface's root qdisc, packets that wait in it)."""
+    low, high, *_rest, waiting = _root_words(route, index)
+    return low | high << 32, waiting
+
+
+def _root_words(route, index):
+    """Return what ``Counters`` packs, of an interface's root qdisc now."""
+    # Without NLM_F_ECHO the answer goes to those alone who listen to all changes.
+    body = TCMSG.pack(0, index, ROOT_HANDLE, TC_H_ROOT, 0)
+    data = route.ask(RTM_GETQDISC, body, nl.NLM_F_ECHO)
+    found = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])
+    return [struct.unpack_from("=I", data, place)[0] for place in found]

@@ -1,0 +1,244 @@
+"""Reads back from the kernel everything that a run's result rests on."""
+
+import os
+import subprocess
+
+from orchestrator.testbed.errors import ENDS, BuildError
+from orchestrator.testbed.kernel import netlink, system
+from orchestrator.testbed.kernel.sysctl import read_sysctl
+from orchestrator.testbed.network import ovs, qdisc, redirect, rtnl
+from orchestrator.testbed.network.ethtool import Ethtool
+
+SYSCTLS_THAT_MATTER = (
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_dsack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_ecn_fallback",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_early_retrans",
+    "net.ipv4.tcp_frto",
+    "net.ipv4.tcp_reordering",
+    "net.ipv4.tcp_max_reordering",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_no_ssthresh_metrics_save",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_tso_win_divisor",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_comp_sack_nr",
+    "net.ipv4.tcp_pacing_ss_ratio",
+    "net.ipv4.tcp_pacing_ca_ratio",
+)
+_SYSFS = "/run/sys"
+CHECKSUM_ERRORS = ("Ip:InHdrErrors", "Icmp:InCsumErrors", "Udp:InCsumErrors", "Tcp:InErrs")
+GLOBAL_SYSCTLS = ("net.ipv4.tcp_mem", "net.core.netdev_max_backlog", "net.core.default_qdisc")
+
+
+def channels(bed):
+    """Return {channel name: {"rate", "queue", "delay", "policer"?}} as the kernel has them."""
+    present = qdisc.read(bed.wires)
+    found = {}
+    for name, link in bed.links.items():
+        for direction, (source_end, queue_end, sink_end) in ENDS.items():
+            spec = link.spec[direction]
+            queue_index, sink_index = link.device(queue_end)[1], link.device(sink_end)[1]
+            kind, options = present.get((queue_index, qdisc.ROOT_HANDLE), ("", b""))
+            found[f"{name}:{direction}"] = {
+                "rate": {"kind": kind, "rate_bps": qdisc.rate_bps(options)} if options else {},
+                "queue": _settings(present, queue_index, qdisc.CHILD_HANDLE, spec["queue"]),
+                "delay": _settings(present, sink_index, qdisc.ROOT_HANDLE, spec["netem"]),
+            }
+            if spec["policer"] is not None:
+                found[f"{name}:{direction}"]["policer"] = redirect.read_policer(
+                    bed.wires, link.device(source_end)[1], spec["policer"]["settings"]
+                )
+    return found
+
+
+def _settings(present, index, handle, asked):
+    kind, options = present.get((index, handle), ("", b""))
+    return {"kind": kind, **qdisc.unpack(asked["settings"] if asked else [], options)}
+
+
+def verify_channels(bed):
+    """Compare every channel's settings with the specification.
+
+    Raises:
+        BuildError: naming the channel, the setting, the asked and the found value.
+    """
+    found = channels(bed)
+    for channel, setting, asked, has in differences(bed, found):
+        if has is None:
+            release = os.uname().release
+            raise BuildError(f"{channel}: Linux {release} does not know {setting}: use a newer one")
+        raise BuildError(f"{channel}: {setting} is {has}, asked was {asked}")
+    return found
+
+
+def differences(bed, found):
+    """Return [[channel, setting, asked, found]] of all settings that are not as they should be.
+
+    What should be is the bed's specification, which events change as they happen.
+    """
+    return [
+        [channel, setting, asked, has]
+        for name, link in bed.links.items()
+        for direction in ENDS
+        for channel in [f"{name}:{direction}"]
+        for setting, asked, has in _compared(link.spec[direction], found[channel])
+        if asked != has
+    ]
+
+
+def _compared(asked, found):
+    """Yield (setting, asked, found) of one channel."""
+    if asked["rate_bps"] is not None:
+        yield "rate_bps", asked["rate_bps"] // 8 * 8, found["rate"].get("rate_bps")
+    for part, has in (("queue", found["queue"]), ("netem", found["delay"])):
+        yield f"{part} kind", asked[part]["kind"] if asked[part] else "", has["kind"]
+        yield from _compared_settings(part, asked[part], has)
+    yield from _compared_settings("policer", asked["policer"], found.get("policer"))
+
+
+def _compared_settings(part, asked, has):
+    for name, _path, _offset, _form, _value, expected, _once in asked["settings"] if asked else ():
+        if expected is not None:
+            yield f"{part} {name}", expected, has[name]
+
+
+def interfaces(bed):
+    """Return {"node/interface": {"offloads", "rx_packets", "rx_dropped", ...}} of all veth ends."""
+    found = {}
+    wires = {link.device(end)[0] for link in bed.links.values() for end in "ab"}
+    places = [
+        ("wires", bed.wires_fd, wires),
+        ("switches", bed.home_fd, _interface_names(bed.net.switches)),
+        *((host.name, host.namespace_fd, _interface_names([host])) for host in bed.net.hosts),
+    ]
+    for place, namespace_fd, wanted in places:
+        with system.inside(namespace_fd, bed.home_fd):
+            route, tool = netlink.Netlink(), Ethtool()
+            for name, (_index, counters) in rtnl.interfaces(route).items():
+                if name in wanted:
+                    found[f"{place}/{name}"] = interface(tool, name, counters)
+            route.close()
+            tool.close()
+    return found
+
+
+def interface(tool, name, counters):
+    """Return what is told of an interface, with rtnl's counters of it."""
+    return {
+        "offloads": tool.offloads(name),
+        "rx_packets": counters[0],
+        "rx_dropped": counters[6],
+        "tx_dropped": counters[7],
+    }
+
+
+def checksum_errors(bed):
+    """Return {host: packets received whose checksums were wrong, of IP, ICMP, UDP or TCP}."""
+    found = {}
+    for host in bed.net.hosts:
+        with system.inside(host.namespace_fd, bed.home_fd), open("/proc/thread-self/net/snmp") as t:
+            lines = [line.split() for line in t]
+        counters = {
+            names[0] + name: int(value)
+            for names, values in zip(lines[::2], lines[1::2], strict=True)
+            for name, value in zip(names[1:], values[1:], strict=True)
+        }
+        found[host.name] = sum(counters[name] for name in CHECKSUM_ERRORS)
+    return found
+
+
+def _interface_names(nodes):
+    return {interface.name for node in nodes for interface in node.intfList()}
+
+
+def verify_modules(spec):
+    """See that the modules brought what the flows ask for, and took their parameters.
+
+    Raises:
+        BuildError: naming the congestion control or parameter, the asked and the found value.
+    """
+    present = read_sysctl("net.ipv4.tcp_available_congestion_control").split()
+    loaded = [module["name"] for module in spec["modules"]]
+    for flow in spec["flows"]:
+        if flow["congestion"] not in (None, *present):
+            raise BuildError(
+                f"no congestion control {flow['congestion']} after loading {', '.join(loaded)}; "
+                f"the kernel has: {', '.join(present)}"
+            )
+    given = [(module["name"], module["parameters"].split()) for module in spec["modules"]]
+    if any(parameters for _name, parameters in given):
+        os.makedirs(_SYSFS)
+        system.mount("sysfs", _SYSFS, "sysfs")
+    for module, parameters in given:
+        for name, _equals, asked in (text.partition("=") for text in parameters):
+            _verify_parameter(module, name, asked)
+
+
+def _verify_parameter(module, name, asked):
+    path = f"{_SYSFS}/module/{module.replace('-', '_')}/parameters/{name}"
+    try:
+        with open(path) as file:
+            found = file.read().strip()
+    except FileNotFoundError:
+        return  # declared with mode 0: the module keeps it to itself
+    if int({"Y": "1", "N": "0"}.get(found, found), 0) != int(asked):
+        raise BuildError(f"{module}: {name} is {found}, asked was {asked}")
+
+
+def namespaces(bed):
+    """Return {host: {sysctl: text}} of what was set in namespaces, as the kernel has it."""
+    found = {}
+    for host, names in bed.namespaces.items():
+        with bed.enter(host):
+            found[host] = {name: read_sysctl(name) for name in sorted(names)}
+    return found
+
+
+def softnet_drops():
+    """Return packets dropped at full per-CPU backlogs (/proc/net/softnet_stat, second column)."""
+    with open("/proc/net/softnet_stat") as table:
+        return sum(int(line.split()[1], 16) for line in table)
+
+
+def sysctls(bed):
+    """Return the sysctls that matter: the kernel's, and those of every host that differ."""
+    result = {"global": {name: read_sysctl(name) for name in GLOBAL_SYSCTLS}, "hosts": {}}
+    common = None
+    for host in bed.net.hosts:
+        with bed.enter(host.name):
+            values = {name: read_sysctl(name) for name in SYSCTLS_THAT_MATTER}
+        common = values if common is None else common
+        if values != common:
+            result["hosts"][host.name] = values
+    return {**result, "every_host": common}
+
+
+def versions(iperf):
+    """Return the versions of what takes part: kernel, Python, Mininet, Open vSwitch, iperf3."""
+    from mininet.net import VERSION
+
+    kernel = os.uname()
+    found = {"kernel": kernel.release, "kernel_build": kernel.version, "machine": kernel.machine}
+    with open("/proc/version") as text:
+        found["kernel_compiler"] = text.read().strip()
+    found["mininet"], found["openvswitch"] = VERSION, ovs.version()
+    if iperf:
+        found["iperf3"] = iperf_version()
+    return found
+
+
+def iperf_version():
+    """Return what iperf3 says it is."""
+    said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
+    return said.stdout.splitlines()[0]

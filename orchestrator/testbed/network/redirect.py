@@ -1,0 +1,99 @@
+"""Filters over rtnetlink: redirections from device to device, and policers in front of them.
+
+A policer is act_police, its settings packed like a qdisc's (see qdisc.pack) from the spec's
+"policer": {"settings"}; what it lets pass goes on to the redirection. Structures are those of
+include/uapi/linux/pkt_cls.h and tc_act/tc_mirred.h.
+"""
+
+import operator
+import struct
+
+from orchestrator.testbed.kernel import netlink as nl
+from orchestrator.testbed.network import qdisc
+
+RTM_NEWTFILTER, RTM_GETTFILTER = 44, 46
+TCA_MATCHALL_ACT = 2
+TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS = 1, 2, 4
+_ACT_NESTED = TCA_ACT_OPTIONS | nl.NLA_F_NESTED
+_ETH_P_ALL, _PRIORITY = 0x0300, 1 << 16  # in network order
+_ACT_STOLEN, _EGRESS_REDIR = 4, 1
+_POLICE, _MIRRED = 1, 2
+"""Places of the two actions; without a policer the redirection is the first."""
+
+
+def add_redirect(route, index, hook, target_index, what, policer=None):
+    """Queue sending what passes ``hook`` out of the interface ``target_index``, policed or not."""
+    mirred = struct.pack("=IIiiiiI", 0, 0, _ACT_STOLEN, 0, 0, _EGRESS_REDIR, target_index)
+    actions = [("mirred", nl.attribute(2, mirred))]  # TCA_MIRRED_PARMS
+    if policer is not None:
+        actions.insert(0, ("police", qdisc.pack(policer["settings"])))
+    nested = [
+        nl.attribute(place, [nl.attribute(TCA_ACT_KIND, kind), nl.attribute(_ACT_NESTED, options)])
+        for place, (kind, options) in enumerate(actions, start=1)
+    ]
+    body = qdisc.TCMSG.pack(0, index, 0, hook, _PRIORITY | _ETH_P_ALL)
+    body += nl.attribute(qdisc.TCA_KIND, "matchall")
+    body += nl.attribute(qdisc.TCA_OPTIONS, nl.attribute(TCA_MATCHALL_ACT, nested))
+    flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
+    route.queue(RTM_NEWTFILTER, flags, body, f"{what} redirect")
+
+
+def _dump(index):
+    return qdisc.TCMSG.pack(0, index, 0, qdisc.INGRESS, 0)
+
+
+def _actions(data):
+    """Return (start, end) of the list of actions in a dump of one device's filters, or None."""
+    for kind, _flags, _sequence, start, end in nl.messages(data):
+        if kind == RTM_NEWTFILTER:
+            found = qdisc.places(data, start + qdisc.TCMSG.size, end)
+            if qdisc.TCA_OPTIONS in found:
+                actions = qdisc.places(data, *found[qdisc.TCA_OPTIONS]).get(TCA_MATCHALL_ACT)
+                if actions is not None:
+                    return actions
+    return None
+
+
+def read_policer(route, index, settings):
+    """Return {name: value} of the policer where ``index`` lets packets in; see qdisc.unpack."""
+    data = route.dump_raw(RTM_GETTFILTER, _dump(index))
+    actions = _actions(data)
+    police = qdisc.places(data, *actions).get(_POLICE) if actions else None
+    options = qdisc.places(data, *police).get(TCA_ACT_OPTIONS) if police else None
+    return qdisc.unpack(settings, data[slice(*options)] if options else b"")
+
+
+class Policers:
+    """Counters of policers, a dump of its device's filters each.
+
+    Args:
+        route: a netlink socket in the devices' namespace.
+        indices: the interface of each policer.
+
+    ``sample()`` packs eight u32 for each as qdisc.Counters does: bytes (of the network layer) and
+    packets are those that passed, drops those that exceeded the rate.
+    """
+
+    def __init__(self, route, indices):
+        self._route = route
+        self.indices = indices
+        self._lengths = {}
+        self._picks = {}
+        self._pack = struct.Struct("<8I").pack
+
+    def sample(self):
+        """Return the packed counters of all policers now."""
+        return b"".join(self._one(index) for index in self.indices)
+
+    def _one(self, index):
+        data = self._route.dump_raw(RTM_GETTFILTER, _dump(index))
+        if len(data) != self._lengths.get(index):
+            self._lengths[index] = len(data)
+            self._picks[index] = operator.itemgetter(*[p // 4 for p in self._learn(data)])
+        return self._pack(*self._picks[index](memoryview(data).cast("I")))
+
+    def _learn(self, data):
+        start, end = _actions(data)
+        passed = qdisc.counter_places(data, start, end, [_MIRRED, TCA_ACT_STATS])
+        dropped = qdisc.counter_places(data, start, end, [_POLICE, TCA_ACT_STATS])
+        return [*passed[:3], *dropped[3:]]

@@ -1,0 +1,216 @@
+"""Interfaces, addresses and neighbours over rtnetlink.
+
+Source: include/uapi/linux/{rtnetlink,if_link,if_addr,neighbour,veth}.h. Functions queue their
+request on a ``Netlink``; nothing happens before its ``flush()``.
+"""
+
+import socket
+import struct
+
+from orchestrator.testbed.kernel import netlink as nl
+
+RTM_NEWLINK, RTM_GETLINK = 16, 18
+RTM_NEWADDR, RTM_GETADDR = 20, 22
+RTM_NEWNEIGH = 28
+IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU = 1, 3, 4
+IFLA_STATS64 = 23
+IFLA_TXQLEN, IFLA_LINKINFO, IFLA_NET_NS_FD = 13, 18, 28
+IFLA_INFO_KIND, IFLA_INFO_DATA = 1, 2
+VETH_INFO_PEER = 1
+IFF_UP = 1
+NUD_PERMANENT = 0x80
+
+_IFINFO = struct.Struct("=BxHiII")
+RTM_NEWROUTE, RTM_GETROUTE = 24, 26
+RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_METRICS = 1, 4, 5, 7, 8
+RT_TABLE_MAIN, RTPROT_KERNEL, RT_SCOPE_LINK, RTN_UNICAST = 254, 2, 253, 1
+RTPROT_STATIC, RT_SCOPE_UNIVERSE = 4, 0
+IFA_LOCAL = 2
+_HOST_BITS = 32
+_RTMSG = struct.Struct("=8BI")
+
+
+def mac_bytes(mac):
+    """Return the six bytes of ``02:00:..`` notation."""
+    return bytes(int(part, 16) for part in mac.split(":"))
+
+
+class End:
+    """One end of a new device: name, wanted index (0: any), namespace, hardware address."""
+
+    def __init__(self, name, index=0, namespace_fd=None, mac=None):
+        self.name, self.index = name, index
+        self.namespace_fd, self.mac = namespace_fd, mac
+
+    def message(self):
+        """Return the ifinfomsg and attributes that create this end."""
+        body = _IFINFO.pack(0, 0, self.index, 0, 0)
+        body += nl.attribute(IFLA_IFNAME, self.name) + nl.u32(IFLA_TXQLEN, 1000)
+        if self.mac:
+            body += nl.attribute(IFLA_ADDRESS, mac_bytes(self.mac))
+        if self.namespace_fd is not None:
+            body += nl.u32(IFLA_NET_NS_FD, self.namespace_fd)
+        return body
+
+
+def link_message(index):
+    """Return the ifinfomsg of a request about the interface of that index, 0 for one by name."""
+    return _IFINFO.pack(0, 0, index, 0, 0)
+
+
+def add_veth(route, end, peer):
+    """Queue a veth pair of two ``End``s."""
+    data = nl.attribute(VETH_INFO_PEER, peer.message())
+    info = [nl.attribute(IFLA_INFO_KIND, "veth"), nl.attribute(IFLA_INFO_DATA, data)]
+    body = end.message() + nl.attribute(IFLA_LINKINFO, info)
+    flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
+    route.queue(RTM_NEWLINK, flags, body, f"veth {end.name} - {peer.name}")
+
+
+def add_ifb(route, end):
+    """Queue an intermediate functional block device (drivers/net/ifb.c)."""
+    body = end.message() + nl.attribute(IFLA_LINKINFO, [nl.attribute(IFLA_INFO_KIND, "ifb")])
+    route.queue(RTM_NEWLINK, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, f"ifb {end.name}")
+
+
+def set_up(route, index, what, mtu=None):
+    """Queue setting the interface of that index up."""
+    body = _IFINFO.pack(0, 0, index, IFF_UP, IFF_UP)
+    if mtu is not None:
+        body += nl.u32(IFLA_MTU, mtu)
+    route.queue(RTM_NEWLINK, 0, body, f"{what} up")
+
+
+def set_down(route, index, what):
+    """Queue setting the interface of that index down, which empties and resets its qdiscs."""
+    route.queue(RTM_NEWLINK, 0, _IFINFO.pack(0, 0, index, 0, IFF_UP), f"{what} down")
+
+
+def add_address(route, index, address, prefix, what):
+    """Queue an IPv4 address."""
+    packed = socket.inet_aton(address)
+    body = struct.pack("=BBBBi", socket.AF_INET, prefix, 0, 0, index)
+    body += nl.attribute(1, packed) + nl.attribute(2, packed)
+    route.queue(RTM_NEWADDR, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, f"{what} address {address}")
+
+
+def add_neighbour(route, index, address, mac, what):
+    """Queue a permanent neighbour entry: no ARP, whose timers are random, ever runs."""
+    body = struct.pack("=BxxxiHBB", socket.AF_INET, index, NUD_PERMANENT, 0, 0)
+    body += nl.attribute(1, socket.inet_aton(address)) + nl.attribute(2, mac_bytes(mac))
+    flags = nl.NLM_F_CREATE | nl.NLM_F_REPLACE
+    route.queue(RTM_NEWNEIGH, flags, body, f"{what} neighbour {address}")
+
+
+def set_route_metrics(route, index, address, prefix, metrics, what):
+    """Queue metrics ({RTAX_*: value}) for the route that came with an interface's address."""
+    own = int.from_bytes(socket.inet_aton(address), "big")
+    network = (own >> (32 - prefix) << (32 - prefix)).to_bytes(4, "big")
+    body = _RTMSG.pack(
+        socket.AF_INET, prefix, 0, 0, RT_TABLE_MAIN, RTPROT_KERNEL, RT_SCOPE_LINK, RTN_UNICAST, 0
+    )
+    body += nl.attribute(RTA_DST, network) + nl.u32(RTA_OIF, index)
+    body += nl.attribute(RTA_PREFSRC, socket.inet_aton(address))
+    body += nl.attribute(RTA_METRICS, [nl.u32(int(kind), metrics[kind]) for kind in metrics])
+    route.queue(RTM_NEWROUTE, nl.NLM_F_REPLACE, body, f"{what} route metrics")
+
+
+def way_to(route, destination):
+    """Return {"index", "gateway", "source"} of how packets to that address leave, None if none do.
+
+    The gateway is None where the destination is a neighbour.
+    """
+    body = _RTMSG.pack(socket.AF_INET, _HOST_BITS, 0, 0, 0, 0, 0, 0, 0)
+    body += nl.attribute(RTA_DST, socket.inet_aton(destination))
+    data = route.ask(RTM_GETROUTE, body)
+    if not data:
+        return None
+    found = nl.parse_attributes(data, nl.HEADER_BYTES + _RTMSG.size)
+    if RTA_OIF not in found:
+        return None
+    addresses = {
+        name: socket.inet_ntoa(found[kind]) if kind in found else None
+        for name, kind in (("gateway", RTA_GATEWAY), ("source", RTA_PREFSRC))
+    }
+    return {"index": struct.unpack("=I", found[RTA_OIF])[0], **addresses}
+
+
+def host_route(destination, scope=RT_SCOPE_UNIVERSE):
+    """Return what says a static route to one host in the main table."""
+    head = (socket.AF_INET, _HOST_BITS, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST, 0)
+    return _RTMSG.pack(*head) + nl.attribute(RTA_DST, socket.inet_aton(destination))
+
+
+def add_host_route(route, destination, way, metrics):
+    """Queue a route to one host, which is not there yet, by a way such as ``way_to`` returns."""
+    body = host_route(
+        destination, RT_SCOPE_LINK if way["gateway"] is None else RT_SCOPE_UNIVERSE
+    ) + nl.u32(RTA_OIF, way["index"])
+    for kind, address in ((RTA_GATEWAY, way["gateway"]), (RTA_PREFSRC, way["source"])):
+        if address is not None:
+            body += nl.attribute(kind, socket.inet_aton(address))
+    body += nl.attribute(RTA_METRICS, [nl.u32(kind, value) for kind, value in metrics.items()])
+    flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
+    route.queue(RTM_NEWROUTE, flags, body, f"route to {destination}")
+
+
+def addresses(route):
+    """Return {interface index: [IPv4 address and prefix length, ...]} in the kernel's order."""
+    found = {}
+    for kind, data, start, end in route.dump(RTM_GETADDR, struct.pack("=BBBBi", 2, 0, 0, 0, 0)):
+        if kind == RTM_NEWADDR and data[start] == socket.AF_INET:
+            prefix, index = data[start + 1], struct.unpack_from("=i", data, start + 4)[0]
+            attributes = nl.parse_attributes(data, start + 8, end)
+            if IFA_LOCAL in attributes:
+                address = socket.inet_ntoa(attributes[IFA_LOCAL])
+                found.setdefault(index, []).append((address, prefix))
+    return found
+
+
+def route_metrics(route, index, destination=None):
+    """Return {RTAX_*: value} of the main table's routes over that interface.
+
+    With a ``destination``, of the route to that one host.
+    """
+    request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
+    found = {}
+    for kind, data, start, end in route.dump(RTM_GETROUTE, request):
+        attributes = nl.parse_attributes(data, start + _RTMSG.size, end)
+        table, over = data[start + 4], attributes.get(RTA_OIF)
+        if kind != RTM_NEWROUTE or table != RT_TABLE_MAIN or over is None:
+            continue
+        if destination is not None and (
+            data[start + 1] != _HOST_BITS
+            or attributes.get(RTA_DST) != socket.inet_aton(destination)
+        ):
+            continue
+        if struct.unpack("=I", over)[0] == index and RTA_METRICS in attributes:
+            metrics = nl.parse_attributes(attributes[RTA_METRICS])
+            found |= {kind: struct.unpack("=I", value)[0] for kind, value in metrics.items()}
+    return found
+
+
+def flags_and_mtu(route):
+    """Return {interface index: (whether it is up, MTU)}."""
+    found = {}
+    for _kind, data, start, end in route.dump(RTM_GETLINK, link_message(0)):
+        _family, _type, index, flags, _change = _IFINFO.unpack_from(data, start)
+        attributes = nl.parse_attributes(data, start + _IFINFO.size, end)
+        found[index] = bool(flags & IFF_UP), struct.unpack("=I", attributes[IFLA_MTU])[0]
+    return found
+
+
+def interfaces(route):
+    """Return {name: (index, statistics)} of the socket's namespace.
+
+    Statistics are struct rtnl_link_stats64's first eight counters: rx_packets, tx_packets,
+    rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped, tx_dropped.
+    """
+    found = {}
+    for _kind, data, start, end in route.dump(RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0)):
+        index = _IFINFO.unpack_from(data, start)[2]
+        attributes = nl.parse_attributes(data, start + _IFINFO.size, end)
+        name = bytes(attributes[IFLA_IFNAME]).rstrip(b"\0").decode()
+        counters = struct.unpack_from("=8Q", attributes[IFLA_STATS64])
+        found[name] = (index, counters)
+    return found

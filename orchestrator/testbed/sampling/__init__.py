@@ -1,0 +1,1 @@
+"""Measures the network and its sockets, and writes the records of a run."""
