@@ -139,7 +139,7 @@ def ensure(progress: Progress = recipe.silent) -> GuestKernel:
 
     Raises:
         MachineError: a tool, the source, space or rights are missing, a patch does not apply, or
-            the build failed; the message names the mend.
+            the build failed; the message names the fix.
     """
     cache.remove_abandoned_builds(cache.own_root())
     inputs = current_inputs()

@@ -176,7 +176,7 @@ class _Build:
             said = text.replace(f"{headers}/", f"{FOLDER}/").splitlines()
             telling = [line for line in said if not _PROGRESS.match(line)] or said
             lines = "\n  ".join(telling[:_SHOWN_LINES])
-            raise MachineError(f"`{self.origin}` does not compile:\n  {lines}", "mend the source")
+            raise MachineError(f"`{self.origin}` does not compile:\n  {lines}", "fix the source")
 
 
 def _built(folder: Path) -> Iterator[Path]:

@@ -12,7 +12,7 @@
     │   └── RemoteError (1)       a machine cannot be reached over SSH, or a command failed there
     ├── CleanupError (1)          the process that cleans up after a killed one was killed itself
     ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
-    └── MachineError (4)          this machine lacks something; carries the mend
+    └── MachineError (4)          this machine lacks something; carries the fix
 
 Only the command line turns these into text and an exit status.
 """
@@ -91,10 +91,10 @@ class Unfaithful(OrchestratorError):
 
 
 class MachineError(OrchestratorError):
-    """This machine lacks something; ``mend`` is the one command or action that cures it."""
+    """This machine lacks something; ``fix`` is the one command or action that cures it."""
 
     exit_status = 4
 
-    def __init__(self, message: str, mend: str) -> None:
-        self.mend = mend
-        super().__init__(f"{message}\n  mend: {mend}")
+    def __init__(self, message: str, fix: str) -> None:
+        self.fix = fix
+        super().__init__(f"{message}\n  fix: {fix}")

@@ -1,6 +1,6 @@
 """Where runs run. A back end is one file of this package, named in ``MODULES``.
 
-``make(name, wishes)`` imports that file only: what one back end needs, another may do without.
+``make(name, options)`` imports that file only: what one back end needs, another may do without.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.backends.contract import Backend, Examined, Wishes
+    from orchestrator.backends.contract import Backend, BackendOptions, Examined
 
 MODULES = {
     "guest": "orchestrator.backends.guest",
@@ -19,7 +19,7 @@ MODULES = {
     "lab": "orchestrator.backends.lab",
     "vagrant": "orchestrator.backends.vagrant",
 }
-"""Name of a back end, as --backend takes it, to its module: ``make(wishes)``, ``examine()``.
+"""Name of a back end, as --backend takes it, to its module: ``make(options)``, ``examine()``.
 
 ``guest`` is examined by orchestrator/execution/doctor.py itself.
 """
@@ -32,7 +32,7 @@ def require_known(name: str) -> None:
         raise UsageError(f"--backend {name}: there is no such back end; available: {known}")
 
 
-def make(name: str, wishes: Wishes) -> Backend:
+def make(name: str, options: BackendOptions) -> Backend:
     """Return a new back end of that name.
 
     Raises:
@@ -40,7 +40,7 @@ def make(name: str, wishes: Wishes) -> Backend:
         MachineError: this machine lacks what it is made of.
     """
     require_known(name)
-    made: Backend = importlib.import_module(MODULES[name]).make(wishes)
+    made: Backend = importlib.import_module(MODULES[name]).make(options)
     return made
 
 

@@ -29,7 +29,7 @@ Report = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
-class Wishes:
+class BackendOptions:
     """What the command line can wish of a back end.
 
     ``build_progress`` is told the step of a long preparation, and the fraction of it or None.
@@ -42,12 +42,12 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. ``mend`` is empty when it is ``ok``."""
+    """One thing that was looked at. ``fix`` is empty when it is ``ok``."""
 
     name: str
     ok: bool
     detail: str
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Examined:
 
 
 @dataclass(frozen=True)
-class Place:
+class RunContext:
     """What one run is given. All files of the run go to ``folder``, which is there and empty.
 
     The runner keeps ``folder/console`` and ``folder/out/bed.log`` of a run that fails. ``cpu`` is
@@ -119,11 +119,11 @@ class Backend(Protocol):
         """See that every run of the plan can be run, before anything is stored.
 
         Raises:
-            MachineError: a machine lacks something; names each missing thing and its mend.
+            MachineError: a machine lacks something; names each missing thing and its fix.
             UsageError: a run asks for what this back end cannot do.
         """
 
-    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
         """Run one run. Called from a thread of its own, from ``most_jobs`` at a time.
 
         Raises:

@@ -19,11 +19,11 @@ from orchestrator.backends import process
 from orchestrator.backends.bed_code import PROJECT
 from orchestrator.backends.contract import (
     WATCHDOG_S,
+    BackendOptions,
     Examined,
     Finding,
-    Place,
     Report,
-    Wishes,
+    RunContext,
 )
 from orchestrator.backends.modules import Built, needed
 from orchestrator.backends.progress import Headway
@@ -67,7 +67,7 @@ class Local:
         """See that this machine has what the plan's runs need."""
         require_all(ask(needs(plan.runs)))
 
-    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
         """Run one planned run and return its recording.
 
         Raises:
@@ -98,7 +98,7 @@ class Local:
         """Do nothing: all ends with the run."""
 
 
-def make(_wishes: Wishes) -> Local:
+def make(_wishes: BackendOptions) -> Local:
     """Return the back end."""
     return Local()
 
@@ -110,7 +110,7 @@ def examine() -> Examined:
     try:
         found = ask(ANY_RUN)
     except MachineError as error:
-        return Examined([Finding("python", False, str(error).partition("\n")[0], error.mend)])
+        return Examined([Finding("python", False, str(error).partition("\n")[0], error.fix)])
     return Examined([Finding(**finding) for finding in found])
 
 
@@ -186,7 +186,7 @@ def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
     Raises:
         MachineError: its Python does not even run that.
     """
-    mend = "apt-get install python3"
+    fix = "apt-get install python3"
     try:
         told = subprocess.run(
             [SYSTEM_PYTHON, "-B", "-m", "orchestrator.testbed.preflight"],
@@ -198,22 +198,22 @@ def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
             timeout=PREFLIGHT_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise MachineError(f"{SYSTEM_PYTHON} does not run: {error}", mend) from None
+        raise MachineError(f"{SYSTEM_PYTHON} does not run: {error}", fix) from None
     if told.returncode:
         said = told.stderr.strip().splitlines() or [f"status {told.returncode}"]
-        raise MachineError(f"{SYSTEM_PYTHON} cannot look at this machine: {said[-1]}", mend)
+        raise MachineError(f"{SYSTEM_PYTHON} cannot look at this machine: {said[-1]}", fix)
     found: list[dict[str, Any]] = json.loads(told.stdout)
     return found
 
 
 def require_all(findings: Iterable[Mapping[str, Any]], where: str = "this machine") -> None:
-    """Raise MachineError, naming each thing that is not ok and its mend, unless all are."""
+    """Raise MachineError, naming each thing that is not ok and its fix, unless all are."""
     missing = [finding for finding in findings if not finding["ok"]]
     if missing:
         lines = [f"{each['name']}: {each['detail']}" for each in missing]
-        mends = dict.fromkeys(each["mend"] for each in missing)
+        fixes = dict.fromkeys(each["fix"] for each in missing)
         raise MachineError(
-            f"{where} cannot run this in real time\n  " + "\n  ".join(lines), "; ".join(mends)
+            f"{where} cannot run this in real time\n  " + "\n  ".join(lines), "; ".join(fixes)
         )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import IO
 
 from orchestrator import plaintext
-from orchestrator.backends.contract import Place, Report
+from orchestrator.backends.contract import Report, RunContext
 from orchestrator.backends.progress import Headway, parsed
 from orchestrator.decode.output import Output, console_text, require_small_console
 from orchestrator.errors import BedError
@@ -30,7 +30,7 @@ _OF_A_STACK = re.compile(r"\s*(\[<[0-9a-f]+>\]|[0-9a-f]{8}[0-9a-f ]*$|Stack:|Cal
 """A line of what a kernel dumps behind its words."""
 
 
-def last_words(place: Place) -> list[str]:
+def last_words(place: RunContext) -> list[str]:
     """Return the last lines that the test bed and its console said."""
     texts = (place.output.text("bed.log"), console_text(place.folder / "console"))
     return [line for text in texts for line in last_lines(text)]
@@ -43,7 +43,7 @@ def last_lines(text: str) -> list[str]:
 
 
 def require_done(
-    place: Place,
+    place: RunContext,
     duration_s: float,
     what: str,
     error: type[BedError] = BedError,
@@ -118,7 +118,7 @@ def progress(output: Output, duration_s: float) -> tuple[str, float]:
 
 def watch(
     process: subprocess.Popen[bytes],
-    place: Place,
+    place: RunContext,
     headway: Headway,
     report: Report,
 ) -> None:

@@ -20,11 +20,11 @@ from orchestrator.backends import local, process
 from orchestrator.backends.bed_code import PROJECT, bed_code
 from orchestrator.backends.contract import (
     WATCHDOG_S,
+    BackendOptions,
     Examined,
     Finding,
-    Place,
     Report,
-    Wishes,
+    RunContext,
 )
 from orchestrator.backends.progress import Headway, parsed
 from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote, files_of
@@ -74,7 +74,7 @@ class Vagrant:
                 raise MachineError(str(error), "vagrant reload") from None
         local.require_all(_mended(found), WHAT)
 
-    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
         """Run one planned run in the machine and return its recording.
 
         Raises:
@@ -103,7 +103,7 @@ class Vagrant:
         """Do nothing: all ends with the run."""
 
 
-def make(_wishes: Wishes) -> Vagrant:
+def make(_wishes: BackendOptions) -> Vagrant:
     """Return the back end."""
     return Vagrant()
 
@@ -119,7 +119,7 @@ def examine() -> Examined:
         with Fleet() as fleet:
             found = _ask(fleet.connect(there), local.ANY_RUN)
     except MachineError as error:
-        return Examined([Finding("machine", False, str(error).partition("\n")[0], error.mend)])
+        return Examined([Finding("machine", False, str(error).partition("\n")[0], error.fix)])
     except RemoteError as error:
         return Examined([Finding("machine", False, str(error), "vagrant reload")])
     up = Finding("machine", True, str(there))
@@ -185,7 +185,7 @@ def read_ssh_config(text: str) -> Address:
 class _Kept:
     """A bed in the machine, from laying it there to bringing home what it wrote."""
 
-    def __init__(self, remote: Remote, place: Place, report: Report, headway: Headway) -> None:
+    def __init__(self, remote: Remote, place: RunContext, report: Report, headway: Headway) -> None:
         self._remote, self._place, self._report = remote, place, report
         self._headway = headway
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -276,9 +276,9 @@ def _ask(remote: Remote, needs: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _mended(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return findings with the mend for here, besides that for inside the machine."""
+    """Return findings with the fix for here, besides that for inside the machine."""
     return [
-        each if each["ok"] else {**each, "mend": f"vagrant provision (inside: {each['mend']})"}
+        each if each["ok"] else {**each, "fix": f"vagrant provision (inside: {each['fix']})"}
         for each in found
     ]
 

@@ -105,5 +105,5 @@ def _show(findings: Iterable[Finding]) -> None:
     for finding in findings:
         mark = "ok     " if finding.ok else "MISSING"
         click.echo(f"{mark} {finding.name}: {finding.detail}")
-        if finding.mend:
-            click.echo(f"        fix: {finding.mend}")
+        if finding.fix:
+            click.echo(f"        fix: {finding.fix}")

@@ -177,14 +177,14 @@ def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
 
     ``again`` tells that each must be equal to one that was stored.
     """
-    from orchestrator.backends.contract import Wishes
+    from orchestrator.backends.contract import BackendOptions
     from orchestrator.cli._guest_build import shown_on
     from orchestrator.cli._live import Live
     from orchestrator.execution.runner import RunOptions, run_plan
 
     with StatusLine(request.quiet) as line:
         backend = backends.make(
-            request.backend, Wishes(shown_on(line), request.unconfined, request.jobs)
+            request.backend, BackendOptions(shown_on(line), request.unconfined, request.jobs)
         )
         if again and not backend.reproducible:
             raise UsageError(

@@ -1,8 +1,8 @@
 """What the facts of a test bed have to look like before anything believes them.
 
 A fact is one line of ``facts.jsonl`` (testbed/sampling/records.py). Each kind has a form here:
-which values it must have, of which types and within which limits. Values that a form does not name are
-kept, as they only go into the run's provenance.
+which values it must have, of which types and within which limits. Values that a form does not name
+are kept, as they only go into the run's provenance.
 """
 
 from __future__ import annotations

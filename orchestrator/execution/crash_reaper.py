@@ -1,12 +1,12 @@
 """Cleans up after a controller that was killed: a small process that waits for its end.
 
-A killed process cannot tidy up. The janitor, forked at the start of a plan, holds one end of a pipe
-whose other end dies with the controller; then it ends the beds by the process groups it was
+A killed process cannot tidy up. The crash reaper, forked at the start of a plan, holds one end of a
+pipe whose other end dies with the controller; then it ends the beds by the process groups it was
 given, removes the folder, and marks the runs through ``on_orphaned``.
 
 When both are killed, the guests end with them (bwrap --die-with-parent), the folder is removed by
 the next start (see orchestrator/files/temporary.py), and whoever opens the store finds the runs
-interrupted. When only the janitor is killed, ``lost`` says so.
+interrupted. When only the crash reaper is killed, ``lost`` says so.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from orchestrator.files.temporary import remove_patiently
 
 _DONE = b"."
 _DISMISS_S = 10.0
-"""A janitor that has not ended so long after it was dismissed was stopped; it is killed."""
+"""A crash reaper that has not ended so long after it was dismissed was stopped; it is killed."""
 
 
-class Janitor:
+class CrashReaper:
     """Watches over one controller; ``dismiss()`` ends it when nothing is left to clean."""
 
     def __init__(self, folder: Path, on_orphaned: Callable[[], None]) -> None:
-        """Fork the janitor. Call before any thread is started.
+        """Fork the crash reaper. Call before any thread is started.
 
         Args:
             folder: removed with all it holds when the controller dies.
-            on_orphaned: called in the janitor when the controller dies.
+            on_orphaned: called in the crash reaper when the controller dies.
         """
         read_end, self._write_end = os.pipe2(os.O_CLOEXEC)
         # Opened here: the controller may be dead before its child runs at all.
@@ -53,15 +53,15 @@ class Janitor:
         return bool(select.select([self._end], [], [], 0)[0])
 
     def guard(self, group: int) -> None:
-        """Tell the janitor of a bed's process group, to be ended should the controller die."""
+        """Tell the crash reaper of a bed's process group, to be ended should the controller die."""
         self._tell(f"+{group}\n".encode())
 
     def release(self, group: int) -> None:
-        """Tell the janitor that this group has ended: its number may soon be another's."""
+        """Tell the crash reaper that this group has ended: its number may soon be another's."""
         self._tell(f"-{group}\n".encode())
 
     def dismiss(self) -> None:
-        """End the janitor: the controller has cleaned up by itself."""
+        """End the crash reaper: the controller has cleaned up by itself."""
         self._tell(_DONE)
         os.close(self._write_end)
         if not select.select([self._end], [], [], _DISMISS_S)[0]:

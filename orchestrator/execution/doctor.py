@@ -1,4 +1,4 @@
-"""What this machine lacks for running experiments, by back end, each with its mend.
+"""What this machine lacks for running experiments, by back end, each with its fix.
 
 A check tries the thing itself where it can: bubblewrap must really confine a process, Mininet
 must really be importable by the Python that runs it.
@@ -166,8 +166,8 @@ def _boots() -> Iterator[Finding]:
 def _programs() -> Iterator[Finding]:
     for program, package in GUEST_PROGRAMS.items():
         found = shutil.which(program, path=SYSTEM_PATH)
-        mend = "" if found else f"apt-get install {package}"
-        yield Finding(program, found is not None, found or "not found", mend)
+        fix = "" if found else f"apt-get install {package}"
+        yield Finding(program, found is not None, found or "not found", fix)
 
 
 def _mininet() -> Finding:
@@ -194,16 +194,16 @@ def _ptrace() -> Finding:
     probe = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
     if _try([SYSTEM_PYTHON, "-S", "-c", probe]) is None:
         return Finding("ptrace", True, "allowed")
-    mend = "sysctl -w kernel.yama.ptrace_scope=1 (in a container: --cap-add SYS_PTRACE)"
-    return Finding("ptrace", False, "not allowed", mend)
+    fix = "sysctl -w kernel.yama.ptrace_scope=1 (in a container: --cap-add SYS_PTRACE)"
+    return Finding("ptrace", False, "not allowed", fix)
 
 
 def _memory() -> Finding:
     lines = Path("/proc/meminfo").read_text().splitlines()
     available = 1024 * next(int(line.split()[1]) for line in lines if "MemAvailable:" in line)
     ok = available >= GUEST_MEMORY_BYTES
-    mend = "" if ok else f"free memory: a guest can use {GUEST_MEMORY_BYTES / 1024**2:.0f} MiB"
-    return Finding("memory", ok, f"{available / 1024**2:.0f} MiB available", mend)
+    fix = "" if ok else f"free memory: a guest can use {GUEST_MEMORY_BYTES / 1024**2:.0f} MiB"
+    return Finding("memory", ok, f"{available / 1024**2:.0f} MiB available", fix)
 
 
 def _shared_memory(folder: Path) -> Finding:
@@ -227,17 +227,17 @@ def _store(db: Path) -> Finding:
     folder = _existing(db.absolute().parent)
     writable = os.access(db if db.exists() else folder, os.W_OK) and os.access(folder, os.W_OK)
     free = shutil.disk_usage(folder).free
-    mend = ""
+    fix = ""
     if not writable:
-        mend = "name a database in a folder of your own with --db or ORCHESTRATOR_DB"
+        fix = "name a database in a folder of your own with --db or ORCHESTRATOR_DB"
     elif free < STORE_BYTES:
-        mend = f"make room in {folder}, or name a database elsewhere with --db"
+        fix = f"make room in {folder}, or name a database elsewhere with --db"
     detail = f"{db}, {free / 1e9:.1f} GB free" if writable else f"{db} cannot be written"
-    return Finding("results store", not mend, detail, mend)
+    return Finding("results store", not fix, detail, fix)
 
 
 def _finding(name: str, error: MachineError) -> Finding:
-    return Finding(name, False, str(error).partition("\n")[0], error.mend)
+    return Finding(name, False, str(error).partition("\n")[0], error.fix)
 
 
 def _existing(path: Path) -> Path:

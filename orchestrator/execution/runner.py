@@ -1,7 +1,7 @@
 """Runs a plan on a back end, several runs at a time, each stored whole or marked failed.
 
 Ctrl-C, SIGTERM and SIGHUP end the beds, mark their runs ``interrupted`` and leave no file behind;
-when this process is killed outright, the janitor does the same for it.
+when this process is killed outright, the crash reaper does the same for it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from orchestrator.backends.contract import Backend, Place
+from orchestrator.backends.contract import Backend, RunContext
 from orchestrator.compile import bounds
 from orchestrator.decode.output import believing_nothing, console_text, malformed
 from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
 from orchestrator.execution.commit import git_commit
-from orchestrator.execution.crash_reaper import Janitor
+from orchestrator.execution.crash_reaper import CrashReaper
 from orchestrator.files.temporary import (
     RUN_FOLDER,
     Temporary,
@@ -85,7 +85,7 @@ class _Session:
     options: RunOptions
     observer: Observer
     folder: Path
-    janitor: Janitor
+    reaper: CrashReaper
     stopping: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
     groups: set[int] = field(default_factory=set)
@@ -109,12 +109,12 @@ class _Session:
     def guard(self, group: int) -> None:
         with self.lock:
             self.groups.add(group)
-            self.janitor.guard(group)
+            self.reaper.guard(group)
 
     def release(self, group: int) -> None:
         with self.lock:
             self.groups.discard(group)
-            self.janitor.release(group)
+            self.reaper.release(group)
 
     def stop(self) -> None:
         """End every bed; their threads then mark their runs as interrupted."""
@@ -131,7 +131,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
     A run that fails is marked so and the others go on.
 
     Raises:
-        CleanupError: the janitor was killed; runs under way were finished, no others started.
+        CleanupError: the crash reaper was killed; runs under way were finished, no others started.
         MachineError: this machine cannot run any of them; nothing was stored.
         UsageError: the back end cannot do what the plan or ``options.jobs`` asks; likewise.
         KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, after cleaning up.
@@ -151,8 +151,8 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         pass  # made or migrated now, so that a store that cannot be used is found before any run
     temporary = Temporary(RUN_FOLDER)
     # Before anything starts a thread.
-    janitor = Janitor(temporary.path, lambda: Store(options.db).close())
-    session = _Session(options, observer, temporary.path, janitor, free_cpus=_cpus(options.jobs))
+    reaper = CrashReaper(temporary.path, lambda: Store(options.db).close())
+    session = _Session(options, observer, temporary.path, reaper, free_cpus=_cpus(options.jobs))
     try:
         with _signals_interrupt():
             backend.prepare(plan)
@@ -160,7 +160,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
     finally:
         backend.close()
         temporary.remove()
-        janitor.dismiss()
+        reaper.dismiss()
 
 
 def _run_all(plan: Plan, session: _Session) -> list[str]:
@@ -183,22 +183,23 @@ def _run_all(plan: Plan, session: _Session) -> list[str]:
             session.stop()
             raise
     ids = [run_id for future in futures if (run_id := future.result()) is not None]
-    if session.janitor.lost:
+    if session.reaper.lost:
         raise CleanupError(
-            f"the cleanup process {session.janitor.pid} of these runs was killed, by a user or for "
+            f"the cleanup process {session.reaper.pid} of these runs was killed, by a user or for "
             f"want of memory: {len(ids)} of {len(futures)} runs were made and are stored\n"
-            "  mend: the same command with --resume makes the others and shows all"
+            "  fix: the same command with --resume makes the others and shows all"
         )
     return ids
 
 
 def _run_guarded(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str | None:
-    """Run and store one run, return its id; start none and return None without a janitor.
+    """Run and store one run, return its id; start none and return None without a crash reaper.
 
-    Runs under way when the janitor is killed are finished: they lose nothing by it. What killed it,
-    a user or the kernel short of memory, may mean the controller next, so no other one is started.
+    Runs under way when the crash reaper is killed are finished: they lose nothing by it. What
+    killed it, a user or the kernel short of memory, may mean the controller next, so no other one
+    is started.
     """
-    return None if session.janitor.lost else _run_one(index, spec, head, session)
+    return None if session.reaper.lost else _run_one(index, spec, head, session)
 
 
 def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str:
@@ -215,7 +216,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
         folder = session.folder / str(index)
         folder.mkdir()
         limits = bounds.of(spec, options.timeout_s, not options.backend.reproducible)
-        place = Place(folder, cpu, session.guard, session.release, session.stopping, limits)
+        place = RunContext(folder, cpu, session.guard, session.release, session.stopping, limits)
         try:
             with naming_a_full_disk(folder):
                 recording = options.backend.run(spec, place, report)
@@ -249,7 +250,9 @@ def _finish(store: Store, run_id: str, recording: Recording, wall_s: float) -> N
             raise
 
 
-def _mark(store: Store, run_id: str, error: BaseException, place: Place, session: _Session) -> None:
+def _mark(
+    store: Store, run_id: str, error: BaseException, place: RunContext, session: _Session
+) -> None:
     texts = console_text(place.folder / "console"), place.output.text("bed.log")
     if session.stopping.is_set():
         store.fail(run_id, "interrupted by the user", "interrupted", *texts)

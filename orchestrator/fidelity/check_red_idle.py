@@ -12,7 +12,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check, in doubt, for each RED queue of a real machine.
 
     Stock sch_red under sch_tbf never sees its queue idle, so its average stays what it was after a
-    burst. The guest's kernel is mended (guest/patches/0004).
+    burst. The guest's kernel is fixed (guest/patches/0004).
     """
     if not evidence.real_time:
         return

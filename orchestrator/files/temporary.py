@@ -151,12 +151,12 @@ def full_disk(folder: Path, error: BaseException) -> str | None:
         folder: where a process failed to write, as far as is known.
         error: what failed; its own words may be about something else.
     """
-    mend = f"make room there, or let {VARIABLE} name a folder with room"
+    fix = f"make room there, or let {VARIABLE} name a folder with room"
     number = error.errno if isinstance(error, OSError) else None
     if number not in (None, errno.ENOSPC, errno.EDQUOT):
         return None
     if number == errno.EDQUOT:
-        return f"this user's disk quota at {folder} is used up; {mend}"
+        return f"this user's disk quota at {folder} is used up; {fix}"
     try:
         room = os.statvfs(folder)
     except OSError:
@@ -164,10 +164,10 @@ def full_disk(folder: Path, error: BaseException) -> str | None:
     blocks = room.f_bfree if os.geteuid() == 0 else room.f_bavail
     free_bytes, size_bytes = blocks * room.f_frsize, room.f_blocks * room.f_frsize
     if room.f_files and not room.f_ffree:
-        return f"the file system of {folder} has no room for another file; {mend}"
+        return f"the file system of {folder} has no room for another file; {fix}"
     if number == errno.ENOSPC or free_bytes < min(LEAST_BYTES, size_bytes / 20):
         what = f"{free_bytes // 1000} of {size_bytes // 1000} kB are free"
-        return f"the temporary disk is full: at {folder} {what}; {mend}"
+        return f"the temporary disk is full: at {folder} {what}; {fix}"
     return None
 
 

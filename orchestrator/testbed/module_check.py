@@ -1,9 +1,10 @@
 """Asks the guest's kernel what it makes of congestion-control modules, apart from any traffic.
 
 ``python3 -m orchestrator.testbed.module_check FILE`` reads a JSON list of modules: name (of the
-congestion control), file, and parameters and settings, each a list of name, default, low, high
-and bad (values as text). It prints, for each module, the list of what was asked, what answer is wanted and what the
-kernel said, as {about, parameter, asked, wanted, got}. Errors go by their names, such as EINVAL.
+congestion control), file, and parameters and settings, each a list of name, default, low, high and
+bad (values as text). It prints, for each module, the list of what was asked, what answer is wanted
+and what the kernel said, as {about, parameter, asked, wanted, got}. Errors go by their names, such
+as EINVAL.
 """
 
 import errno

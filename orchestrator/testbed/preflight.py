@@ -4,7 +4,7 @@ Command: ``python3 -B -m orchestrator.testbed.preflight``.
 
 Standard input is JSON: {"modules": names of kernel modules, "ours": those of them that this project
 brings, "programs": names of programs, "io_uring": whether datagrams are sent}. It prints a list of
-{"name", "ok", "detail", "mend"}, where ``mend`` is the command or action that cures what is not ok.
+{"name", "ok", "detail", "fix"}, where ``fix`` is the command or action that cures what is not ok.
 To be run by the Python, and as the user, that would run the bed. It changes nothing.
 """
 
@@ -44,8 +44,7 @@ def findings(asked):
     if asked["io_uring"]:
         found.append(_io_uring())
     return [
-        {"name": name, "ok": not mend, "detail": detail, "mend": mend}
-        for name, detail, mend in found
+        {"name": name, "ok": not fix, "detail": detail, "fix": fix} for name, detail, fix in found
     ]
 
 
@@ -132,10 +131,10 @@ def _module(name, ours):
     if modules.can_be_there(name):
         return name, "kernel module, there", ""
     release = os.uname().release
-    mend = f"apt-get install linux-modules-extra-{release}, or use a distribution's kernel"
+    fix = f"apt-get install linux-modules-extra-{release}, or use a distribution's kernel"
     if ours:
-        mend = f"install {name} for Linux {release} by DKMS, as playbooks/ do"
-    return name, f"no such kernel module for {release}", mend
+        fix = f"install {name} for Linux {release} by DKMS, as playbooks/ do"
+    return name, f"no such kernel module for {release}", fix
 
 
 def _io_uring():

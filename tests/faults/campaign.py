@@ -94,24 +94,31 @@ class Try:
 def victims(kind: str, controller: int) -> list[int]:
     """Return the processes of a running command that a fault of this kind kills."""
     below = machine.descendants(controller)
-    janitor = [
+    reaper = [
         pid
         for pid in machine.children(controller)
         if machine.name_of(pid) == machine.name_of(controller) and machine.leads_a_session(pid)
     ]
     if kind == "everything":
-        return [controller, *below] if janitor else []
-    if kind == "controller and janitor":
-        return [controller, *janitor] if janitor else []
+        return [controller, *below] if reaper else []
+    if kind == "controller and crash reaper":
+        return [controller, *reaper] if reaper else []
     if kind == "controller":
         return [controller]
-    if kind == "janitor":
-        return janitor
+    if kind == "crash reaper":
+        return reaper
     name = {"guest": "linux", "bwrap": "bwrap"}[kind]
     return [pid for pid in below if machine.name_of(pid) == name][:1]
 
 
-KILLS = ("controller", "janitor", "guest", "bwrap", "controller and janitor", "everything")
+KILLS = (
+    "controller",
+    "crash reaper",
+    "guest",
+    "bwrap",
+    "controller and crash reaper",
+    "everything",
+)
 
 
 class Campaign:
@@ -153,8 +160,8 @@ class Campaign:
         if killed and not ended.status and kind in ("guest", "bwrap"):
             stored = outcome.statuses["ok"] == len(self.digests)  # it had all but ended
             outcome.problems += [] if stored else ["a killed guest was no fault"]
-        if kind == "janitor" and ended.status not in (0, 1):
-            outcome.problems.append(f"without a janitor it ended with {ended.status}")
+        if kind == "crash reaper" and ended.status not in (0, 1):
+            outcome.problems.append(f"without a crash reaper it ended with {ended.status}")
         return outcome
 
     def full_disk(self, which: str) -> Outcome:
@@ -199,7 +206,7 @@ class Campaign:
         with trial.command() as first, trial.command() as second:
             time.sleep(self.random.uniform(0, 2 * self.wall_s))
             while first.poll() is None:
-                if machine.kill(victims("controller and janitor", first.pid)):
+                if machine.kill(victims("controller and crash reaper", first.pid)):
                     break
             trial.result(first)
             ended = trial.result(second)
@@ -271,7 +278,7 @@ def remount(place: Path, options: str, read_only: bool = False) -> None:
     system.mount("faults", str(place), "tmpfs", flags, options)
 
 
-_UNCONFINED = "kill -9 controller and janitor (unconfined)"
+_UNCONFINED = "kill -9 controller and crash reaper (unconfined)"
 MOUNTING = ("store disk full", "temporary disk full", "store read-only")
 """Kinds of faults that mount a file system."""
 KINDS = (*(f"kill -9 {kind}" for kind in KILLS), _UNCONFINED, "two controllers", *MOUNTING)
@@ -280,7 +287,7 @@ KINDS = (*(f"kill -9 {kind}" for kind in KILLS), _UNCONFINED, "two controllers",
 
 def faults(campaign: Campaign) -> dict[str, Callable[[], Outcome]]:
     """Return what makes one try of each kind of fault, by its name."""
-    pair = "controller and janitor"
+    pair = "controller and crash reaper"
     return {
         **{f"kill -9 {kind}": functools.partial(campaign.kill, kind) for kind in KILLS},
         _UNCONFINED: lambda: campaign.kill(pair, ("--unconfined",)),

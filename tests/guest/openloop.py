@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pytest
 
 from guest.build import GuestKernel, ensure
-from orchestrator.backends.contract import Place
+from orchestrator.backends.contract import RunContext
 from orchestrator.backends.guest import Guest
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
@@ -138,7 +138,7 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
         try:
             cpu = min(os.sched_getaffinity(0))
             recording = Guest(kernel, hook=hook).run(
-                spec, Place(workspace, cpu, _ignore, _ignore), _ignore
+                spec, RunContext(workspace, cpu, _ignore, _ignore), _ignore
             )
         finally:
             shutil.rmtree(workspace)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_after_a_fault_runs_resume_to_equal_digests_and_nothing_is_left(
     kernel: GuestKernel,
 ) -> None:
-    kinds = "kill -9 controller and janitor"
+    kinds = "kill -9 controller and crash reaper"
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults", "--tries", "1", "--seed", "1", "--only", kinds],
         cwd=ROOT,

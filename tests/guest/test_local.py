@@ -74,7 +74,7 @@ def test_a_second_run_at_the_same_time_is_refused(results: dict[str, Any]) -> No
     assert (
         "another run in real time is using this machine" in results["killed_controller"]["second"]
     )
-    assert "mend: wait until it has ended" in results["killed_controller"]["second"]
+    assert "fix: wait until it has ended" in results["killed_controller"]["second"]
 
 
 def test_a_modules_parameter_is_set_and_given_back(results: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.backends import guest
-from orchestrator.backends.contract import Place
+from orchestrator.backends.contract import RunContext
 from orchestrator.decode.assemble import Machine, assemble, decoder
 from orchestrator.execution.runner import Progress, RunOptions, run_plan
 from orchestrator.planning.plan import Plan, plan
@@ -54,7 +54,7 @@ def captured_files() -> dict[str, bytes]:
 def assembled(spec: RunSpec, files: Mapping[str, bytes]) -> Recording:
     """Return the recording that a bed's files give; the error of its back end otherwise."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder), 0, lambda _group: None, lambda _group: None)
+        place = RunContext(Path(folder), 0, lambda _group: None, lambda _group: None)
         (place.folder / "out").mkdir()
         for name, data in files.items():
             (place.folder / "out" / name).write_bytes(data)

@@ -18,7 +18,7 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.backends import guest, modules, process
-from orchestrator.backends.contract import Place
+from orchestrator.backends.contract import RunContext
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.decode import FlowPorts, TcpDecoder
 from orchestrator.decode.output import Output
@@ -254,7 +254,7 @@ def test_last_words_are_of_log_and_console(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "bed.log").write_text("said\n\n", encoding="utf-8")
     (tmp_path / "console").write_bytes(b"kernel \xff\n")
-    place = Place(tmp_path, 0, lambda _group: None, lambda _group: None)
+    place = RunContext(tmp_path, 0, lambda _group: None, lambda _group: None)
     assert process.last_words(place) == ["said", "kernel \N{REPLACEMENT CHARACTER}"]
     error = GuestError("why", ["one", "two"])
     assert str(error) == "why\n  console: one\n  console: two"

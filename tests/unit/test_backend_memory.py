@@ -39,7 +39,7 @@ def test_the_largest_guests_that_run_at_a_time_must_fit(
     monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
     with pytest.raises(MachineError, match=said) as caught:
         require_memory(planned, jobs)
-    assert ("fewer --jobs" in caught.value.mend) == (jobs > 1)
+    assert ("fewer --jobs" in caught.value.fix) == (jobs > 1)
     assert caught.value.exit_status == 4
 
 

@@ -1,4 +1,4 @@
-"""What every back end has in common: the registry, the limit of jobs, the janitor's promises."""
+"""What every back end has in common: the registry, the limit of jobs, the crash reaper."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator import backends
-from orchestrator.backends.contract import Place, Report
+from orchestrator.backends.contract import Report, RunContext
 from orchestrator.backends.guest import Guest
 from orchestrator.errors import CleanupError, RunError, UsageError
-from orchestrator.execution.crash_reaper import Janitor
+from orchestrator.execution.crash_reaper import CrashReaper
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.planning.runspec import RunSpec
@@ -26,28 +26,28 @@ from tests.unit.test_cli_run import KERNEL
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yaml"
 
-# A controller with a bed, which is killed as soon as its janitor is forked.
+# A controller with a bed, which is killed as soon as its crash reaper is forked.
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from orchestrator.execution.crash_reaper import Janitor
+from orchestrator.execution.crash_reaper import CrashReaper
 folder, marked, bed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-janitor = Janitor(folder, marked.touch)
-janitor.guard(2**30)
-janitor.release(2**30)
-janitor.guard(bed)
+reaper = CrashReaper(folder, marked.touch)
+reaper.guard(2**30)
+reaper.release(2**30)
+reaper.guard(bed)
 print("ready", flush=True)
 time.sleep(60)
 """
 
 
 class KillsJanitor(Guest):
-    """A back end whose second run finds that the janitor was killed, and fails for its own part."""
+    """A back end whose second run finds the crash reaper killed, and fails for its own part."""
 
     def prepare(self, plan: Plan) -> None:
         self.runs = 0
 
-    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
         self.runs += 1
         if self.runs == 2:
             (child,) = children_of(os.getpid())
@@ -90,7 +90,7 @@ def test_more_jobs_than_the_back_end_can_run_are_refused(tmp_path: Path) -> None
     assert not options.db.exists()
 
 
-def test_the_janitor_ends_what_a_killed_controller_leaves(tmp_path: Path) -> None:
+def test_the_crash_reaper_ends_what_a_killed_controller_leaves(tmp_path: Path) -> None:
     folder, marked = tmp_path / "folder", tmp_path / "marked"
     folder.mkdir()
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as bed:
@@ -99,17 +99,19 @@ def test_the_janitor_ends_what_a_killed_controller_leaves(tmp_path: Path) -> Non
             assert controller.stdout is not None
             assert controller.stdout.readline() == "ready\n"
             (child,) = children_of(controller.pid)
-            janitor = os.pidfd_open(child)
+            reaper = os.pidfd_open(child)
             controller.send_signal(signal.SIGKILL)
             assert controller.wait() == -signal.SIGKILL
-        assert select.select([janitor], [], [], 20)[0], "the janitor has not ended"
-        os.close(janitor)
+        assert select.select([reaper], [], [], 20)[0], "the crash reaper has not ended"
+        os.close(reaper)
         assert bed.wait() == -signal.SIGKILL
     assert not folder.exists()
     assert marked.exists()
 
 
-def test_without_a_janitor_runs_under_way_are_finished_and_no_others_begun(tmp_path: Path) -> None:
+def test_without_a_crash_reaper_runs_under_way_are_finished_and_no_others_begun(
+    tmp_path: Path,
+) -> None:
     options = RunOptions(tmp_path / "runs.db", KillsJanitor(KERNEL))
     planned = plan(load(QUICKSTART, ["repetitions=5"]))
     with pytest.raises(CleanupError, match=r"was killed.*\n.*--resume") as ended:
@@ -120,13 +122,13 @@ def test_without_a_janitor_runs_under_way_are_finished_and_no_others_begun(tmp_p
     assert "2 of 5 runs were made and are stored" in str(ended.value)
 
 
-def test_a_janitor_that_was_stopped_does_not_keep_the_controller(
+def test_a_crash_reaper_that_was_stopped_does_not_keep_the_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("orchestrator.execution.crash_reaper._DISMISS_S", 0.2)
-    janitor = Janitor(tmp_path / "folder", lambda: None)
-    assert not janitor.lost
-    os.kill(janitor.pid, signal.SIGSTOP)
-    janitor.dismiss()
+    reaper = CrashReaper(tmp_path / "folder", lambda: None)
+    assert not reaper.lost
+    os.kill(reaper.pid, signal.SIGSTOP)
+    reaper.dismiss()
     with pytest.raises(ChildProcessError):
-        os.waitpid(janitor.pid, 0)
+        os.waitpid(reaper.pid, 0)

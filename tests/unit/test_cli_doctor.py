@@ -59,7 +59,7 @@ def lacks(db: Path) -> dict[str, Finding]:
     diagnosis = doctor.diagnose(db, "guest")
     found = [*diagnosis.backends["guest"].findings, *diagnosis.common]
     assert diagnosis.ok == all(finding.ok for finding in found)
-    assert all(bool(finding.mend) != finding.ok for finding in found)
+    assert all(bool(finding.fix) != finding.ok for finding in found)
     return {finding.name: finding for finding in found if not finding.ok}
 
 
@@ -87,7 +87,7 @@ def test_what_is_missing_has_a_fix_and_status_4(
         "lab": "ready",
         "vagrant": "not set up here",
     }
-    assert {"backend", "name", "ok", "detail", "mend"} == set(found["findings"][0])
+    assert {"backend", "name", "ok", "detail", "fix"} == set(found["findings"][0])
 
 
 LACKING = Examined([Finding("iperf3", False, "not found", "apt-get install iperf3")])
@@ -141,7 +141,7 @@ def test_probes_that_fail(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     missing = lacks(healthy)
     assert set(missing) == {"mininet", "ptrace"}
     assert missing["mininet"].detail == "ImportError: no"
-    assert missing["mininet"].mend == "apt-get install mininet"
+    assert missing["mininet"].fix == "apt-get install mininet"
 
 
 def test_a_guest_kernel_that_does_not_boot_here(
@@ -173,8 +173,8 @@ def test_a_kernel_that_cannot_be_built(healthy: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(build, "require_machine", lack)
     monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 10**18)
     missing = lacks(healthy)
-    assert missing["guest kernel"].mend == "apt-get install bc"
-    assert "1000000000 GB" in missing["room to build it"].mend
+    assert missing["guest kernel"].fix == "apt-get install bc"
+    assert "1000000000 GB" in missing["room to build it"].fix
 
     monkeypatch.setattr(build, "require_machine", lambda: None)
     monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 1)
@@ -196,15 +196,15 @@ def test_without_confinement_the_shared_memory_matters(
     monkeypatch.setattr("orchestrator.execution.doctor.os.statvfs", small)
     monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 2**21)
     missing = lacks(healthy)
-    assert missing["confinement"].mend == "allow it"
+    assert missing["confinement"].fix == "allow it"
     assert missing["/dev/shm"].detail == "1 MiB free, noexec"
-    assert missing["/dev/shm"].mend == "mount -o remount,exec,size=1G /dev/shm"
+    assert missing["/dev/shm"].fix == "mount -o remount,exec,size=1G /dev/shm"
 
 
 def test_a_store_that_cannot_be_written(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.execution.doctor.os.access", lambda path, mode: False)
     missing = lacks(healthy)
-    assert "--db" in missing["results store"].mend
+    assert "--db" in missing["results store"].fix
 
 
 @pytest.mark.parametrize(
@@ -247,4 +247,4 @@ def test_guest_info(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "find", lambda: None)
     result = orchestrator("guest", "info")
     assert result.exit_code == 4
-    assert "mend: orchestrator guest build" in result.stderr
+    assert "fix: orchestrator guest build" in result.stderr

@@ -293,7 +293,7 @@ def test_a_machine_that_lacks_something_ends_with_4(
     monkeypatch.setattr("guest.build.ensure", lack)
     result = orchestrator("run", "pair.yaml")
     assert result.exit_code == 4
-    assert result.stderr == "orchestrator: no compiler\n  mend: apt-get install gcc\n"
+    assert result.stderr == "orchestrator: no compiler\n  fix: apt-get install gcc\n"
 
 
 def test_validate_reports_the_faults_of_all_files(fake: FakeRunner) -> None:

@@ -194,7 +194,7 @@ def test_a_patch_that_does_not_apply_is_named(machine: Path, tree: Path) -> None
     with pytest.raises(MachineError, match=r"0001-hz\.patch does not apply to") as caught:
         build.ensure()
     assert str(tarball) in str(caught.value)
-    assert "ORCHESTRATOR_KERNEL_SOURCE" in caught.value.mend
+    assert "ORCHESTRATOR_KERNEL_SOURCE" in caught.value.fix
     assert build.find() is None
     assert not (machine / "guest/building").exists()
 
@@ -213,7 +213,7 @@ def test_a_failing_compilation_shows_the_end_of_its_log(machine: Path, tree: Pat
         build.ensure()
     assert "file40.o" in str(caught.value)
     assert "file20.o" not in str(caught.value)
-    log = Path(caught.value.mend.split()[1])
+    log = Path(caught.value.fix.split()[1])
     assert "file20.o" in log.read_text()
 
 
@@ -257,7 +257,7 @@ def test_a_missing_tool_names_its_package(machine: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("guest.build.shutil.which", lambda tool: tool if tool in have else None)
     with pytest.raises(MachineError, match="needs flex, bc, xz") as caught:
         build.ensure()
-    assert caught.value.mend == "apt-get install flex bc xz-utils"
+    assert caught.value.fix == "apt-get install flex bc xz-utils"
     assert not make_calls(machine)
 
 
@@ -274,7 +274,7 @@ def test_a_missing_source_names_its_package(
     monkeypatch.setattr(source, "DEBIAN_SOURCE", tmp_path / "none")
     with pytest.raises(MachineError) as caught:
         build.ensure()
-    assert "apt-get install linux-source-6.12" in caught.value.mend
+    assert "apt-get install linux-source-6.12" in caught.value.fix
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(tmp_path))
     with pytest.raises(MachineError, match="neither a kernel tree nor a tarball"):
         build.ensure()
@@ -311,7 +311,7 @@ def test_a_kernel_that_others_could_have_changed_is_refused(machine: Path) -> No
     kernel.linux.parent.chmod(0o777)
     with pytest.raises(MachineError, match="can be written by others") as caught:
         build.find()
-    assert caught.value.mend == f"chmod go-w {kernel.linux.parent}"
+    assert caught.value.fix == f"chmod go-w {kernel.linux.parent}"
 
 
 def test_caches_are_searched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,9 +136,9 @@ def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: Found) -> No
         ("two", "tcp_logwestwood takes no parameter alpha_max"),
         ("three", "tcp_logwestwood is of other sources (B2) than on one (A1)"),
     ]
-    mends = [problem.mend for problem in problems]
-    assert mends[0] == "modprobe tcp_cubic"
-    assert mends[1] == mends[2] == "ansible-playbook -i INVENTORY playbooks/site.yml"
+    fixes = [problem.fix for problem in problems]
+    assert fixes[0] == "modprobe tcp_cubic"
+    assert fixes[1] == fixes[2] == "ansible-playbook -i INVENTORY playbooks/site.yml"
 
 
 def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: Found) -> None:
@@ -166,10 +166,10 @@ def test_what_stands_in_the_way_is_a_table() -> None:
         check.require_none([Problem("a", "it is so", "do this"), Problem("bee", "no", "that")])
     assert str(refused.value).splitlines() == [
         "2 things stand in the way of the lab; nothing was run:",
-        "  host  what is wrong  mend",
+        "  host  what is wrong  fix",
         "  a     it is so       do this",
         "  bee   no             that",
-        "  mend: the last column, by line",
+        "  fix: the last column, by line",
     ]
 
 

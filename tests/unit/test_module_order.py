@@ -38,7 +38,7 @@ def test_many_ways_to_one_module_are_gone_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("depends", "said"),
     [
-        ({"a": "a"}, "module a depends on itself: a -> a\n  mend: "),
+        ({"a": "a"}, "module a depends on itself: a -> a\n  fix: "),
         ({"a": "b", "b": "c", "c": "b"}, "module b depends on itself: b -> c -> b"),
         ({"a": "../../etc/passwd"}, "`a.ko` depends on `../../etc/passwd`, which is no module's"),
         ({"a": ".."}, "`a.ko` depends on `..`, which is no module's name"),

@@ -165,9 +165,9 @@ def test_preflight_names_what_is_missing_and_its_mend() -> None:
     asked: dict[str, Any] = {"modules": ["sch_nosuch", "tcp_nosuch"], "ours": ["tcp_nosuch"]}
     asked |= {"programs": ["iperf3"], "io_uring": False}
     found = {each["name"]: each for each in local.ask(asked)}
-    assert all(each["ok"] != bool(each["mend"]) for each in found.values())
-    assert "DKMS" in found["tcp_nosuch"]["mend"]
-    assert found["sch_nosuch"]["mend"].startswith("apt-get install linux-modules-extra-")
+    assert all(each["ok"] != bool(each["fix"]) for each in found.values())
+    assert "DKMS" in found["tcp_nosuch"]["fix"]
+    assert found["sch_nosuch"]["fix"].startswith("apt-get install linux-modules-extra-")
     assert found["mininet"]["ok"] is True
     with pytest.raises(MachineError) as raised:
         local.require_all(found.values(), "the host one")
@@ -176,14 +176,14 @@ def test_preflight_names_what_is_missing_and_its_mend() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "mend"),
+    ("missing", "fix"),
     [
         ("distutils", "apt-get install python3-setuptools"),
         ("mininet", "apt-get install mininet"),
     ],
 )
 def test_a_mininet_that_cannot_be_imported(
-    monkeypatch: pytest.MonkeyPatch, missing: str, mend: str
+    monkeypatch: pytest.MonkeyPatch, missing: str, fix: str
 ) -> None:
     def importing(name: str, *more: object) -> object:
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
@@ -191,7 +191,7 @@ def test_a_mininet_that_cannot_be_imported(
     monkeypatch.setattr("builtins.__import__", importing)
     found = preflight._mininet()
     monkeypatch.undo()
-    assert found == ("mininet", f"No module named {missing!r}", mend)
+    assert found == ("mininet", f"No module named {missing!r}", fix)
 
 
 @pytest.mark.parametrize(

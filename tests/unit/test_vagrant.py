@@ -17,7 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from orchestrator.backends import vagrant
-from orchestrator.backends.contract import Place
+from orchestrator.backends.contract import RunContext
 from orchestrator.backends.progress import Headway
 from orchestrator.errors import BedError, MachineError, RemoteError
 from orchestrator.scenario.inventory import read_inventory
@@ -57,7 +57,7 @@ def test_without_vagrant_the_mend_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineError, match="Vagrant is not installed") as error:
         vagrant.address()
-    assert "vagrant up" in error.value.mend
+    assert "vagrant up" in error.value.fix
     assert vagrant.examine().absent == "Vagrant is not installed"
 
 
@@ -70,7 +70,7 @@ def test_without_a_machine_the_mend_is_vagrant_up(
     (tmp_path / "Vagrantfile").write_text((PROJECT / "Vagrantfile").read_text(encoding="utf-8"))
     with pytest.raises(MachineError, match="not running") as error:
         vagrant.address()
-    assert "vagrant up" in error.value.mend
+    assert "vagrant up" in error.value.fix
     assert vagrant.examine().absent.endswith("vagrant up")
 
 
@@ -220,7 +220,7 @@ def test_no_line_of_a_playbook_ends_with_a_backslash_and_an_n() -> None:
 def follow(*lines: bytes | None, wall_s: float = 60.0, watchdog_s: float = 60.0) -> list[Any]:
     """Return what is told of a kept bed that prints these lines; None is its connection's end."""
     told: list[Any] = []
-    place = Place(Path("/nowhere"), 0, lambda _group: None, lambda _group: None)
+    place = RunContext(Path("/nowhere"), 0, lambda _group: None, lambda _group: None)
     headway = Headway("the bed", 10.0, wall_s, watchdog_s)
     remote: Any = SimpleNamespace(address="there")
     kept = vagrant._Kept(remote, place, lambda *said: told.append(said), headway)

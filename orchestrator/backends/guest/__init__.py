@@ -13,7 +13,7 @@ from guest import build
 from guest.build import GuestKernel
 from orchestrator import sandbox
 from orchestrator.backends import bed_code, modules, process
-from orchestrator.backends.contract import WATCHDOG_S, Place, Report, Wishes
+from orchestrator.backends.contract import WATCHDOG_S, BackendOptions, Report, RunContext
 from orchestrator.backends.guest.memory import memory_bytes, require_memory
 from orchestrator.backends.modules import Built, hand_in
 from orchestrator.backends.progress import Headway
@@ -57,7 +57,7 @@ class Guest:
         require_memory(plan.runs, self.jobs)
         self.modules = modules.build(plan.runs, self.kernel, self.unconfined)
 
-    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
         """Run one planned run in a guest and return its recording.
 
         Raises:
@@ -101,7 +101,7 @@ class Guest:
 
     @contextlib.contextmanager
     def _boundary(
-        self, spec: RunSpec, paths: sandbox.Paths, memory: int, place: Place
+        self, spec: RunSpec, paths: sandbox.Paths, memory: int, place: RunContext
     ) -> Iterator[Boundary | None]:
         """Open the sandbox of a run; None without confinement."""
         if self.unconfined:
@@ -121,14 +121,14 @@ class Guest:
         """Do nothing: guests end with their runs."""
 
 
-def make(wishes: Wishes) -> Guest:
+def make(options: BackendOptions) -> Guest:
     """Return the back end, with the guest kernel built first when it is not cached.
 
     Raises:
         MachineError: it cannot be built here.
     """
-    kernel = build.ensure(wishes.build_progress)
-    return Guest(kernel, wishes.unconfined, jobs=wishes.jobs)
+    kernel = build.ensure(options.build_progress)
+    return Guest(kernel, options.unconfined, jobs=options.jobs)
 
 
 def _prepare(

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from orchestrator.backends.contract import Examined, Finding, Place, Report, Wishes
+from orchestrator.backends.contract import BackendOptions, Examined, Finding, Report, RunContext
 from orchestrator.backends.lab import check
 from orchestrator.backends.lab.agent_spec import agent_documents, plan_of
 from orchestrator.backends.lab.check import Found, Problem
@@ -47,7 +47,7 @@ class Lab:
 
         Raises:
             UsageError: a run has no section ``lab``.
-            MachineError: what stands in the way, host by host, and what mends it.
+            MachineError: what stands in the way, host by host, and what fixes it.
         """
         for run in plan.runs:
             if run.lab is None:
@@ -65,7 +65,7 @@ class Lab:
                     problems += look_at_all(fleet, alike, _hosts(lab), self._found[lab])
         check.require_none(list(dict.fromkeys(problems)))
 
-    def run(self, spec: RunSpec, place: Place, report: Report) -> Recording:
+    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
         """Run one run on its hosts.
 
         Raises:
@@ -95,7 +95,7 @@ class Lab:
         """Do nothing: connections end with runs."""
 
 
-def make(_wishes: Wishes) -> Lab:
+def make(_wishes: BackendOptions) -> Lab:
     """Return the back end."""
     return Lab()
 
@@ -106,7 +106,7 @@ def examine() -> Examined:
     return Examined([Finding("ssh", True, found)])
 
 
-def _outputs(parts: Mapping[str, Path], place: Place) -> dict[str, Output]:
+def _outputs(parts: Mapping[str, Path], place: RunContext) -> dict[str, Output]:
     """Return the way to what each agent wrote; it lies here as files of this user."""
     return {host: Output(part, place.bounds, place.stopping) for host, part in parts.items()}
 

@@ -1,4 +1,4 @@
-"""Looks at all hosts of a lab before a run, and says what stands in its way and what mends it."""
+"""Looks at all hosts of a lab before a run, and says what stands in its way and what fixes it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Ask = Callable[[str, Answer], Answer]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a machine, and the command or action that mends it."""
+    """What is wrong with a machine, and the command or action that fixes it."""
 
     host: str
     what: str
-    mend: str
+    fix: str
 
 
 @dataclass
@@ -55,12 +55,12 @@ def require_none(problems: Sequence[Problem]) -> None:
     """Raise MachineError with a table of the problems, if there are any."""
     if not problems:
         return
-    rows = [("host", "what is wrong", "mend"), *((p.host, p.what, p.mend) for p in problems)]
+    rows = [("host", "what is wrong", "fix"), *((p.host, p.what, p.fix) for p in problems)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"  {a:{widths[0]}}  {b:{widths[1]}}  {c}" for a, b, c in rows]
     count = "1 thing stands" if len(problems) == 1 else f"{len(problems)} things stand"
     text = "\n".join([f"{count} in the way of the lab; nothing was run:", *lines])
-    raise MachineError(text, problems[0].mend if len(problems) == 1 else "the last column, by line")
+    raise MachineError(text, problems[0].fix if len(problems) == 1 else "the last column, by line")
 
 
 def question(run: RunSpec, host: LabHost) -> Answer:
@@ -99,13 +99,13 @@ def look(run: RunSpec, found: Found) -> Iterator[Problem]:
                 found.addresses[host.name] = interface["addresses"][0][0]
             else:
                 name = host.interfaces[0]
-                mend = f"ip address add ADDRESS/24 dev {name}"
-                yield Problem(host.name, f"{name} has no IPv4 address", mend)
+                fix = f"ip address add ADDRESS/24 dev {name}"
+                yield Problem(host.name, f"{name} has no IPv4 address", fix)
         offset = found.clocks[host.name]
         if offset.uncertainty_ns > MOST_UNCERTAIN_NS:
             what = f"its clock can be read to within {offset.uncertainty_ns / 1e6:.1f} ms only"
-            mend = f"reach it by a path with round trips below {2 * MOST_UNCERTAIN_NS / 1e6:g} ms"
-            yield Problem(host.name, what, mend)
+            fix = f"reach it by a path with round trips below {2 * MOST_UNCERTAIN_NS / 1e6:g} ms"
+            yield Problem(host.name, what, fix)
     yield from _modules(run, found)
 
 
@@ -119,8 +119,8 @@ def _machine(run: RunSpec, host: LabHost, answer: Answer) -> Iterator[Problem]:
     for interface in host.interfaces:
         yield from _interface(run, host, interface, answer["interfaces"])
     for sysctl in answer["missing_sysctls"]:
-        mend = "leave that option out of `tcp`, or take a newer kernel"
-        yield Problem(name, f"kernel {answer['kernel']} has no {sysctl}", mend)
+        fix = "leave that option out of `tcp`, or take a newer kernel"
+        yield Problem(name, f"kernel {answer['kernel']} has no {sysctl}", fix)
     if answer["ports_in_use"]:
         used = ", ".join(map(str, answer["ports_in_use"]))
         yield Problem(name, f"ports of flows are in use: {used}", "end what has them (ss -tanp)")
@@ -128,8 +128,8 @@ def _machine(run: RunSpec, host: LabHost, answer: Answer) -> Iterator[Problem]:
         if not there:
             yield Problem(name, f"there is no {program}", f"apt-get install {program}")
     if answer["io_uring"] is False:
-        mend = "sysctl -w kernel.io_uring_disabled=0"
-        yield Problem(name, "UDP is sent by io_uring, which is switched off", mend)
+        fix = "sysctl -w kernel.io_uring_disabled=0"
+        yield Problem(name, "UDP is sent by io_uring, which is switched off", fix)
 
 
 def _interface(
@@ -138,8 +138,8 @@ def _interface(
     state = interfaces[name]
     if state is None:
         there = ", ".join(each for each in interfaces[""] if each != "lo")
-        mend = f"name one of these in the scenario's `lab`: {there}"
-        yield Problem(host.name, f"there is no interface {name}", mend)
+        fix = f"name one of these in the scenario's `lab`: {there}"
+        yield Problem(host.name, f"there is no interface {name}", fix)
         return
     if not state["up"]:
         yield Problem(host.name, f"{name} is down", f"ip link set {name} up")
@@ -170,8 +170,8 @@ def _router(router: LabRouter, answer: Answer) -> Iterator[Problem]:
         yield Problem(router.host, what, "reach it by another interface (ansible_host)")
     if answer["emulation"]:
         what = f"the kernel cannot emulate this: {answer['emulation']}"
-        mend = "a kernel with ifb, tbf, netem and the queue's kind (Debian: linux-image-amd64)"
-        yield Problem(router.host, what, mend)
+        fix = "a kernel with ifb, tbf, netem and the queue's kind (Debian: linux-image-amd64)"
+        yield Problem(router.host, what, fix)
 
 
 def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
@@ -183,8 +183,8 @@ def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
             has = found.answers[host.name]["congestion"][name]
             if has is None:
                 ours = name in catalogue.modules()
-                mend = _MODULES_MEND if ours else f"modprobe tcp_{name}"
-                yield Problem(host.name, f"there is no congestion control {name}", mend)
+                fix = _MODULES_MEND if ours else f"modprobe tcp_{name}"
+                yield Problem(host.name, f"there is no congestion control {name}", fix)
                 continue
             for parameter in one["parameters"]:
                 if parameter not in has["parameters"]:
@@ -229,8 +229,8 @@ def look_again(run: RunSpec, found: Found, second: Mapping[str, Answer]) -> Iter
             there = at[echo["destination"]]
             if echo["round_trip_ns"] is None:
                 what = f"no echo comes back from {there} ({echo['destination']})"
-                mend = "see that packets get there and back, and let ICMP echoes pass"
-                yield Problem(host.name, what, mend)
+                fix = "see that packets get there and back, and let ICMP echoes pass"
+                yield Problem(host.name, what, fix)
             else:
                 found.bare_ns[host.name, there] = echo["round_trip_ns"]
     if lab.router is None:
@@ -243,8 +243,8 @@ def look_again(run: RunSpec, found: Found, second: Mapping[str, Answer]) -> Iter
             out = None if way is None else way["interface"]
             if out != sides[host.role]:
                 what = f"packets to {host.name} ({address}) leave by {out or 'no interface'}"
-                mend = f"let them leave by {sides[host.role]}: ip route add {address}/32 dev ..."
-                yield Problem(lab.router.host, what, mend)
+                fix = f"let them leave by {sides[host.role]}: ip route add {address}/32 dev ..."
+                yield Problem(lab.router.host, what, fix)
 
 
 def _way(
@@ -261,8 +261,8 @@ def _way(
         yield Problem(host.name, f"{what}have no route", f"ip route add {address}/32 via ...")
         return
     if way["interface"] != host.interfaces[0]:
-        mend = f"ip route add {address}/32 dev {host.interfaces[0]} ..., or name that interface"
-        yield Problem(host.name, f"{what}leave by {way['interface']}", mend)
+        fix = f"ip route add {address}/32 dev {host.interfaces[0]} ..., or name that interface"
+        yield Problem(host.name, f"{what}leave by {way['interface']}", fix)
         return
     if router is None:
         return
@@ -271,5 +271,5 @@ def _way(
     gateways = [pair[0] for pair in state["addresses"]]
     if way["gateway"] not in gateways:
         by = f"by {way['gateway']}" if way["gateway"] else "directly"
-        mend = f"ip route add {address}/32 via {', '.join(gateways) or 'the router'}"
-        yield Problem(host.name, f"{what}go {by}, not by {router.host}", mend)
+        fix = f"ip route add {address}/32 via {', '.join(gateways) or 'the router'}"
+        yield Problem(host.name, f"{what}go {by}, not by {router.host}", fix)

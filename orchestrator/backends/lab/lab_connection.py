@@ -25,10 +25,10 @@ print(json.dumps([list(sys.version_info[:3]), place]))
 
 
 class Unfit(RemoteError):
-    """A host cannot take part; ``mend`` is what cures it."""
+    """A host cannot take part; ``fix`` is what cures it."""
 
-    def __init__(self, message: str, mend: str) -> None:
-        self.mend = mend
+    def __init__(self, message: str, fix: str) -> None:
+        self.fix = fix
         super().__init__(message)
 
 
@@ -57,21 +57,21 @@ class Station:
         """Connect to a host and lay our code into a new folder there.
 
         Raises:
-            Unfit: it cannot be reached, or has no Python, or not the rights; with the mend.
+            Unfit: it cannot be reached, or has no Python, or not the rights; with the fix.
             RemoteError: it was lost on the way.
         """
         try:
             remote = fleet.connect(address_of(host))
         except RemoteError as error:
-            mend = "see that `ssh` gets there with what the inventory says (ansible_host ...)"
-            raise Unfit(str(error), mend) from None
+            fix = "see that `ssh` gets there with what the inventory says (ansible_host ...)"
+            raise Unfit(str(error), fix) from None
         done = remote.run([host.python, "-c", _MAKE_PLACE], root=True)
         if done.status:
             if host.become and "sudo" in done.complaint:
-                mend = "let it: `USER ALL=(ALL) NOPASSWD: ALL` in /etc/sudoers.d, or root as user"
-                raise Unfit(f"sudo does not let us: {done.complaint}", mend)
-            mend = "apt-get install python3, or name it: ansible_python_interpreter"
-            raise Unfit(f"{host.python} does not run: {done.complaint}", mend)
+                fix = "let it: `USER ALL=(ALL) NOPASSWD: ALL` in /etc/sudoers.d, or root as user"
+                raise Unfit(f"sudo does not let us: {done.complaint}", fix)
+            fix = "apt-get install python3, or name it: ansible_python_interpreter"
+            raise Unfit(f"{host.python} does not run: {done.complaint}", fix)
         version, place = json.loads(done.stdout)
         if place is None:
             raise Unfit("we are not root there", "ansible_user: root, or ansible_become: true")

@@ -42,8 +42,8 @@ def _removed(station: Station) -> None:
 
 
 def _problem(name: str, error: RemoteError) -> Problem:
-    mend = error.mend if isinstance(error, Unfit) else "see that it stays reachable"
-    return Problem(name, str(error), mend)
+    fix = error.fix if isinstance(error, Unfit) else "see that it stays reachable"
+    return Problem(name, str(error), fix)
 
 
 def _asked(stations: dict[str, Station], runs: Sequence[RunSpec], found: Found) -> list[Problem]:
