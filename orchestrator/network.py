@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 
 DirectionName = Literal["forward", "reverse"]
-FRAME_BYTES = 1514
 
 
 @dataclass(frozen=True)

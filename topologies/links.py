@@ -34,9 +34,10 @@ from orchestrator.kinds.impairments import (
 )
 from orchestrator.kinds.losses import LossBothWays
 from orchestrator.kinds.losses.independent import Independent
-from orchestrator.kinds.queues import FRAME_BYTES, QueueBothWays
+from orchestrator.kinds.queues import QueueBothWays
 from orchestrator.kinds.queues.droptail import DropTail
 from orchestrator.network import Channel, DirectionName, Link, Policer, Trace
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.units import NS_PER_S, Limit, parse_limit
 from topologies.base import QueuePlace
 

@@ -34,7 +34,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from orchestrator.kinds.fields import DelayBothWays, Rate, RateBothWays, Strict, Time
 from orchestrator.kinds.losses import LossSpec, independent_loss
-from orchestrator.kinds.queues import FRAME_BYTES, QueueBothWays
+from orchestrator.kinds.queues import QueueBothWays
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Setting
 from orchestrator.units import format_rate
 from topologies.base import Layout

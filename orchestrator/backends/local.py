@@ -32,15 +32,15 @@ from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, deco
 from orchestrator.errors import MachineError, UsageError
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import kernel_modules
 from orchestrator.recording.model import Recording
-from orchestrator.testbed.kernel import modules as bed_modules
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """Runs the bed: Mininet is installed for it."""
 
 SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
 ANY_RUN: Mapping[str, Any] = {
-    "modules": sorted({*bed_modules.ALWAYS, "openvswitch"}),
+    "modules": sorted({*kernel_modules.ALWAYS, "openvswitch"}),
     "ours": [],
     "programs": sorted({"modprobe", "iperf3", *SWITCH_PROGRAMS}),
     "io_uring": True,
@@ -147,7 +147,7 @@ def needs(runs: Iterable[RunSpec]) -> dict[str, Any]:
     Raises:
         UsageError: a run asks for what no machine of its own has.
     """
-    modules = {*bed_modules.ALWAYS}
+    modules = {*kernel_modules.ALWAYS}
     programs = {"modprobe"}
     datagrams = False
     for spec in runs:
@@ -171,7 +171,7 @@ def needs(runs: Iterable[RunSpec]) -> dict[str, Any]:
                 if channel.policer is not None:
                     modules.add("act_police")
     return {
-        "modules": sorted(modules - set(bed_modules.FIFOS)),
+        "modules": sorted(modules - kernel_modules.BUILT_IN),
         "ours": [
             name for name in sorted(modules) if name.removeprefix("tcp_") in catalogue.modules()
         ],

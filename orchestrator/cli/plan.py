@@ -12,13 +12,12 @@ import click
 from orchestrator.cli import _options, _report, _text
 from orchestrator.errors import UsageError
 from orchestrator.files.user_files import FileError, require_regular
+from orchestrator.protocol.frames import FRAME_BYTES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from orchestrator.planning.description import Plan
-
-FRAME_BYTES = 1514
 
 
 @click.command()

@@ -24,20 +24,18 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.planning.runspec import ChannelState, Pair, PlannedFlow, RunSpec
-from orchestrator.testbed.traffic import onoff, udp
+from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.random_quantities import on_periods, periods
 
 RATE, RTT = "idealtcp_rate_bps", "idealtcp_rtt_us"
 _LEAST_RATE_BPS = _LEAST_RTT_US = 1
 """0 would mean that nothing is told."""
-
-_periods: Callable[..., Iterator[tuple[int, int]]] = udp.on_periods
-_turns: Callable[..., Iterator[tuple[int, int]]] = onoff.periods
 
 
 @dataclass(frozen=True)
@@ -99,10 +97,10 @@ def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, i
     parameters, time_ns = flow.traffic_parameters, _ns(flow.start_s)
     left_ns: int | None = None
     if flow.bytes is not None:
-        packets = -(-flow.bytes // (parameters["packet_bytes"] - udp.HEADERS_BYTES))
-        frame_bits = 8 * (parameters["packet_bytes"] + udp.ETHERNET_BYTES)
+        packets = -(-flow.bytes // (parameters["packet_bytes"] - IPV4_BYTES - UDP_BYTES))
+        frame_bits = 8 * (parameters["packet_bytes"] + ETHERNET_BYTES)
         left_ns = packets * frame_bits * 10**9 // parameters["rate_bps"]
-    for on_ns, off_ns in _periods(random.Random(seed), parameters):
+    for on_ns, off_ns in on_periods(random.Random(seed), parameters):
         on_ns = min(on_ns, end_ns - time_ns)
         on_ns = on_ns if left_ns is None else min(on_ns, left_ns)
         if on_ns > 0:
@@ -116,7 +114,7 @@ def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, i
 def _on(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
     """Yield from when to when a TCP flow is on that is so in turn."""
     start_ns = _ns(flow.start_s)
-    for begin_ns, stop_ns in _turns(random.Random(seed), flow.traffic_parameters):
+    for begin_ns, stop_ns in periods(random.Random(seed), flow.traffic_parameters):
         if start_ns + begin_ns >= end_ns:
             return
         yield start_ns + begin_ns, min(start_ns + stop_ns, end_ns)

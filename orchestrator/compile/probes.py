@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from orchestrator.network import Channel, Hop, Network, Queue, passing_share, path_delay_s
-from orchestrator.planning.runspec import FRAME_BYTES, PlannedFlow, RunSpec
+from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol.frames import FRAME_BYTES
 
 _MARGIN_PACKETS = 64
 _LEAST_PACKETS, _MOST_PACKETS = 3, 20_000

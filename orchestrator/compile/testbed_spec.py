@@ -16,9 +16,9 @@ from orchestrator.compile.schedule import timeline, traces
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.network import Channel, Hop, Network
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
+from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 
-FRAME_BYTES = 1514
-CLIENT_PORT_OFFSET = 20_000
 _LEAST_BUFFER_BYTES = 6 * 1024 * 1024
 _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
 _BUFFER_PIPES = 8

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.compile.netem import netem_provenance
-from orchestrator.compile.testbed_spec import CLIENT_PORT_OFFSET, nanoseconds
+from orchestrator.compile.testbed_spec import nanoseconds
 from orchestrator.decode import decode
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
@@ -24,6 +24,7 @@ from orchestrator.fidelity import judge
 from orchestrator.fidelity.evidence import Evidence, by_queue
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.qdisc import Statistic
 from orchestrator.protocol.sampling_schedule import DIGEST_NS
 from orchestrator.recording.model import (

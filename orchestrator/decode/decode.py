@@ -16,6 +16,7 @@ from orchestrator.decode.connections import ConnectionsDecoder
 from orchestrator.decode.output import CHUNK_BYTES, File, Output, malformed
 from orchestrator.errors import BedError
 from orchestrator.kinds.traffic import Connections
+from orchestrator.protocol.ports import SEQUENTIAL_PORTS
 from orchestrator.protocol.qdisc import Statistic
 from orchestrator.protocol.sampling_schedule import CROWD_NS, DIGEST_NS
 from orchestrator.recording.model import (
@@ -30,7 +31,6 @@ from orchestrator.recording.model import (
     TCP_INFO_FIELDS,
     TRANSFER_DTYPE,
 )
-from orchestrator.testbed.traffic.sockets import SEQUENTIAL_PORTS
 
 _HEAD = struct.Struct("<qI")
 _MESSAGE_HEAD = struct.Struct("<IH")  # nlmsg_len, nlmsg_type of struct nlmsghdr

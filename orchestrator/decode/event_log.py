@@ -6,7 +6,8 @@ from typing import Any
 
 from orchestrator.compile.netem import channels, rate_seed
 from orchestrator.network import Trace
-from orchestrator.planning.runspec import FRAME_BYTES, RunSpec
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.frames import FRAME_BYTES
 
 TRACE_BIN_MS = 20
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from orchestrator.fidelity import host
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.recording.model import Check
 
-FRAME_BITS = 1514 * 8
+FRAME_BITS = FRAME_BYTES * 8
 RATE_TOLERANCE = 0.005
 LEAST_QUEUE_PACKETS = 3
 """A shorter queue leaves no two frames behind the first, which goes out at once."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
 from orchestrator.network import Policer
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
@@ -19,7 +20,6 @@ SLOW_TOLERANCE = 0.05
 """Beyond that, what samples may explain that a slow machine takes late."""
 MOST_UNCERTAIN = 0.02
 """Above this share of what the bucket may have held, nothing is said of the rate in the run."""
-FRAME_BYTES = 1514
 
 
 def check(evidence: Evidence) -> Iterable[Check]:

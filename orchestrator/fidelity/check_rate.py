@@ -11,6 +11,7 @@ import numpy.typing as npt
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
 from orchestrator.network import Channel
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.recording.capacity import Capacity
 from orchestrator.recording.model import Check
 
@@ -21,7 +22,6 @@ MOST_UNCERTAIN = 0.02
 """Above this share of frames at the ends of backlogged spans, nothing is said of the rate."""
 LEAST_WAITING = 0.05
 """Share of the samples at which more than a frame is waiting, from which a rate matters."""
-FRAME_BYTES = 1514
 
 
 def check(evidence: Evidence) -> Iterable[Check]:

@@ -1,4 +1,4 @@
-"""Random quantities of a traffic source; the bed draws them (testbed/traffic/draws.py)."""
+"""Random quantities of a traffic source, as protocol/random_quantities.py draws them."""
 
 from __future__ import annotations
 

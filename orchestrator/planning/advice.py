@@ -9,12 +9,12 @@ from functools import cached_property
 from orchestrator.kinds.fields import Path
 from orchestrator.network import Channel, Hop, Network
 from orchestrator.planning.runspec import (
-    FRAME_BYTES,
     MOST_GUEST_BYTES,
     PlannedFlow,
     guest_memory_bytes,
     held_packets,
 )
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.scenario import Scenario
 from orchestrator.units import format_rate, format_time
 from topologies.links import DIRECTIONS

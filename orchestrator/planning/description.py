@@ -8,7 +8,8 @@ from typing import Any
 from orchestrator.errors import Fault
 from orchestrator.network import Hop
 from orchestrator.planning.estimate import studied, wall_s
-from orchestrator.planning.runspec import FRAME_BYTES, PlannedFlow, RunSpec
+from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol.frames import FRAME_BYTES
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.network import Channel, Link, Network, Policer
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.units import format_rate, format_size
 
-FRAME_BYTES = 1514
 _CHAR, _LINE, _PAD, _MARGIN = 6.7, 15.0, 8.0, 20.0
 _ROUTER_HEIGHT, _GAP, _INDENT, _LEAST_STEP = 30.0, 10.0, 14.0, 160.0
 _SIDE = 50.0

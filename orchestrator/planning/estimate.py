@@ -8,11 +8,11 @@ from orchestrator.network import Hop, Network
 from orchestrator.planning.runspec import (
     CROWD_PERIOD_S,
     DIGEST_PERIOD_S,
-    ETHERNET_BYTES,
     PlannedFlow,
     RunSpec,
     ticks,
 )
+from orchestrator.protocol.frames import ETHERNET_BYTES
 
 # Seconds of CPU time, which is the wall time of a guest that has a CPU of its own. Fitted to the
 # CPU time (user and system) of guests on two CPUs of a shared x86-64 machine that were busy with

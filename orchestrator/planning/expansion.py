@@ -14,12 +14,13 @@ from orchestrator.kinds.tcp import Wanted
 from orchestrator.kinds.traffic import Demand, Part, Segment
 from orchestrator.network import Hop, Network, path_delay_s
 from orchestrator.planning.runspec import PlannedFlow
+from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES
 from orchestrator.scenario import LoadedVariant, Scenario
 from orchestrator.units import NS_PER_S, RATE_MIN_BPS, LinkRate, format_time, shown
 
 FIRST_PORT = 5001
 _MSS_BYTES, _TIMESTAMP_BYTES = 1460, 12
-_HEADERS_BYTES = 14 + 20 + 20
+_HEADERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES
 """Ethernet as qdiscs count it, IPv4, and TCP without options."""
 
 Hops = tuple[Hop, ...]

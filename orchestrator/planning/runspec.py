@@ -10,10 +10,7 @@ from kmods.catalogue import Folder
 from orchestrator.kinds.tcp import HostTcp
 from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, Segment, Transport
 from orchestrator.network import Channel, Hop, Network, Queue
-
-FRAME_BYTES = 1514
-ETHERNET_BYTES = 14
-"""A full-size frame on the link layer: 1500 bytes of IP and the Ethernet header."""
+from orchestrator.protocol.frames import FRAME_BYTES
 
 DIGEST_PERIOD_S, CROWD_PERIOD_S = 0.1, 1.0
 """Both ends of every flow are sampled for the digest, those of a flow with many connections at a

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from orchestrator.kinds.queues import QueueSpec, Sized
 from orchestrator.network import Queue
-from orchestrator.planning.runspec import FRAME_BYTES
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.units import LIMIT_MAX, NS_PER_S, Limit, format_rate, format_time
 
 

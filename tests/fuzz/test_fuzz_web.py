@@ -13,8 +13,8 @@ import pytest
 
 from results.store import Store
 from tests.fuzz.conftest import Fuzz
+from tests.unit.results.test_integrity import overwritten
 from tests.unit.stores import restore
-from tests.unit.test_results_integrity import overwritten
 from web import capacity, create_app
 
 CORPUS = Path(__file__).parents[1] / "data/fuzz/requests"

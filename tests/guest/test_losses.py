@@ -12,7 +12,8 @@ import pytest
 from orchestrator.compile.netem import channel_seed
 from orchestrator.intervals import binomial, renewals
 from orchestrator.kinds import jitter_tables
-from tests.guest.openloop import BASE_NS, FRAME_BYTES, GAP_NS, Passed, Send
+from orchestrator.protocol.frames import FRAME_BYTES
+from tests.guest.openloop import BASE_NS, GAP_NS, Passed, Send
 from tests.guest.openloop import send as send  # a fixture
 
 pytestmark = pytest.mark.guest

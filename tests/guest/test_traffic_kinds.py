@@ -14,10 +14,9 @@ from orchestrator.backends.guest import Guest
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
+from orchestrator.protocol.random_quantities import draw, periods
 from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
-from orchestrator.testbed.traffic.draws import draw
-from orchestrator.testbed.traffic.onoff import periods
 from results.store import Store
 from tests.guest.conftest import Quiet, Run, failed_checks
 

@@ -19,7 +19,7 @@ from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.output import Output
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.testbed.sampling.records import DATAGRAM_COUNTERS
+from orchestrator.protocol.records import DATAGRAM_COUNTERS
 from topologies.links import DIRECTIONS
 
 Fact = dict[str, Any]

@@ -11,10 +11,10 @@ from pydantic import AfterValidator, Field
 
 from orchestrator.kinds.fields import Chance, Directional, QueueLimit, Size, Strict
 from orchestrator.kinds.registry import Kinds
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Statistic
 from orchestrator.units import LIMIT_MAX, Limit, format_time
 
-FRAME_BYTES = 1514
 TCA_STATS2, TCA_STATS_APP = 7, 4
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import Duration, QueueLimit, Size
-from orchestrator.kinds.queues import FRAME_BYTES, QueueFault, QueueSpec, Sized
+from orchestrator.kinds.queues import QueueFault, QueueSpec, Sized
 from orchestrator.kinds.queues._red import (
     ADAPTATIVE,
     ECN,
@@ -19,6 +19,7 @@ from orchestrator.kinds.queues._red import (
     red,
     weight_log,
 )
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting, Statistic
 
 _TCA_OPTIONS = 2

@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
-from orchestrator.kinds.queues import FRAME_BYTES, Quantum, QueueSpec, Sized, app_statistic
+from orchestrator.kinds.queues import Quantum, QueueSpec, Sized, app_statistic
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.units import LIMIT_MAX, Limit
 

@@ -7,15 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
-from orchestrator.kinds.queues import (
-    FRAME_BYTES,
-    Quantum,
-    QueueFault,
-    QueueSpec,
-    Sized,
-    app_statistic,
-)
+from orchestrator.kinds.queues import Quantum, QueueFault, QueueSpec, Sized, app_statistic
 from orchestrator.kinds.queues._codel import CodelFields, codel_settings
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 

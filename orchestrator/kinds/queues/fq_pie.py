@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
-from orchestrator.kinds.queues import FRAME_BYTES, Quantum, QueueSpec, Sized, app_statistic
+from orchestrator.kinds.queues import Quantum, QueueSpec, Sized, app_statistic
 from orchestrator.kinds.queues._pie import PieFields, pie_settings
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 

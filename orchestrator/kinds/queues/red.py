@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit, Size
-from orchestrator.kinds.queues import FRAME_BYTES, QueueFault, QueueSpec, Sized, SomeChance
+from orchestrator.kinds.queues import QueueFault, QueueSpec, Sized, SomeChance
 from orchestrator.kinds.queues._red import (
     ECN,
     FLAGS,
@@ -19,6 +19,7 @@ from orchestrator.kinds.queues._red import (
     red,
     weight_log,
 )
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 
 _SUPPORTED = 15  # TC_RED_SUPPORTED_FLAGS of net/sched/sch_red.c

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from orchestrator.kinds.fields import QueueLimit, Time
-from orchestrator.kinds.queues import FRAME_BYTES, Quantum, QueueFault, QueueSpec, Sized
+from orchestrator.kinds.queues import Quantum, QueueFault, QueueSpec, Sized
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 

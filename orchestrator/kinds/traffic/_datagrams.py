@@ -8,8 +8,9 @@ from pydantic import AfterValidator, Field
 
 from orchestrator.kinds.fields import LinkRate, Size, Strict
 from orchestrator.kinds.traffic import Demand
+from orchestrator.protocol.frames import IPV4_BYTES, UDP_BYTES
 
-HEADERS_BYTES = 20 + 8
+HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 """IPv4 and UDP."""
 MARK_BYTES = 16
 """A payload begins with a sequence number and the time it was due."""

@@ -12,14 +12,12 @@ import select
 import signal
 import subprocess
 
+from orchestrator.protocol.kernel_modules import ALWAYS, BUILT_IN
 from orchestrator.testbed.kernel import system
 
 SYSFS = "/sys/module"
-ALWAYS = ("ifb", "sch_ingress", "sch_tbf", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
 _OPTIONS = {"ifb": ("numifbs=0",)}
 """By default ifb brings the machine two interfaces that nobody has asked for."""
-FIFOS = {"sch_pfifo", "sch_bfifo"}
-"""Always part of the kernel."""
 _TRIES, _AGAIN_NS = 100, 50_000_000
 """A module is in use until the kernel has cleared up the run's sockets: some 5 s at most."""
 
@@ -36,7 +34,7 @@ def needed(spec):
                 names.add(f"sch_{channel['queue']['kind']}")
             if channel["policer"] is not None:
                 names.add("act_police")
-    return names - FIFOS | {module["name"] for module in spec["modules"]}
+    return names - BUILT_IN | {module["name"] for module in spec["modules"]}
 
 
 def can_be_there(name):

@@ -14,6 +14,7 @@ import errno
 import socket
 import struct
 
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.testbed.kernel import netlink as nl
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.network import qdisc
@@ -26,7 +27,7 @@ _STOPPED_BYTES_PER_S = 1
 _WRAPPED = 2**32 - 1
 """A burst that becomes 0 with an overhead of 1, in the 32 bits of psched_l2t_ns: an empty bucket
 that never fills. Any other bucket that takes a frame can also let one pass."""
-_REFUSED = bytes(12) + b"\x81\x00" + bytes(qdisc.FRAME_BYTES + 4 - 14)
+_REFUSED = bytes(12) + b"\x81\x00" + bytes(FRAME_BYTES + 4 - 14)
 """The largest frame that a device of this MTU takes, one with a VLAN tag: larger than any other."""
 _MOST_LOOKS = 256
 
@@ -81,7 +82,7 @@ class Bucket:
             OSError: more has left since the last grant, or could have left and did not.
         """
         before = self._sent_bytes
-        granted = self._left_bytes + frames * qdisc.FRAME_BYTES
+        granted = self._left_bytes + frames * FRAME_BYTES
         self._change(_STOPPED_BYTES_PER_S, granted)
         for _look in range(_MOST_LOOKS):
             self.look()
@@ -89,7 +90,7 @@ class Bucket:
             self._left_bytes = granted - (self._sent_bytes - before)
             if self._left_bytes < -self._slipped_bytes:
                 raise OSError(f"{self._name}: {-self._left_bytes} bytes left without a grant")
-            if not waiting or self._left_bytes < qdisc.FRAME_BYTES:
+            if not waiting or self._left_bytes < FRAME_BYTES:
                 break
         else:
             raise OSError(f"{self._name}: {self._left_bytes} bytes of a grant could not leave")
@@ -110,7 +111,7 @@ class Bucket:
             nl.attribute(qdisc.TCA_TBF_PARMS, spec + peak + struct.pack("=III", limit, 0, 0)),
             nl.u32(qdisc.TCA_TBF_BURST, burst),
             nl.u64(TCA_TBF_PRATE64, _ENDLESS_BYTES_PER_S),
-            nl.u32(TCA_TBF_PBURST, qdisc.FRAME_BYTES),
+            nl.u32(TCA_TBF_PBURST, FRAME_BYTES),
         ]
         if rate > 0xFFFFFFFF:
             options.append(nl.u64(qdisc.TCA_TBF_RATE64, rate))

@@ -11,6 +11,7 @@ extensions. Functions named ``add_*`` queue a request; ``read`` returns what the
 import operator
 import struct
 
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.testbed.kernel import netlink as nl
 
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
@@ -18,7 +19,6 @@ TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 FIFOS = ("pfifo", "bfifo")
 TC_H_ROOT, TC_H_CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
 INGRESS, EGRESS = 0xFFFFFFF2, 0xFFFFFFF3  # TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS / _EGRESS)
-FRAME_BYTES = 1514
 SLACK_BYTES = 64
 NANOSECONDS_PER_TICK = 64  # PSCHED_SHIFT 6
 

@@ -11,12 +11,12 @@ import select
 import socket
 import struct
 
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.network import qdisc
 from orchestrator.testbed.sampling.packet_capture import Tap
 
 PROBE_PORT = 4999
-PAYLOAD_BYTES = qdisc.FRAME_BYTES - 14 - 20 - 8
+PAYLOAD_BYTES = FRAME_BYTES - 14 - 20 - 8
 _SO_SNDBUFFORCE = 32
 _GRACE_NS = 1_000_000_000
 _PLACE = slice(42, 42 + 8)

@@ -1,10 +1,10 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
 from orchestrator.protocol import sampling_schedule
+from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.errors import ENDS
 from orchestrator.testbed.kernel import system, tcpdiag
 from orchestrator.testbed.network import qdisc, redirect
-from orchestrator.testbed.traffic.sockets import MANY_PORTS
 
 _BEHIND_NS = 1
 """Flows act at round times, too: what happens at the time of a sample has happened by then."""

@@ -4,7 +4,7 @@ import abc
 import random
 import socket
 
-from orchestrator.testbed.traffic.draws import draw
+from orchestrator.protocol.random_quantities import draw
 from orchestrator.testbed.traffic.reactor import CLOSED, FAILED, INCOMING, Reactor
 from orchestrator.testbed.traffic.sockets import Connector, congestion_of, listen
 
@@ -12,8 +12,8 @@ from orchestrator.testbed.traffic.sockets import Connector, congestion_of, liste
 class ConnectionsFlow:
     """Connections from one host to the other that begin by a Poisson process or one after another.
 
-    Parameters: "arrivals_per_s" of a Poisson process, None for one after another with "gap"
-    between them (a quantity of ns, see draws.py, or None); "number" of connections, or None.
+    Parameters: "arrivals_per_s" of a Poisson process, None for one after another with "gap" between
+    them (a quantity of ns, see random_quantities.py, or None); "number" of connections, or None.
     Whatever is drawn of time comes from a generator of its own, so that what is sent does not
     depend on how long it takes.
 

@@ -2,8 +2,8 @@
 
 import random
 
+from orchestrator.protocol.random_quantities import draw
 from orchestrator.testbed.traffic.connections import Connection, ConnectionsFlow
-from orchestrator.testbed.traffic.draws import draw
 from orchestrator.testbed.traffic.reactor import EVERYTHING, Incoming, Outgoing
 from orchestrator.testbed.traffic.sockets import window_of
 
@@ -14,9 +14,9 @@ class ExchangesFlow(ConnectionsFlow):
     """``sink`` connects to ``source`` and asks; the responses are the flow's data.
 
     Parameters: those of ConnectionsFlow; "request" and "response", quantities of bytes (see
-    draws.py); "objects" of a page, each asked for when the one before has come, and "pages" of a
-    connection, quantities, the latter None for no end; "think", between pages, a quantity of ns or
-    None. Each connection draws from a generator of its own.
+    random_quantities.py); "objects" of a page, each asked for when the one before has come, and
+    "pages" of a connection, quantities, the latter None for no end; "think", between pages, a
+    quantity of ns or None. Each connection draws from a generator of its own.
 
     A page is a transfer, from its first request to the last byte of its last response out of the
     client's socket; the first one of a connection with an end, from the call to connect().

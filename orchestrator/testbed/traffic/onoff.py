@@ -12,8 +12,8 @@ import socket
 import struct
 import threading
 
+from orchestrator.protocol.random_quantities import ALWAYS_NS, periods
 from orchestrator.testbed.traffic.bulk import take_all
-from orchestrator.testbed.traffic.draws import draw
 from orchestrator.testbed.traffic.reactor import CLOSED, Outgoing, Reactor
 from orchestrator.testbed.traffic.sockets import (
     BROKEN,
@@ -23,28 +23,11 @@ from orchestrator.testbed.traffic.sockets import (
     window_of,
 )
 
-ALWAYS_NS = 1 << 62
 _WRITABLE = select.EPOLLOUT
 _TCP_NOTSENT_LOWAT = 25
 _STEP_S, _LEAST_STEP_BYTES = 0.002, 8 * 1448
 _MOST_STEP_BYTES = 1 << 20
 _BYTES_RECEIVED = struct.Struct("=128xQ")  # of struct tcp_info
-
-
-def periods(generator, parameters):
-    """Yield (begin, end) in ns since the flow's start of each time that it is on.
-
-    They are "intervals" as given, or come in turn from "on" and "off", quantities of ns (see
-    draws.py) of which the first is on.
-    """
-    if parameters["intervals"] is not None:
-        yield from parameters["intervals"]
-        return
-    begin_ns = 0
-    while True:
-        end_ns = begin_ns + draw(generator, parameters["on"])
-        yield begin_ns, end_ns
-        begin_ns = end_ns + draw(generator, parameters["off"])
 
 
 class OnOffFlow:

@@ -8,10 +8,8 @@ import errno
 import itertools
 import socket
 
-SEQUENTIAL_PORTS = range(35_001, 45_001)
-"""Client ports of flows with one connection at a time."""
-MANY_PORTS = range(45_001, 65_001)
-"""Client ports of flows with any number of connections at a time."""
+from orchestrator.protocol.ports import MANY_PORTS, SEQUENTIAL_PORTS
+
 BROKEN = (
     errno.EPIPE,
     errno.ECONNRESET,

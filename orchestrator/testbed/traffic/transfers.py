@@ -2,8 +2,8 @@
 
 import random
 
+from orchestrator.protocol.random_quantities import draw
 from orchestrator.testbed.traffic.connections import Connection, ConnectionsFlow
-from orchestrator.testbed.traffic.draws import draw
 from orchestrator.testbed.traffic.reactor import (
     CLOSED,
     FAILED,
@@ -19,9 +19,9 @@ _ENDLESS = 1 << 62
 class TransfersFlow(ConnectionsFlow):
     """``source`` connects to ``sink`` and sends; ``sink`` closes when it has everything.
 
-    Parameters: those of ConnectionsFlow, and "sizes", quantities of bytes (see draws.py) that
-    transfers have in turn. A transfer lasts from the call to connect() to the last byte out of the
-    receiver's socket.
+    Parameters: those of ConnectionsFlow, and "sizes", quantities of bytes (see
+    random_quantities.py) that transfers have in turn. A transfer lasts from the call to connect()
+    to the last byte out of the receiver's socket.
     """
 
     def __init__(self, bed, spec, services):

@@ -13,25 +13,16 @@ import random
 import socket
 import threading
 
+from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.random_quantities import on_periods
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.traffic.draws import draw
 from orchestrator.testbed.traffic.inbox import Inbox, overflows
 from orchestrator.testbed.traffic.timed_send import BATCH, TimedSender
 
-ETHERNET_BYTES, HEADERS_BYTES = 14, 20 + 8
-ALWAYS_NS = 1 << 62
+_HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 _SO_SNDBUFFORCE = 32
 _LARGEST_BUFFER_BYTES = 1 << 30
 _BEFORE_ORIGIN_NS = 1_000_000
-
-
-def on_periods(generator, parameters):
-    """Yield (nanoseconds on, nanoseconds off); always on where ``parameters["on"]`` is None."""
-    if parameters["on"] is None:
-        yield ALWAYS_NS, 0
-        return
-    while True:
-        yield draw(generator, parameters["on"]), draw(generator, parameters["off"])
 
 
 def packet_times(start_ns, end_ns, periods, frame_bits, rate_bps):
@@ -58,14 +49,14 @@ class UdpFlow:
 
     Parameters: "rate_bps" on the link layer while on; "packet_bytes" of IP; "bytes" of payload in
     all, sent in whole packets, or None; "on" and "off", the lengths of such periods in ns (see
-    draws.py), of which the first is on, or None for always on. A payload begins with
+    random_quantities.py), of which the first is on, or None for always on. A payload begins with
     timedsend.HEADER.
     """
 
     def __init__(self, bed, spec, services):
         self.spec = spec
         self._bed, self._services, self._parameters = bed, services, spec["parameters"]
-        self._payload_bytes = self._parameters["packet_bytes"] - HEADERS_BYTES
+        self._payload_bytes = self._parameters["packet_bytes"] - _HEADERS_BYTES
         self._duration_ns = bed.spec["duration_ns"]
         self._may_be_late_ns = bed.spec.get("late_datagrams_ns", 0)
         sink = (bed.address(spec["sink"]), spec["port"])

@@ -1,0 +1,8 @@
+"""Kernel modules that every emulated network needs of a real machine."""
+
+from __future__ import annotations
+
+ALWAYS = ("ifb", "sch_ingress", "sch_tbf", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
+
+BUILT_IN = frozenset({"sch_pfifo", "sch_bfifo"})
+"""Queueing disciplines that are part of the kernel itself."""

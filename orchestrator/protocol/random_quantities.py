@@ -1,0 +1,82 @@
+"""Random quantities of a flow, drawn from its own seed.
+
+A quantity is {"distribution", "mean", "shape", "deviation", "most"}, the last two only where they
+are given: "fixed", "exponential", "pareto" or "lognormal". Draws come from Python's random.Random
+(Mersenne Twister) and are rounded down to whole units; one above "most" is drawn anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+from typing import Any
+
+Quantity = Mapping[str, Any]
+
+ALWAYS_NS = 1 << 62
+"""Longer than any run."""
+
+
+def draw(generator: Random, quantity: Quantity) -> int:
+    """Return the next value of the quantity, a whole number from 0 in the unit of its mean."""
+    most = quantity.get("most", math.inf)
+    while True:
+        value = DISTRIBUTIONS[quantity["distribution"]](generator, quantity)
+        if value <= most:
+            return int(value)
+
+
+def _fixed(_generator: Random, quantity: Quantity) -> float:
+    return float(quantity["mean"])
+
+
+def _exponential(generator: Random, quantity: Quantity) -> float:
+    return generator.expovariate(1 / quantity["mean"])
+
+
+def _pareto(generator: Random, quantity: Quantity) -> float:
+    """P(X > x) = (least / x)^shape, with least = mean (shape - 1) / shape."""
+    shape = quantity["shape"]
+    least = quantity["mean"] * (shape - 1) / shape
+    return float(least * generator.paretovariate(shape))
+
+
+def _lognormal(generator: Random, quantity: Quantity) -> float:
+    """The logarithm is normal, of the variance ln(1 + deviation^2 / mean^2)."""
+    variance = math.log1p((quantity["deviation"] / quantity["mean"]) ** 2)
+    middle = math.log(quantity["mean"]) - variance / 2
+    return generator.lognormvariate(middle, math.sqrt(variance))
+
+
+DISTRIBUTIONS: dict[str, Callable[[Random, Quantity], float]] = {
+    "fixed": _fixed,
+    "exponential": _exponential,
+    "pareto": _pareto,
+    "lognormal": _lognormal,
+}
+
+
+def on_periods(generator: Random, parameters: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """Yield (nanoseconds on, nanoseconds off); always on where ``parameters["on"]`` is None."""
+    if parameters["on"] is None:
+        yield ALWAYS_NS, 0
+        return
+    while True:
+        yield draw(generator, parameters["on"]), draw(generator, parameters["off"])
+
+
+def periods(generator: Random, parameters: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """Yield (begin, end) in ns since the flow's start of each time that it is on.
+
+    They are "intervals" as given, or come in turn from "on" and "off", quantities of ns of which
+    the first is on.
+    """
+    if parameters["intervals"] is not None:
+        yield from parameters["intervals"]
+        return
+    begin_ns = 0
+    while True:
+        end_ns = begin_ns + draw(generator, parameters["on"])
+        yield begin_ns, end_ns
+        begin_ns = end_ns + draw(generator, parameters["off"])

@@ -1,0 +1,134 @@
+"""What every back end has in common: the registry, the limit of jobs, the crash reaper."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator import backends
+from orchestrator.backends.contract import Report, RunContext
+from orchestrator.backends.guest import Guest
+from orchestrator.errors import CleanupError, RunError, UsageError
+from orchestrator.execution.crash_reaper import CrashReaper
+from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.planning.plan import Plan, plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.recording.model import Recording
+from orchestrator.scenario import load
+from results.store import Store
+from tests.unit.cli.test_run import KERNEL
+
+QUICKSTART = Path(__file__).resolve().parents[3] / "scenarios" / "quickstart.yaml"
+
+# A controller with a bed, which is killed as soon as its crash reaper is forked.
+CONTROLLER = """
+import sys, time
+from pathlib import Path
+from orchestrator.execution.crash_reaper import CrashReaper
+folder, marked, bed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+reaper = CrashReaper(folder, marked.touch)
+reaper.guard(2**30)
+reaper.release(2**30)
+reaper.guard(bed)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+class KillsJanitor(Guest):
+    """A back end whose second run finds the crash reaper killed, and fails for its own part."""
+
+    def prepare(self, plan: Plan) -> None:
+        self.runs = 0
+
+    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+        self.runs += 1
+        if self.runs == 2:
+            (child,) = children_of(os.getpid())
+            end = os.pidfd_open(child)
+            signal.pidfd_send_signal(end, signal.SIGKILL)
+            select.select([end], [], [], 20)
+            os.close(end)
+            place.guard(2**30)
+            place.release(2**30)
+        raise RunError(f"number {self.runs}")
+
+
+def children_of(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+class Noting:
+    def progress(self, progress: object) -> None:
+        pass
+
+
+class Silent:
+    def progress(self, progress: object) -> None:
+        raise AssertionError("nothing may run")
+
+
+def test_every_back_end_has_a_module_of_its_own() -> None:
+    assert len(set(backends.MODULES.values())) == len(backends.MODULES)
+    with pytest.raises(UsageError, match="no such back end; available: guest, local"):
+        backends.require_known("cloud")
+
+
+def test_more_jobs_than_the_back_end_can_run_are_refused(tmp_path: Path) -> None:
+    backend = Guest(KERNEL)
+    backend.most_jobs, backend.jobs_reason = 1, "they would share a clock"
+    options = RunOptions(tmp_path / "runs.db", backend, jobs=2)
+    with pytest.raises(UsageError, match=r"--jobs 2: 1 at most.*share a clock"):
+        run_plan(plan(load(QUICKSTART)), options, Silent())
+    assert not options.db.exists()
+
+
+def test_the_crash_reaper_ends_what_a_killed_controller_leaves(tmp_path: Path) -> None:
+    folder, marked = tmp_path / "folder", tmp_path / "marked"
+    folder.mkdir()
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as bed:
+        words = [sys.executable, "-c", CONTROLLER, str(folder), str(marked), str(bed.pid)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as controller:
+            assert controller.stdout is not None
+            assert controller.stdout.readline() == "ready\n"
+            (child,) = children_of(controller.pid)
+            reaper = os.pidfd_open(child)
+            controller.send_signal(signal.SIGKILL)
+            assert controller.wait() == -signal.SIGKILL
+        assert select.select([reaper], [], [], 20)[0], "the crash reaper has not ended"
+        os.close(reaper)
+        assert bed.wait() == -signal.SIGKILL
+    assert not folder.exists()
+    assert marked.exists()
+
+
+def test_without_a_crash_reaper_runs_under_way_are_finished_and_no_others_begun(
+    tmp_path: Path,
+) -> None:
+    options = RunOptions(tmp_path / "runs.db", KillsJanitor(KERNEL))
+    planned = plan(load(QUICKSTART, ["repetitions=5"]))
+    with pytest.raises(CleanupError, match=r"was killed.*\n.*--resume") as ended:
+        run_plan(planned, options, Noting())
+    with Store.open_read_only(options.db) as store:
+        errors = [row.error for row in store.list_runs()]
+    assert errors == ["number 1", "number 2"]
+    assert "2 of 5 runs were made and are stored" in str(ended.value)
+
+
+def test_a_crash_reaper_that_was_stopped_does_not_keep_the_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.execution.crash_reaper._DISMISS_S", 0.2)
+    reaper = CrashReaper(tmp_path / "folder", lambda: None)
+    assert not reaper.lost
+    os.kill(reaper.pid, signal.SIGSTOP)
+    reaper.dismiss()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(reaper.pid, 0)

@@ -1,0 +1,294 @@
+"""The back end ``lab`` on the controller's side: what stands in the way, and files put together."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.backends.lab import check
+from orchestrator.backends.lab.check import Found, Problem
+from orchestrator.backends.lab.merge_agent_records import merge
+from orchestrator.backends.lab.survey import _together
+from orchestrator.backends.remote.ssh import ClockOffset
+from orchestrator.decode import decode
+from orchestrator.decode.facts import facts as read_facts
+from orchestrator.decode.output import Output
+from orchestrator.errors import BedError, MachineError
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.scenario import load
+from orchestrator.testbed.sampling.records import Records
+from tests.unit.scenario.test_shipped_lab import LIVE, ROUTER, planned
+
+S = 10**9
+GOOD = ClockOffset(5000 * S, 0, 100_000, 0)
+
+
+def interface(*addresses: str, **other: Any) -> dict[str, Any]:
+    return {
+        "up": True, "mtu": 1500, "addresses": [[address, 24] for address in addresses],
+        "speed_mbitps": 1000, "offloads": {}, "qdisc": "mq", "foreign": [], **other,
+    }  # fmt: skip
+
+
+def answer(**interfaces: Any) -> dict[str, Any]:
+    module = {"version": None, "srcversion": "A1", "sha256": None, "parameters": ["alpha_max"]}
+    return {
+        "kernel": "6.1.0", "locked": None, "leftovers": [], "forwards": True,
+        "interfaces": {**interfaces, "": ["eth0", *interfaces]}, "comes_in_by": "eth0",
+        "congestion": {"reno": module, "cubic": module, "logwestwood": dict(module)},
+        "missing_sysctls": [], "ports_in_use": [], "programs": {}, "io_uring": None,
+        "emulation": None,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunSpec:
+    return planned(tmp_path)
+
+
+@pytest.fixture
+def found() -> Found:
+    """A lab without a fault."""
+    return Found(
+        {
+            "one": answer(eth1=interface("10.1.0.1")),
+            "two": answer(eth1=interface("10.2.0.2")),
+            "three": answer(eth2=interface("10.2.0.3")),
+            "four": answer(eth1=interface("10.1.0.9"), eth2=interface("10.2.0.9")),
+        },
+        dict.fromkeys(("one", "two", "three", "four"), GOOD),
+    )
+
+
+def ways() -> dict[str, dict[str, Any]]:
+    """The answers to the second question in a lab without a fault."""
+
+    def way(interface: str, gateway: str | None) -> dict[str, Any]:
+        return {"interface": interface, "gateway": gateway, "source": None}
+
+    def echo(*ends: str) -> dict[str, Any]:
+        return {"source": ends[0], "destination": ends[1], "round_trip_ns": 200_000, "ttl": 63}
+
+    one, two, three = "10.1.0.1", "10.2.0.2", "10.2.0.3"
+    return {
+        "one": {"routes": {each: way("eth1", "10.1.0.9") for each in (two, three)},
+                "echoes": [echo(one, two), echo(one, three)]},
+        "two": {"routes": {one: way("eth1", "10.2.0.9")}, "echoes": [echo(two, one)]},
+        "three": {"routes": {one: way("eth2", "10.2.0.9")}, "echoes": [echo(three, one)]},
+        "four": {"routes": {one: way("eth1", None), two: way("eth2", None),
+                            three: way("eth2", None)}, "echoes": []},
+    }  # fmt: skip
+
+
+def told(problems: Any) -> list[tuple[str, str]]:
+    return [(problem.host, problem.what) for problem in problems]
+
+
+def test_nothing_stands_in_the_way_of_a_good_lab(run: RunSpec, found: Found) -> None:
+    assert told(check.look(run, found)) == []
+    assert found.addresses == {"one": "10.1.0.1", "two": "10.2.0.2", "three": "10.2.0.3"}
+    assert told(check.look_again(run, found, ways())) == []
+    assert found.bare_ns["one", "three"] == 200_000
+
+
+def test_every_fault_of_a_host_is_told(run: RunSpec, found: Found) -> None:
+    one, four = found.answers["one"], found.answers["four"]
+    one["interfaces"]["eth1"] |= {"up": False, "mtu": 9000, "speed_mbitps": 10, "addresses": []}
+    one |= {"locked": "another run of a lab uses this host", "ports_in_use": [5001],
+            "missing_sysctls": ["net.ipv4.tcp_backlog_ack_defer"], "io_uring": False,
+            "leftovers": ["/run/a", "/run/b: not undone"],
+            "programs": {"iperf3": False}}  # fmt: skip
+    four["interfaces"]["eth2"] |= {"foreign": ["htb 1:", "ingress ffff:"]}
+    four |= {"forwards": False, "comes_in_by": "eth1", "emulation": "eth2 netem: no such thing"}
+    found.clocks["two"] = ClockOffset(0, 0, 4_000_000, 0)
+    assert told(check.look(run, found)) == [
+        ("one", "another run of a lab uses this host"),
+        ("one", "a run that was killed left /run/b: not undone"),
+        ("one", "eth1 is down"),
+        ("one", "eth1 has an MTU of 9000, and a bottleneck's frames have 1500"),
+        ("one", "eth1 has 10 Mbit/s, and the bottleneck 10"),
+        ("one", "kernel 6.1.0 has no net.ipv4.tcp_backlog_ack_defer"),
+        ("one", "ports of flows are in use: 5001"),
+        ("one", "there is no iperf3"),
+        ("one", "UDP is sent by io_uring, which is switched off"),
+        ("one", "eth1 has no IPv4 address"),
+        ("two", "its clock can be read to within 4.0 ms only"),
+        ("four", "it does not forward"),
+        ("four", "eth2 has htb 1:, which somebody else has set"),
+        ("four", "eth2 has ingress ffff:, which somebody else has set"),
+        ("four", "we come in by eth1, which is to be a bottleneck"),
+        ("four", "the kernel cannot emulate this: eth2 netem: no such thing"),
+    ]
+
+
+def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: Found) -> None:
+    found.answers["one"]["congestion"]["cubic"] = None
+    found.answers["two"]["congestion"]["logwestwood"]["parameters"] = []
+    found.answers["three"]["congestion"]["logwestwood"]["srcversion"] = "B2"
+    problems = list(check.look(run, found))
+    assert told(problems) == [
+        ("one", "there is no congestion control cubic"),
+        ("two", "tcp_logwestwood takes no parameter alpha_max"),
+        ("three", "tcp_logwestwood is of other sources (B2) than on one (A1)"),
+    ]
+    fixes = [problem.fix for problem in problems]
+    assert fixes[0] == "modprobe tcp_cubic"
+    assert fixes[1] == fixes[2] == "ansible-playbook -i INVENTORY playbooks/site.yml"
+
+
+def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: Found) -> None:
+    assert told(check.look(run, found)) == []
+    second = ways()
+    second["one"]["routes"]["10.2.0.2"] = None
+    second["one"]["routes"]["10.2.0.3"]["gateway"] = "10.1.0.254"
+    second["one"]["echoes"][0]["round_trip_ns"] = None
+    second["two"]["routes"]["10.1.0.1"]["interface"] = "eth0"
+    second["three"]["routes"]["10.1.0.1"]["gateway"] = None
+    second["four"]["routes"]["10.2.0.3"]["interface"] = "eth0"
+    assert told(check.look_again(run, found, second)) == [
+        ("one", "packets to two (10.2.0.2) have no route"),
+        ("one", "packets to three (10.2.0.3) go by 10.1.0.254, not by four"),
+        ("one", "no echo comes back from two (10.2.0.2)"),
+        ("two", "packets to one (10.1.0.1) leave by eth0"),
+        ("three", "packets to one (10.1.0.1) go directly, not by four"),
+        ("four", "packets to three (10.2.0.3) leave by eth0"),
+    ]
+
+
+def test_what_stands_in_the_way_is_a_table() -> None:
+    check.require_none([])
+    with pytest.raises(MachineError) as refused:
+        check.require_none([Problem("a", "it is so", "do this"), Problem("bee", "no", "that")])
+    assert str(refused.value).splitlines() == [
+        "2 things stand in the way of the lab; nothing was run:",
+        "  host  what is wrong  fix",
+        "  a     it is so       do this",
+        "  bee   no             that",
+        "  fix: the last column, by line",
+    ]
+
+
+def test_the_questions_of_several_runs_are_one() -> None:
+    first = {"interfaces": ["a"], "ports": [5001, 5003], "udp": False, "links": [{"rate": 1}]}
+    second = {"interfaces": ["a", "b"], "ports": [5001, 5002], "udp": True, "links": [{"rate": 2}]}
+    assert _together([first, second]) == {
+        "interfaces": ["a", "b"], "ports": [5001, 5003], "udp": True,
+        "links": [{"rate": 1}, {"rate": 2}],
+    }  # fmt: skip
+    assert first["interfaces"] == ["a"]
+
+
+def agent(folder: Path, host: str, origin_ns: int, end: bool = True) -> Records:
+    """Return the records of an agent, with the facts that all of them have."""
+    place = folder / host
+    place.mkdir(parents=True)
+    records = Records(str(place))
+    state = {"offloads": {}, "rx_packets": 1, "rx_dropped": 0, "tx_dropped": 0}
+    for when in ("start", "end"):
+        records.fact("interfaces", at=when, interfaces={"eth1": state})
+        records.fact("softnet", at=when, drops=3)
+    records.fact("versions", kernel="6.1.0" if host == "one" else "6.12.0", python="3.11.2")
+    records.fact("sysctls", values={"net.ipv4.tcp_sack": "1"})
+    records.fact("namespaces", at="end", values={f"{host}_node": {"net.ipv4.tcp_sack": "1"}})
+    records.fact(
+        "timeline", steps=1, due=1, late_ns={"sysctl": len(host)}, events=[[0, len(host)]],
+        granted_frames=0, impairments={}, netem_changes={},
+    )  # fmt: skip
+    if end:
+        records.fact("done", origin_ns=origin_ns, duration_ns=10 * S)
+    return records
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> RunSpec:
+    folder = tmp_path / "scenario"
+    folder.mkdir()
+    return planned(folder, LIVE, (ROUTER, ""))
+
+
+CLOCK = {"host": "one", "offset_ns": 1, "uncertainty_ns": 2, "drift_ns": 3, "between_ns": 4}
+
+
+def test_what_several_wrote_becomes_what_one_would_have_written(
+    live: RunSpec, tmp_path: Path
+) -> None:
+    parts = tmp_path / "parts"
+    one, two, three = (agent(parts, host, n * S) for n, host in enumerate(("one", "two", "three")))
+    for records, times in ((one, (0, 200)), (two, (100, 200)), (three, (50,))):
+        for time in times:
+            records.tcp(time, struct.pack("<q", time))
+    # Flow 2 has two transfers from one port: the second's end is not known.
+    for start in (10, 20):
+        one.fact("transfer_begins", flow="turns-reno[0]", port=35001, start_ns=start)
+    two.fact("transfer_ends", flow="turns-reno[0]", port=35001, end_ns=15, bytes=1000)
+    none = [0] * 10
+    one.datagrams(100, 5, [7, 700, *none[:8], -1, -1])
+    three.datagrams(100, 5, [0, 0, 6, 600, 7, 0, 0, 60, 6, 1, 4, 30])
+    two.fact("round_trip", at="start", source="a_src0", sink="a_dst0", measured_ns=5, ttl=63)
+    two.fact("round_trip", at="end", source="a_src0", sink="a_dst0", measured_ns=6, ttl=62)
+    three.fact("namespace", host="a_dst1", sysctl="x", value=1, clock_ns=2 * S + 77)
+    for records in (one, two, three):
+        records.close()
+    output = tmp_path / "out"
+    output.mkdir()
+    merge(live, {host: Output(parts / host) for host in ("one", "two", "three")}, [CLOCK], output)
+
+    data = (output / "tcp.bin").read_bytes()
+    records_of: Any = [struct.unpack_from("<qIq", data, place) for place in range(0, len(data), 20)]
+    assert records_of == [(time, 8, time) for time in (0, 50, 100, 200, 200)]
+    transfers: Any = decode.transfers(Output(output)).tolist()
+    assert transfers == [(2, 10, 15, 1000), (2, 20, -1, 0)]
+    datagrams: Any = decode.datagrams(Output(output)).tolist()
+    assert datagrams[0] == (100, 5, 7, 700, 6, 600, 7, 0, 0, 60, 6, 1, 4, 30)
+    facts = read_facts(Output(output))
+
+    def the(name: str, **wanted: Any) -> dict[str, Any]:
+        (fact,) = [each for each in facts
+                   if each["fact"] == name and wanted.items() <= each.items()]  # fmt: skip
+        return fact
+
+    assert the("versions")["kernel"] == "6.1.0, 6.12.0"
+    assert the("softnet", at="end")["drops"] == 9
+    assert sorted(the("interfaces", at="start")["interfaces"]) == [
+        "one/eth1", "three/eth1", "two/eth1",
+    ]  # fmt: skip
+    timeline = the("timeline")
+    assert (timeline["steps"], timeline["due"]) == (3, 3)
+    assert (timeline["late_ns"], timeline["events"]) == ({"sysctl": 5}, [[0, 5]])
+    assert (the("round_trip")["ttl"], the("round_trip_after")["ttl"]) == (63, 62)
+    assert the("namespace")["clock_ns"] == 77  # since traffic began by its own clock
+    assert the("clock") == {"fact": "clock", **CLOCK}
+    assert the("queues") == {"fact": "queues", "names": [], "policers": []}
+    assert the("done") == {"fact": "done", "origin_ns": 0, "duration_ns": 10 * S}
+
+
+def test_what_is_not_whole_is_told(live: RunSpec, tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    agent(parts, "one", 0).close()
+    agent(parts, "two", 0, end=False).close()
+    whole = {host: Output(parts / host) for host in ("one", "two")}
+    (tmp_path / "out").mkdir()
+    with pytest.raises(BedError, match="the agent of two did not finish its records"):
+        merge(live, whole, [], tmp_path / "out")
+    with (parts / "two" / "facts.jsonl").open("a") as file:
+        file.write(json.dumps({"fact": "done", "origin_ns": 0, "duration_ns": 1}) + "\n")
+        end = {"fact": "transfer_ends", "flow": "turns-reno[0]", "port": 1, "end_ns": 1, "bytes": 1}
+        file.write(json.dumps(end) + "\n")
+    with pytest.raises(BedError, match=r"turns-reno\[0\]: a transfer ended that had not begun"):
+        merge(live, whole, [], tmp_path / "out")
+    (parts / "one" / "tcp.bin").write_bytes(bytes(5))
+    with pytest.raises(BedError, match=r"one: tcp\.bin ends in the middle of a record"):
+        merge(live, whole, [], tmp_path / "out")
+
+
+def test_a_shipped_scenario_of_the_lab_asks_of_its_own_interfaces_only() -> None:
+    file = Path(__file__).resolve().parents[3] / "scenarios" / "lab" / "emulated.yaml"
+    run = plan(load(file)).runs[0]
+    assert run.lab is not None
+    asked = {host.name: check.question(run, host)["interfaces"] for host in run.lab.hosts}
+    assert asked == {host.name: list(host.interfaces) for host in run.lab.hosts}

@@ -1,0 +1,59 @@
+"""Bounds of what a run may write and how long it may take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.compile import bounds
+from orchestrator.planning.estimate import wall_s
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.scenario import load
+from tests.unit.hostile import CAPTURED
+
+ROOT = Path(__file__).resolve().parents[3]
+MIB = 2**20
+
+
+def run_of(scenario: str, *overrides: str) -> RunSpec:
+    return plan(load(ROOT / "scenarios" / scenario, overrides)).runs[0]
+
+
+def test_captured_files_are_far_below_their_bounds() -> None:
+    allowed = bounds.of(run_of("quickstart.yaml")).file_bytes
+    for path in CAPTURED.iterdir():
+        if path.name in allowed:
+            assert 10 * path.stat().st_size < allowed[path.name]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "file", "wrote_bytes"),
+    [
+        # As guests wrote them, when these bounds were made.
+        ("tutorial/10-rtt-spread.yaml", "tcp.bin", 5_464_172),
+        ("tutorial/10-rtt-spread.yaml", "queue.bin", 4_044_040),
+        ("tutorial/41-udp-pareto.yaml", "datagrams.bin", 1_011_360),
+        ("tutorial/62-web.yaml", "tcp.bin", 2_638_040),
+        ("tutorial/62-web.yaml", "facts.jsonl", 61_042),
+    ],
+)
+def test_real_runs_write_less_than_a_fifth(scenario: str, file: str, wrote_bytes: int) -> None:
+    assert 5 * wrote_bytes < bounds.of(run_of(scenario)).file_bytes[file]
+
+
+def test_bounds_follow_what_a_run_samples() -> None:
+    seldom, often = run_of("quickstart.yaml"), run_of("quickstart.yaml", "sample.tcp=1ms")
+    few, many = bounds.of(seldom), bounds.of(often)
+    assert many.file_bytes["tcp.bin"] > few.file_bytes["tcp.bin"]
+    assert many.file_bytes["queue.bin"] == few.file_bytes["queue.bin"]
+    assert few.total_bytes == sum(few.file_bytes.values()) < 200 * MIB
+    assert few.file_bytes["progress"] == MIB
+
+
+def test_the_time_of_a_run_is_by_its_estimate_or_as_asked() -> None:
+    run = run_of("quickstart.yaml")
+    assert bounds.of(run).wall_s == pytest.approx(1800 + 20 * wall_s(run))
+    assert bounds.of(run, real_time=True).wall_s == pytest.approx(1800 + 20 * run.duration_s)
+    assert bounds.of(run, 90.0).wall_s == 90.0

@@ -1,0 +1,296 @@
+"""Each check of fidelity on evidence made up for it: what passes, fails, or cannot be told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.fidelity import (
+    check_base_rtt,
+    check_burst,
+    check_congestion,
+    check_drops,
+    check_loss,
+    check_offloads,
+    check_rate,
+    check_settings,
+    check_window,
+    judge,
+)
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.planning.plan import plan
+from orchestrator.recording.model import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
+from orchestrator.scenario import load
+
+QUICKSTART = Path(__file__).resolve().parents[3] / "scenarios" / "quickstart.yaml"
+FRAME_NS = 1_211_200  # 1514 bytes at 10 Mbit/s
+
+
+def evidence(
+    facts: list[dict[str, Any]] | None = None,
+    samples: list[tuple[int, ...]] | None = None,
+    flows: list[FlowRecord] | None = None,
+    overrides: tuple[str, ...] = (),
+) -> Evidence:
+    """Return evidence about the quickstart's network and its two forward bottleneck qdiscs."""
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    queues = [
+        QueueRecord("q", "bottleneck", "forward", "queue", "droptail", True, rate_bps=10_000_000),
+        QueueRecord("d", "bottleneck", "forward", "delay", "netem", False),
+        QueueRecord("e", "a_src0", "forward", "delay", "netem", False),
+    ]
+    rows = np.array(samples or [], dtype=QUEUE_DTYPE)
+    return Evidence(run.network, facts or [], flows or [], queues, rows)
+
+
+def only(checks: Any) -> Check:
+    (check,) = checks
+    assert isinstance(check, Check)
+    return check
+
+
+def trip(measured_ns: int | None) -> dict[str, Any]:
+    pair = {"source": "a_src0", "sink": "a_dst0", "expected_ns": 100_000_000, "attempts": 12}
+    return {"fact": "round_trip", **pair, "measured_ns": measured_ns}
+
+
+@pytest.mark.parametrize(
+    ("measured_ns", "ok"),
+    [(100_000_000, True), (100_020_000, True), (100_020_001, False), (99_000_000, False)],
+)
+def test_base_rtt_is_judged_by_the_trip_farthest_off(measured_ns: int, ok: bool) -> None:
+    found = only(check_base_rtt.check(evidence([trip(100_000_003), trip(measured_ns)])))
+    assert (found.ok, found.measured) == (ok, max(measured_ns, 100_000_003 if ok else 0) / 1e9)
+
+
+def test_a_probe_that_never_comes_back_fails() -> None:
+    assert only(check_base_rtt.check(evidence([trip(100_000_000), trip(None)]))).ok is False
+
+
+@pytest.mark.parametrize(("loss", "ok"), [("10%", False), ("50%", None), ("99.9999%", None)])
+def test_probes_that_were_likely_lost_tell_nothing(loss: str, ok: bool | None) -> None:
+    """Of 12 probes all are lost with (1 - 0.81)^12 = 2e-9, and with (1 - 0.25)^12 = 3%."""
+    overrides = (f"topology.bottleneck.loss={loss}",)
+    found = only(check_base_rtt.check(evidence([trip(None)], overrides=overrides)))
+    assert found.ok is ok
+
+
+def burst(gap_ns: int = FRAME_NS, frames: int = 100, came: int = 160) -> dict[str, Any]:
+    """A burst that came at once to a queue of 100 packets, which took ``frames`` of it."""
+    passed = [[0, n, 0, (n + 1) * gap_ns] for n in range(frames)]
+    return {
+        "fact": "burst", "channel": "bottleneck:forward", "rate_bps": 10_000_000, "came": came,
+        "queue_packets": 100, "passed": passed,
+    }  # fmt: skip
+
+
+def test_a_burst_tells_rate_and_queue() -> None:
+    rate, queue = check_burst.check(evidence([burst()]))
+    assert (rate.ok, queue.ok) == (True, True)
+    assert rate.measured == pytest.approx(10e6)
+    assert queue.measured == pytest.approx(0.12112)
+
+
+def test_a_queue_that_ran_empty_now_and_then_does_not_change_the_measured_rate() -> None:
+    thinned = burst()
+    thinned["passed"] = [each for each in thinned["passed"] if each[1] % 10]
+    rate, _ = check_burst.check(evidence([thinned]))
+    assert rate.ok is True
+
+
+@pytest.mark.parametrize(
+    ("changed", "rate_ok", "queue_ok"),
+    [
+        (burst(gap_ns=FRAME_NS * 20 // 19), False, False),
+        (burst(frames=90), True, False),
+        (burst(frames=110), True, False),
+        (burst(frames=100, came=100), True, False),  # nothing overflowed: the queue is longer
+        (burst(frames=2), False, False),
+        (burst(frames=0), False, False),
+    ],
+)
+def test_a_burst_through_something_else_fails(
+    changed: dict[str, Any], rate_ok: bool, queue_ok: bool
+) -> None:
+    rate, queue = check_burst.check(evidence([changed]))
+    assert (rate.ok, queue.ok) == (rate_ok, queue_ok)
+
+
+def test_a_short_queue_is_probed_in_rounds() -> None:
+    short = {**burst(), "queue_packets": 4, "came": 700}
+    short["passed"] = [
+        [number, n, number * 10**9, number * 10**9 + n * FRAME_NS]
+        for number in range(10)
+        for n in range(5)
+    ]
+    rate, queue = check_burst.check(evidence([short]))
+    assert (rate.ok, queue.ok) == (True, True)
+    shorter = {**short, "queue_packets": 2}
+    (queue,) = check_burst.check(evidence([shorter]))
+    assert queue.ok is False
+
+
+def flow(name: str, asked: str, has: str | None) -> FlowRecord:
+    ends = (name, "a", "x", "y", "builtin")
+    return FlowRecord(*ends, asked, has, 0.0, None, 0.1, 0.1, ("bottleneck:forward",))
+
+
+def test_congestion_controls_are_compared_flow_by_flow() -> None:
+    flows = [flow("1", "reno", "reno"), flow("2", "reno", "cubic"), flow("3", "bbr", None)]
+    reno, bbr = check_congestion.check(evidence(flows=flows))
+    assert (reno.ok, reno.measured) == (False, "cubic")
+    assert (bbr.ok, bbr.measured) == (None, None)
+    assert only(check_congestion.check(evidence(flows=flows[:1]))).ok is True
+
+
+def sample(
+    time_ns: int, queue: int, octets: int = 0, packets: int = 0, drops: int = 0, backlog: int = 0
+) -> tuple[int, ...]:
+    return (time_ns, queue, octets, packets, drops, 0, 0, backlog, backlog // 1514, 0, 0, 0, 0)
+
+
+def quiet(rx_dropped: int = 0, softnet: int = 0, gso: bool = False) -> list[dict[str, Any]]:
+    """Facts about interfaces and the CPU before and after traffic."""
+    facts: list[dict[str, Any]] = []
+    for at, dropped, lost in (("start", 1, 5), ("end", 1 + rx_dropped, 5 + softnet)):
+        state = {"offloads": {"gso": gso, "tso": False}, "rx_dropped": dropped, "tx_dropped": 0}
+        facts.append({"fact": "interfaces", "at": at, "interfaces": {"h/eth0": state}})
+        facts.append({"fact": "softnet", "at": at, "drops": lost})
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("queue", "rx_dropped", "softnet", "total"),
+    [(0, 0, 0, 0), (1, 0, 0, 7), (2, 0, 0, 7), (0, 3, 0, 3), (0, 0, 2, 2)],
+)
+def test_drops_count_everywhere_but_at_the_bottleneck(
+    queue: int, rx_dropped: int, softnet: int, total: int
+) -> None:
+    samples = [sample(0, number) for number in range(3)] + [sample(9, queue, drops=7)]
+    found = only(check_drops.check(evidence(quiet(rx_dropped, softnet), samples)))
+    assert (found.measured, found.ok) == (total, total == 0)
+
+
+def test_random_loss_is_no_drop_outside_the_bottleneck() -> None:
+    samples = [sample(0, 0), sample(0, 1, drops=7), sample(0, 2)]
+    lossy = evidence(quiet(), samples, overrides=("topology.bottleneck.loss=1%",))
+    assert only(check_drops.check(lossy)).ok is True
+
+
+@pytest.mark.parametrize(
+    ("drops", "ok"), [(100, True), (145, True), (60, True), (155, False), (50, False), (0, False)]
+)
+def test_loss_is_held_against_its_binomial_interval(drops: int, ok: bool) -> None:
+    samples = [sample(0, 0), sample(0, 1, packets=10_000 - drops, drops=drops), sample(0, 2)]
+    found = check_loss.check(evidence([], samples, overrides=("topology.bottleneck.loss=1%",)))
+    assert only(found).ok is ok
+
+
+def test_channels_without_loss_lose_nothing_at_all() -> None:
+    samples = [sample(0, 0), sample(0, 1, packets=10**6), sample(0, 2, packets=10**6, drops=1)]
+    found = only(check_loss.check(evidence([], samples)))
+    assert (found.name, found.ok) == ("loss elsewhere", False)
+
+
+def test_nothing_is_said_of_the_loss_of_a_channel_that_nothing_crossed() -> None:
+    samples = [sample(0, number) for number in range(3)]
+    asked = evidence([], samples, overrides=("topology.bottleneck.loss=1%",))
+    assert list(check_loss.check(asked)) == []
+
+
+def test_offloads_must_be_off_at_both_times() -> None:
+    assert only(check_offloads.check(evidence(quiet()))).ok is True
+    found = only(check_offloads.check(evidence(quiet(gso=True))))
+    assert (found.ok, found.measured, found.detail) == (False, 1, "gso of h/eth0")
+
+
+def test_settings_must_be_what_was_asked() -> None:
+    end: dict[str, Any] = {"fact": "channels", "at": "end", "channels": {"b": {}, "c": {}}}
+    told = {"fact": "namespaces", "at": "end", "values": {}}
+    wrong = {**end, "differences": [["c", "rate_bps", 1, 2]]}
+    found = only(check_settings.check(evidence([wrong, told])))
+    assert (found.ok, found.measured, found.detail) == (False, 1, "c: rate_bps is 2, asked was 1")
+    assert only(check_settings.check(evidence([{**end, "differences": []}, told]))).ok is True
+
+
+@pytest.mark.parametrize(
+    ("at_the_end", "ok", "detail"),
+    [
+        ("7", True, "0 channels, 1 settings of hosts"),
+        ("5", False, "h net.ipv4.x"),
+        (None, False, "h net.ipv4.x"),
+    ],
+)
+def test_what_a_namespace_was_told_last_must_stay(
+    at_the_end: str | None, ok: bool, detail: str
+) -> None:
+    told: dict[str, Any] = {"fact": "namespace", "host": "h", "sysctl": "net.ipv4.x", "clock_ns": 0}
+    facts: list[dict[str, Any]] = [
+        {**told, "value": 5},
+        {**told, "value": 7},
+        {"fact": "channels", "at": "end", "channels": {}, "differences": []},
+        {"fact": "namespaces", "at": "end", "values": {"h": {"net.ipv4.x": at_the_end}}},
+    ]
+    found = only(check_settings.check(evidence(facts)))
+    assert (found.ok, found.detail) == (ok, detail)
+
+
+def ticks(rate_bps: float, backlog: int, count: int = 100) -> list[tuple[int, ...]]:
+    """A queue sampled every 100 ms that sends at ``rate_bps``."""
+    return [
+        sample(n * 100_000_000, 0, octets=int(n * rate_bps / 80), backlog=backlog)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "ok"), [(10e6, True), (9.96e6, True), (9.5e6, False), (10.1e6, False)]
+)
+def test_the_rate_is_judged_while_backlogged(rate_bps: float, ok: bool) -> None:
+    found = only(check_rate.check(evidence([], ticks(rate_bps, backlog=130_000))))
+    assert found.ok is ok
+    assert found.measured == pytest.approx(rate_bps, rel=1e-4)
+
+
+def test_frames_at_the_ends_of_short_spans_do_not_count_as_rate() -> None:
+    """Sampled every 10 ms at 2 Mbit/s, a frame of 6 ms leaves an interval or it does not."""
+    rng = np.random.default_rng(1)
+    rows, octets, backlog, credit = [], 0, 0, 0.0
+    for tick in range(3000):
+        rows.append(sample(tick * 10_000_000, 0, octets=octets, backlog=backlog))
+        if backlog < 4542 and rng.random() < 0.4:
+            backlog += 1514 * int(rng.integers(1, 5))
+        credit = min(credit + 2500, 1514.0) if not backlog else credit + 2500
+        while backlog and credit >= 1514:
+            octets, backlog, credit = octets + 1514, backlog - 1514, credit - 1514
+    quick = evidence([], rows, overrides=("topology.bottleneck.rate=2mbit",))
+    assert all(found.ok for found in check_rate.check(quick))
+
+
+def test_a_queue_that_may_have_run_empty_tells_no_rate() -> None:
+    assert list(check_rate.check(evidence([], ticks(5e6, backlog=120_000)))) == []
+
+
+def test_a_window_larger_than_was_asked_for_is_seen() -> None:
+    given = {"a": (5000, 5000), "b": (5000, 4000), "c": (9000, 9001)}
+    small, large = check_window.check(replace(evidence(), windows=given))
+    assert (small.name, small.measured, small.ok) == ("receive_window 5000", 5000, True)
+    assert (large.name, large.measured, large.ok) == ("receive_window 9000", 9001, False)
+    assert list(check_window.check(evidence())) == []
+
+
+def test_the_verdict_is_the_worst_of_the_checks() -> None:
+    still = [
+        {"fact": "channels", "at": "end", "channels": {}, "differences": []},
+        {"fact": "namespaces", "at": "end", "values": {}},
+    ]
+    samples = [sample(0, number) for number in range(3)]
+    good = [*quiet(), *still]
+    assert judge(evidence(good, samples))[0] == "faithful"
+    silent = [flow("1", "reno", None)]
+    assert judge(evidence(good, samples, silent))[0] == "doubtful"
+    assert judge(evidence([*good, trip(1)], samples, silent))[0] == "unfaithful"

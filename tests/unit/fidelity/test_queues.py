@@ -1,0 +1,163 @@
+"""Checks of queues that drop what they hold, of policers, and of probes that tell the rate only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.compile.probes import probes
+from orchestrator.fidelity import check_burst, check_drops, check_policer, check_rate
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.planning.plan import plan
+from orchestrator.recording.model import QUEUE_DTYPE, QueueRecord
+from orchestrator.scenario import load
+from tests.unit.fidelity.test_checks import QUICKSTART, burst, evidence, only, quiet, sample, ticks
+
+POLICER = "topology.bottleneck.policer={forward: {rate: 4mbit, burst: 15140B}}"
+
+
+def policed(rows: list[tuple[int, ...]], facts: list[dict[str, Any]] | None = None) -> Evidence:
+    """Evidence about the quickstart's bottleneck with a policer, which is the third queue."""
+    (run,) = plan(load(QUICKSTART, (POLICER,))).runs
+    queues = [
+        QueueRecord("q", "bottleneck", "forward", "queue", "droptail", True, rate_bps=10_000_000),
+        QueueRecord("d", "bottleneck", "forward", "delay", "netem", False),
+        QueueRecord("p", "bottleneck", "forward", "policer", "police", False, rate_bps=4_000_000),
+    ]
+    rows = [sample(0, number) for number in range(2)] + rows
+    return Evidence(
+        run.network, [*quiet(), *(facts or [])], [], queues, np.array(rows, dtype=QUEUE_DTYPE)
+    )
+
+
+def policer_ticks(rate_bps: float, drops: int = 3, count: int = 60) -> list[tuple[int, ...]]:
+    """A policer sampled every 100 ms that lets ``rate_bps`` pass and drops in every interval."""
+    return [
+        sample(n * 100_000_000, 2, octets=int(n * rate_bps / 80), drops=n * drops)
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "ok"), [(4e6, True), (4.03e6, True), (4.1e6, False), (3.9e6, None)]
+)
+def test_a_policers_rate_is_judged_while_it_drops(rate_bps: float, ok: bool | None) -> None:
+    found = only(check_policer.check(policed(policer_ticks(rate_bps))))
+    assert (found.name, found.ok) == ("policed_rate bottleneck:forward", ok)
+    assert found.measured == pytest.approx(rate_bps, rel=1e-4)
+
+
+def test_a_policer_that_dropped_nothing_is_no_doubt_and_one_that_hardly_did_is() -> None:
+    assert list(check_policer.check(policed(policer_ticks(2e6, drops=0)))) == []
+    assert list(check_policer.check(policed([]))) == []
+    found = only(check_policer.check(policed(policer_ticks(4e6, count=5))))
+    assert (found.name, found.ok, found.measured) == (
+        "policed_rate bottleneck:forward", None, None,
+    )  # fmt: skip
+    assert found.detail.startswith("12 drops are too few")
+
+
+def bursts(rate_bps: float = 4e6, held: int = 15_140, rounds: int = 90) -> dict[str, Any]:
+    """What a policer lets pass of 19 frames each 15.14 ms, a third of them."""
+    pause_ns, tokens, passed = 15_140_000, float(held), []
+    for number in range(rounds):
+        for place in range(19):
+            if tokens >= 1514:
+                tokens -= 1514
+                passed.append([number, place, number * pause_ns, number * pause_ns + 5])
+        tokens = min(tokens + rate_bps / 8 * pause_ns / 1e9, held)
+    return {
+        "fact": "policer", "channel": "bottleneck:forward", "rate_bps": 4_000_000,
+        "burst_bytes": 15_140, "rounds": rounds, "came": 19 * rounds, "passed": passed,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fact", "burst_ok", "rate_ok"),
+    [
+        (bursts(), True, True),
+        (bursts(rate_bps=3.9e6), True, False),
+        (bursts(rate_bps=4.1e6), True, False),
+        (bursts(held=12_000), False, True),
+        (bursts(held=18_500), False, True),
+    ],
+)
+def test_bursts_tell_a_policers_bucket_and_rate(
+    fact: dict[str, Any], burst_ok: bool, rate_ok: bool
+) -> None:
+    burst_check, rate = check_policer.check(policed([], [fact]))
+    assert [burst_check.name, rate.name] == [
+        f"policer_{what} bottleneck:forward" for what in ("burst", "rate")
+    ]
+    assert (burst_check.ok, rate.ok) == (burst_ok, rate_ok)
+
+
+def test_a_policer_that_lets_all_or_nothing_pass_fails_its_probe() -> None:
+    open_ = bursts()
+    open_["came"] = len(open_["passed"])
+    for fact in (open_, {**bursts(), "passed": []}):
+        found = only(check_policer.check(policed([], [fact])))
+        assert (found.name, found.ok) == ("policer_rate bottleneck:forward", False)
+
+
+def test_a_policer_that_was_measured_before_traffic_is_no_doubt() -> None:
+    checks = list(check_policer.check(policed(policer_ticks(4e6, count=5), [bursts()])))
+    assert [check.ok for check in checks] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "probed"),
+    [
+        ((), ["bottleneck:forward"]),
+        (("topology.groups.a.access.rate=3mbit", "topology.groups.b.access.rate=3mbit"), []),
+        (("topology.bottleneck.queue.limit=9p",), []),
+        (("topology.bottleneck.policer={reverse: {rate: 1mbit, burst: 9kB}}",),
+         ["bottleneck:reverse"]),
+    ],
+)  # fmt: skip
+def test_a_policer_is_probed_where_packets_come_faster_and_the_queue_holds_them(
+    overrides: tuple[str, ...], probed: list[str]
+) -> None:
+    (run,) = plan(load(QUICKSTART, (POLICER, *overrides))).runs
+    found = probes(run)["policers"]
+    assert [each["channel"] for each in found] == probed
+    for each in found:
+        assert each["packets"] * 1514 > 1.05 * each["burst_bytes"]
+        assert 0 < each["pause_ns"] < each["burst_bytes"] * 8e9 / each["rate_bps"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "probed"), [("60%", True), ("90%", False), ("{kind: markov, bad_loss: 60%}", True)]
+)
+def test_nothing_is_probed_behind_a_link_that_loses_nearly_all(loss: str, probed: bool) -> None:
+    overrides = (POLICER, *(f"topology.groups.{name}.access.loss={loss}" for name in "ab"))
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    found = probes(run)
+    assert (bool(found["bursts"]), bool(found["policers"])) == (probed, probed)
+
+
+def test_a_way_that_lets_nothing_pass_is_tried_a_few_times() -> None:
+    """In the long run so little passes that the share left is none in floating point."""
+    loss = "{kind: gilbert-elliott, to_bad: 50%, to_good: 1e-9}"
+    (run,) = plan(load(QUICKSTART, (f"topology.bottleneck.loss={loss}",))).runs
+    assert {trip["attempts"] for trip in probes(run)["round_trips"]} == {12}
+
+
+def test_what_a_policer_drops_is_no_fault_of_the_emulation() -> None:
+    assert only(check_drops.check(policed(policer_ticks(4e6)))).ok is True
+
+
+@pytest.mark.parametrize(("kind", "told"), [("codel", False), ("pie", True)])
+def test_dropped_packets_may_be_missing_from_a_queue_that_sheds_them(kind: str, told: bool) -> None:
+    """130 kB would last the interval, unless 20 packets of them were dropped meanwhile."""
+    rows = [(*row[:4], 20 * number, *row[5:]) for number, row in enumerate(ticks(10e6, 130_000))]
+    found = check_rate.check(evidence([], rows, None, (f"topology.bottleneck.queue.kind={kind}",)))
+    assert bool(list(found)) is told
+
+
+def test_a_probe_that_did_not_overfill_tells_the_rate_only() -> None:
+    short: dict[str, Any] = {**burst(frames=8), "queue_packets": None}
+    found = only(check_burst.check(evidence([short])))
+    assert (found.name, found.ok) == ("burst_rate bottleneck:forward", True)

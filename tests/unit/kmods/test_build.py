@@ -1,0 +1,234 @@
+"""Building modules, with a make that pretends; and which of them a run loads, with what."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guest.build import GuestKernel
+from kmods import build, catalogue
+from kmods.build import BuiltModules
+from kmods.catalogue import Folder
+from orchestrator.backends import modules
+from orchestrator.backends.modules import Built
+from orchestrator.decode.assemble import ProvidedModule
+from orchestrator.errors import MachineError
+from orchestrator.planning.plan import RunSpec, plan
+from orchestrator.scenario import load
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "scenarios" / "own-module"
+FAKE_MAKE = r"""#!/bin/bash
+for word; do case "$word" in M=*) cd "${word#M=}" ;; esac; done
+echo "$*" >>"$0.calls"
+ls -R . .. >"$0.files"
+if grep -q BROKEN *.c; then
+  echo "make[1]: Entering directory"
+  echo "  CC [M]  $PWD/tcp_mycc.o"
+  echo "$PWD/tcp_mycc.c:7:3: error: no"
+  exit 2
+fi
+for source in *.c; do
+  name=${source%.c}
+  printf 'ELF\0depends=\0parmtype=increase:uint\0name=%s\0' "$name" >"$name.ko"
+  printf '\0mycc\0\0\0\0\0\0\0\0\0\0\0\0' >>"$name.ko"
+done
+ln -s /etc/passwd link.ko
+"""
+
+
+def ko(name: str, *, holds: str = "", takes: tuple[str, ...] = (), depends: str = "") -> bytes:
+    """What is looked for in a module."""
+    lines = [f"depends={depends}", *(f"parmtype={each}:uint" for each in takes), f"name={name}"]
+    info = b"\0".join(line.encode() for line in lines)
+    return b"ELF\0" + info + b"\0\0" + holds.encode().ljust(16, b"\0") + b"\0"
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Lines of what make was called with, and a cache of this test alone."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in (("make", FAKE_MAKE), ("gcc", "#!/bin/sh\n")):
+        (tools / name).write_text(text, encoding="utf-8")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    return tools / "make.calls"
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> GuestKernel:
+    (tmp_path / "kernel" / "modules").mkdir(parents=True)
+    folder = tmp_path / "kernel"
+    return GuestKernel("key", folder / "linux", folder / "modules", "6.12", {})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLE / "mycc", tmp_path / "mycc"))
+
+
+def test_a_folder_is_built_elsewhere_and_once(
+    calls: Path, kernel: GuestKernel, folder: Path
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())}
+    built = build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly)
+    assert built.folder.parent == Path(calls.parents[1] / "cache" / "guest")
+    # A link could lead to any file of whoever builds.
+    assert [path.name for path in built.folder.iterdir()] == ["tcp_mycc.ko"]
+    assert {path: path.stat().st_mtime_ns for path in (folder, *folder.iterdir())} == before
+    assert "Kbuild" in calls.with_suffix(".files").read_text("utf-8")
+    again = build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly)
+    assert again == built
+    assert len(calls.read_text("utf-8").splitlines()) == 1
+    assert [path.name for path in built.folder.parent.iterdir()] == [built.folder.name]
+
+
+def test_a_build_is_known_by_all_that_goes_in(
+    calls: Path, kernel: GuestKernel, folder: Path
+) -> None:
+    def place(kernel: GuestKernel = kernel) -> Path:
+        return build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly).folder
+
+    places = [place(), place(replace(kernel, key="other"))]
+    (folder / "more.h").write_text("int more;\n", encoding="utf-8")
+    places.append(place())
+    (folder / "Kbuild").write_text("obj-m := tcp_mycc.o\n", encoding="utf-8")
+    places.append(place())
+    (folder / "more.h").write_text('#include "cc.h"\n', encoding="utf-8")
+    places.append(place())
+    assert "cc_netns.h" in calls.with_suffix(".files").read_text("utf-8")
+    assert len(set(places)) == 5
+    (folder / "notes.txt").touch()
+    assert place() == places[-1]
+
+
+def test_a_build_is_left_to_the_compiler_that_was_given(
+    calls: Path, kernel: GuestKernel, folder: Path
+) -> None:
+    asked: list[tuple[Path, Path, Sequence[str]]] = []
+
+    def compiler(tree: Path, workshop: Path, words: Sequence[str]) -> build.Compiled:
+        asked.append((tree, workshop, words))
+        return build.compile_plainly(tree, workshop, words)
+
+    build.ensure_folder(kernel, catalogue.read(folder), compiler)
+    ((tree, workshop, words),) = asked
+    assert tree == kernel.tree
+    assert f"M={workshop}/source" in words
+    assert f"M={workshop}/source" in calls.read_text("utf-8")
+
+
+def test_the_compilers_words_name_the_users_file(
+    calls: Path, kernel: GuestKernel, folder: Path
+) -> None:
+    (folder / "tcp_mycc.c").write_text(
+        (folder / "tcp_mycc.c").read_text("utf-8") + "BROKEN\n", encoding="utf-8"
+    )
+    with pytest.raises(MachineError) as caught:
+        build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly)
+    assert str(caught.value) == (
+        f"`{folder}` does not compile:\n  {folder}/tcp_mycc.c:7:3: error: no\n  fix: fix the source"
+    )
+    assert not list((calls.parents[1] / "cache" / "guest").iterdir())
+
+
+def test_our_own_modules_are_known_by_their_sources(calls: Path, kernel: GuestKernel) -> None:
+    built = build.ensure(kernel)
+    assert {path.stem for path in built.folder.glob("tcp_*.ko")} == {
+        f"tcp_{name}" for name in catalogue.modules()
+    }
+    assert build.ensure(kernel) == built
+    assert build.ensure(replace(kernel, key="other")) != built
+    assert len(calls.read_text("utf-8").splitlines()) == 2
+
+
+# ---- which modules a run loads ----
+
+
+def spec(*overrides: str) -> RunSpec:
+    (run,) = plan(load(EXAMPLE / "own-module.yaml", overrides)).runs
+    return run
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """Where a test puts what was built of the example's folder."""
+    (tmp_path / "made").mkdir()
+    return tmp_path / "made"
+
+
+def example() -> Folder:
+    return catalogue.read(EXAMPLE / "mycc")
+
+
+def hand_in(run: RunSpec, made: Path, kernel: GuestKernel) -> list[ProvidedModule]:
+    built = Built(None, {example().sha256: BuiltModules(made)})
+    target = made.parent / "handed" / "modules"
+    return modules.hand_in(run, built, kernel, target)
+
+
+def test_the_module_is_found_by_what_it_holds_and_behind_what_it_needs(
+    kernel: GuestKernel, made: Path
+) -> None:
+    (kernel.modules_dir / "tcp_vegas.ko").write_bytes(ko("tcp_vegas"))
+    (made / "anything.ko").write_bytes(
+        ko("anything", holds="mycc", takes=("increase", "more"), depends="tcp_vegas,helper")
+    )
+    (made / "helper.ko").write_bytes(ko("helper", holds="mycc2"))
+    (made / "tcp_mycc.ko").write_bytes(ko("tcp_mycc", holds="not_mycc"))
+    handed = hand_in(spec(), made, kernel)
+    assert [(each.name, each.parameters) for each in handed] == [
+        ("tcp_vegas", ""),
+        ("helper", ""),
+        ("anything", "increase=2"),
+    ]
+    assert "folder" not in handed[0].provenance
+    assert handed[2].provenance["folder"] == str(EXAMPLE / "mycc")
+    assert handed[2].provenance["sources_sha256"] == example().sha256
+    target = made.parent / "handed" / "modules"
+    assert (target / "anything.ko").read_bytes() == (made / "anything.ko").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "no module built of `{folder}` holds the congestion control mycc: none was built"),
+        ({"a": ko("a")}, "no module built of `{folder}` holds the congestion control mycc: a"),
+        (
+            {"a": ko("a", holds="mycc"), "b": ko("b", holds="mycc")},
+            "several modules built of `{folder}` hold the congestion control mycc: a.ko, b.ko",
+        ),
+        (
+            {"a": ko("a", holds="mycc", takes=("other",))},
+            "a.ko of `{folder}` takes no parameter increase; it takes: other",
+        ),
+    ],
+)
+def test_a_module_that_is_not_what_was_asked_for_is_named(
+    kernel: GuestKernel, made: Path, files: dict[str, bytes], said: str
+) -> None:
+    for name, content in files.items():
+        (made / f"{name}.ko").write_bytes(content)
+    with pytest.raises(MachineError) as caught:
+        hand_in(spec(), made, kernel)
+    assert said.format(folder=EXAMPLE / "mycc") in str(caught.value)
+
+
+def test_two_modules_of_one_name_cannot_share_a_kernel(kernel: GuestKernel, made: Path) -> None:
+    (made / "tcp_vegas.ko").write_bytes(ko("tcp_vegas", holds="mycc", takes=("increase",)))
+    (kernel.modules_dir / "tcp_vegas.ko").write_bytes(ko("tcp_vegas", holds="vegas"))
+    assert len(hand_in(spec(), made, kernel)) == 1
+    shutil.rmtree(made.parent / "handed")
+    with pytest.raises(MachineError, match="needs another module tcp_vegas"):
+        hand_in(spec("flows.reno.congestion=vegas"), made, kernel)
+
+
+def test_a_missing_module_of_the_kernel_is_named(kernel: GuestKernel, made: Path) -> None:
+    (made / "tcp_mycc.ko").write_bytes(ko("tcp_mycc", holds="mycc", takes=("increase",)))
+    with pytest.raises(MachineError, match="no module tcp_yeah"):
+        hand_in(spec("flows.reno.congestion=yeah"), made, kernel)

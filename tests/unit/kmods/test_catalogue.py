@@ -1,0 +1,242 @@
+"""What is read from the modules' sources, and what a scenario may say of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kmods import catalogue
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.errors import ScenarioError
+from orchestrator.planning.plan import PlannedFlow, plan
+from orchestrator.scenario import load
+
+QUICKSTART = Path(__file__).resolve().parents[3] / "scenarios" / "quickstart.yaml"
+NAMES = sorted(catalogue.modules())
+
+SOURCE = """\
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A module.
+ *
+ * Shown by get_info and the trace: bw the rate, min_rtt RTTmin, pacing_gain a
+ * window in segments, cwnd_gain nothing.
+ */
+CC_PARAM(first, 3, 1, 9, "what; it does");
+CC_PARAM_CHECKED(second, 4, 2, 64, true,
+                 "a power of two");
+CC_PARAM(third, 0, 0, 1, CC_LATER_TEXT);
+CC_SETTING(example, rate_bps, 0, 8000,
+           "what a host is told");
+static struct tcp_congestion_ops ops = { .name = "example", };
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tcp_example.c").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "cc.h").write_text('#define CC_LATER_TEXT \\\n\t"one " \\\n\t"two"\n', "utf-8")
+    return tmp_path
+
+
+def test_a_module_is_read_from_its_source(folder: Path) -> None:
+    (module,) = catalogue.modules(folder).values()
+    assert module.name == "example"
+    texts = {name: parameter.text for name, parameter in module.parameters.items()}
+    assert texts == {
+        "first": "what; it does",
+        "second": "a power of two",
+        "third": "one two",
+        "example_rate_bps": "what a host is told",
+    }
+    assert [(p.default, p.low, p.high, p.scope, p.unit) for p in module.parameters.values()] == [
+        (3, 1, 9, "kernel", ""),
+        (4, 2, 64, "kernel", ""),
+        (0, 0, 1, "kernel", ""),
+        (0, 0, 8000, "namespace", "bit/s"),
+    ]
+    assert module.shown == (
+        ("the rate", "bytes/s"),
+        ("RTTmin", "us"),
+        ("a window", "segments"),
+        ("nothing", ""),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("first", 1, None),
+        ("first", 9, None),
+        ("first", 10, "first takes from 1 to 9, not 10"),
+        ("first", 0, "first takes from 1 to 9, not 0"),
+        ("second", 32, None),
+        ("second", 33, "second takes powers of two from 2 to 64, not 33"),
+        ("example_rate_bps", 8001, "example_rate_bps takes from 0 to 8000 bit/s, not 8001"),
+    ],
+)
+def test_a_value_must_fit(folder: Path, name: str, value: int, fault: str | None) -> None:
+    assert catalogue.modules(folder)["example"].parameters[name].fault(value) == fault
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_module_says_what_it_takes_and_shows(name: str) -> None:
+    module = catalogue.modules()[name]
+    assert module.source.name == f"tcp_{name}.c"
+    assert len(module.shown) == 4, "the line `Shown by get_info and the trace: ...` is missing"
+    for parameter in module.parameters.values():
+        assert parameter.default is not None
+        assert parameter.fault(parameter.default) is None
+        assert parameter.text
+
+
+@pytest.mark.parametrize(
+    ("module", "settings"),
+    [
+        ("idealtcp", {"idealtcp_rate_bps": "bit/s", "idealtcp_rtt_us": "us"}),
+        ("libra", {"libra_capacity_kbps": "kbit/s"}),
+        ("tibet", {}),
+    ],
+)
+def test_settings_of_a_namespace_are_known_with_their_units(
+    module: str, settings: dict[str, str]
+) -> None:
+    parameters = catalogue.modules()[module].parameters.values()
+    assert {p.name: p.unit for p in parameters if p.scope == "namespace"} == settings
+
+
+def flows(*congestion: str, more: tuple[str, ...] = ()) -> tuple[PlannedFlow, ...]:
+    overrides = [
+        f"flows.{flow}.congestion={value}"
+        for flow, value in zip(("westwood", "reno"), congestion, strict=False)
+    ]
+    (run,) = plan(load(QUICKSTART, [*overrides, *more])).runs
+    return run.flows
+
+
+def test_parameters_and_settings_reach_the_plan() -> None:
+    ideal = "{name: idealtcp, parameters: {clamp_cwnd: 0, idealtcp_rate_bps: 5mbit}}"
+    one, other = flows("{name: logwestwood, parameters: {alpha_max: 64}}", ideal)
+    assert (one.parameters, one.settings) == ({"alpha_max": 64}, {})
+    assert (other.parameters, other.settings) == ({"clamp_cwnd": 0}, {"idealtcp_rate_bps": 5000000})
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given", "number"),
+    [
+        ("idealtcp_rate_bps", "5mbit", 5_000_000),
+        ("idealtcp_rate_bps", "5000000", 5_000_000),
+        ("idealtcp_rate_bps", "0", 0),
+        ("idealtcp_rtt_us", "100ms", 100_000),
+        ("idealtcp_rtt_us", "1.5ms", 1500),
+        ("libra_capacity_kbps", "1gbit", 1_000_000),
+        ("t0_us", "0.5s", 500_000),
+    ],
+)
+def test_a_quantity_becomes_a_whole_number_of_the_right_unit(
+    parameter: str, given: str, number: int
+) -> None:
+    name = next(n for n, m in catalogue.modules().items() if parameter in m.parameters)
+    path = f"flows.westwood.congestion.parameters.{parameter}={given}"
+    (run,) = plan(load(QUICKSTART, [f"flows.westwood.congestion={name}", path])).runs
+    assert {**run.flows[0].parameters, **run.flows[0].settings} == {parameter: number}
+    assert run.resolved["flows"][0]["congestion"]["parameters"] == {parameter: number}
+
+
+def test_a_matrix_varies_a_setting() -> None:
+    axis = "matrix={flows.westwood.congestion.parameters.idealtcp_rate_bps: [1mbit, 2000000]}"
+    runs = plan(load(QUICKSTART, ["flows.westwood.congestion=idealtcp", axis])).runs
+    told = [run.flows[0].settings["idealtcp_rate_bps"] for run in runs]
+    assert told == [1_000_000, 2_000_000]
+
+
+def test_settings_go_to_the_namespace_of_the_host_that_sends() -> None:
+    ideal = "{{name: idealtcp, parameters: {{idealtcp_rate_bps: {}}}}}"
+    overrides = [
+        f"flows.westwood.congestion={ideal.format(1)}",
+        f"flows.reno.congestion={ideal.format(2)}",
+        "flows.reno.group=a",
+        "flows.reno.direction=reverse",
+        "topology.groups.a.hosts=2",
+    ]
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    assert bed_spec(run, 2**30)["namespaces"] == {
+        "a_src0": {"net.ipv4.idealtcp_rate_bps": 1},
+        "a_src1": {"net.ipv4.idealtcp_rate_bps": 1},
+        "a_dst0": {"net.ipv4.idealtcp_rate_bps": 2},
+        "a_dst1": {"net.ipv4.idealtcp_rate_bps": 2},
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "more", "said"),
+    [
+        (
+            "{name: idealtcp, parameters: {idealtcp_rate_bps: 1}}",
+            "{name: idealtcp, parameters: {idealtcp_rate_bps: 2}}",
+            ["flows.reno.group=a"],
+            "parameters: {idealtcp_rate_bps: 2}}:1:72: idealtcp_rate_bps is a setting of the "
+            "sending host, and flow `westwood` sends from a_src0, too, where it sets 1, not 2",
+        ),
+        (
+            "{name: idealtcp, parameters: {idealtcp_rate_bps: 1}}",
+            "idealtcp",
+            ["flows.reno.group=a"],
+            "congestion=idealtcp:1:23: idealtcp_rate_bps is a setting of the sending host, and flow"
+            " `westwood` sends from a_src0, too, where it sets 1: this flow would get that",
+        ),
+        (
+            "idealtcp",
+            "{name: idealtcp, parameters: {idealtcp_rate_bps: 2}}",
+            ["flows.reno.group=a"],
+            "with idealtcp and without idealtcp_rate_bps: it would get it",
+        ),
+    ],
+)
+def test_flows_of_a_host_share_its_settings(
+    one: str, other: str, more: list[str], said: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        flows(one, other, more=tuple(more))
+    assert said in str(caught.value)
+    apart = (*more, "flows.reno.direction=reverse")
+    assert len(flows(one, other, more=apart)) == 2  # from another host it is no matter
+    elsewhere = (*more, "flows.reno.congestion=tibet")
+    assert len(flows(one, other, more=elsewhere)) == 2
+
+
+@pytest.mark.parametrize(
+    ("congestion", "said"),
+    [
+        (["{name: logwestwood, parameters: {alpha: 64}}"], "has no parameter `alpha`"),
+        (["{name: logwestwood, parameters: {alpha: 64}}"], "valid: mode, alpha_min, alpha_max"),
+        (["{name: logwestwood, parameters: {alpha_max: 65}}"], "takes powers of two from 2"),
+        (["{name: logwestwood, parameters: {alpha_max: much}}"], "whole number"),
+        (["{name: westwood, parameters: {alpha: 1}}"], "`westwood` takes no parameters"),
+        (["{name: idealtcp, parameters: {rate_bps: 1}}"], "(did you mean `idealtcp_rate_bps`?)"),
+        (["{name: idealtcp, parameters: {idealtcp_rate_bps: 1ms}}"], "`ms` is a unit of time"),
+        (["{name: idealtcp, parameters: {idealtcp_rate_bps: 1.5}}"], "a whole number of bit/s"),
+        (["{name: idealtcp, parameters: {idealtcp_rate_bps: -1}}"], "from 0 to 100000000000"),
+        (["{name: idealtcp, parameters: {idealtcp_rtt_us: 1ns}}"], "is no whole number of us"),
+        (["{name: libra, parameters: {libra_capacity_kbps: 96bit}}"], "whole number of kbit/s"),
+        (["{name: libra, parameters: {k1_percent: 5mbit}}"], "must be a whole number"),
+        (["logwestwod"], "did you mean `logwestwood`?"),
+        (
+            ["{name: tibet, parameters: {t0_us: 500000}}", "tibet"],
+            "parameters of tibet hold for the whole kernel, and flow `westwood` gives "
+            "t0_us=500000, not none",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(congestion: list[str], said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        flows(*congestion)
+    assert said in str(caught.value)
+
+
+def test_every_wrong_parameter_is_told_at_its_own_place() -> None:
+    wrong = "{name: idealtcp, parameters: {clamp_cwnd: 2, idealtcp_rtt_us: x}}"
+    with pytest.raises(ScenarioError) as caught:
+        flows(wrong)
+    assert [fault.column for fault in caught.value.faults] == [69, 89]

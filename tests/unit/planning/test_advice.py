@@ -1,0 +1,112 @@
+"""What is valid and still looks like a mistake: warnings, which change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.planning.plan import plan
+from orchestrator.scenario import load
+
+QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
+BOTTLENECK = "topology.bottleneck"
+
+
+def warnings(*overrides: str) -> list[str]:
+    return [fault.message for fault in plan(load(QUICKSTART, overrides)).warnings]
+
+
+def places(*overrides: str) -> list[tuple[str, int, int]]:
+    found = plan(load(QUICKSTART, overrides)).warnings
+    return [(Path(fault.file).name, fault.line, fault.column) for fault in found]
+
+
+def test_the_quickstart_has_none() -> None:
+    assert warnings() == []
+    assert plan(load(QUICKSTART, [])).describe()["warnings"] == []
+
+
+def test_a_queue_below_four_packets() -> None:
+    asked = f"{BOTTLENECK}.queue.limit=3p"
+    assert warnings(asked) == [
+        "the queue of bottleneck:forward holds 3 full-size packets: fewer than 4 leave no room "
+        "for a fast retransmit"
+    ]
+    assert places(asked) == [("--set topology.bottleneck.queue.limit=3p", 1, 33)]
+    assert warnings(f"{BOTTLENECK}.queue.limit=4p")[0].startswith("the queue of bottleneck:fo")
+
+
+def test_a_queue_below_a_tenth_of_the_bdp() -> None:
+    # 82.6 packets: 8 are below a tenth of it, 9 are not
+    assert warnings(f"{BOTTLENECK}.queue.limit=9p") == []
+    assert warnings(f"{BOTTLENECK}.queue.limit=8p") == [
+        "the queue of bottleneck:forward holds 8 full-size packets, 0.097 of the bandwidth-delay "
+        "product of 83 (base RTT 100ms): flows may not fill the link"
+    ]
+    # the reverse queue holds acknowledgements only, unless data go there too
+    reverse = f"{BOTTLENECK}.queue={{forward: {{limit: 100p}}, reverse: {{limit: 5p}}}}"
+    assert warnings(reverse) == []
+    assert "bottleneck:reverse holds 5" in warnings(reverse, "flows.reno.direction=reverse")[0]
+
+
+def test_access_links_slower_than_the_bottleneck_together() -> None:
+    slow = "topology.groups.a.access.rate=6mbit"
+    assert warnings(slow) == []  # with the other group there is enough
+    assert warnings(slow, "topology.groups.b.access.rate=3mbit") == [
+        "the links that feed bottleneck:forward have 9mbit together, less than its 10mbit: it is "
+        "no bottleneck",
+        "the links that drain bottleneck:forward have 9mbit together, less than its 10mbit: it "
+        "is no bottleneck",
+    ]
+    unlimited = "topology.groups.b.access={delay: 20ms}"
+    assert warnings(slow, unlimited) == []
+
+
+def test_what_no_flow_uses() -> None:
+    assert warnings("flows.reno.group=a") == ["no flow uses group b"]
+    assert places("flows.reno.group=a") == [("quickstart.yaml", 13, 7)]
+
+
+def test_links_that_no_flow_crosses() -> None:
+    ring = QUICKSTART.parent / "tutorial" / "13-custom-ring.yaml"
+    found = plan(load(ring)).warnings
+    assert [fault.message for fault in found] == [
+        "no flow crosses link r1-r2",
+        "no flow crosses link r2-r3",
+    ]
+    lines = ring.read_text().splitlines()
+    assert ["[r1, r2]" in lines[found[0].line - 1], "[r2, r3]" in lines[found[1].line - 1]] == [
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "shown"),
+    [
+        (["sample.tcp=200ms"], "tcp every 200ms"),
+        (["sample.queue=101ms"], "queue every 101ms"),
+        (["sample={tcp: 1s, queue: 2s}"], "tcp every 1s and queue every 2s"),
+    ],
+)
+def test_samples_longer_apart_than_a_round_trip(overrides: list[str], shown: str) -> None:
+    assert warnings(*overrides) == [
+        f"samples ({shown}) miss what happens within the shortest base RTT of 100ms"
+    ]
+
+
+def test_windows_beyond_tcp_and_a_large_guest() -> None:
+    long = [f"{BOTTLENECK}={{rate: 50gbit, delay: 200ms}}", "topology.groups.a.access={delay: 0s}",
+            "topology.groups.b.access={delay: 0s}"]  # fmt: skip
+    found = warnings(*long)
+    assert found[:2] == [
+        "flow westwood needs a window of 2.3 GiB to fill its path, and TCP can have 1 GiB "
+        "(RFC 7323)",
+        "flow reno needs a window of 2.3 GiB to fill its path, and TCP can have 1 GiB (RFC 7323)",
+    ]
+    assert found[2] == ("the guest may need 19.6 GiB of memory for what is in flight and queued")
+
+
+def test_variants_that_are_alike_warn_once() -> None:
+    assert len(warnings("flows.reno.group=a", "matrix={seed: [1, 2, 3]}")) == 1

@@ -1,0 +1,151 @@
+"""Drawings of networks: everything is in them, once, and nothing of them is code."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.network import Channel, Group, Link, Network
+from orchestrator.planning.drawing import draw
+from orchestrator.planning.plan import plan
+from orchestrator.scenario import load
+from topologies import TOPOLOGIES, Topology
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+QUICKSTART = SCENARIOS / "quickstart.yaml"
+RING = SCENARIOS / "tutorial" / "13-custom-ring.yaml"
+LINK = {"rate": "10mbit", "delay": "10ms", "queue": {"limit": "125p"}}
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def drawing(file: Path, *overrides: str) -> str:
+    return draw(plan(load(file, overrides)).runs[0].network, "title")
+
+
+def network(kind: str, **data: Any) -> Network:
+    found = TOPOLOGIES.found[kind].model_validate(
+        {"kind": kind, "access": {"delay": "1ms", "rate": "100mbit"}, **data}
+    )
+    assert isinstance(found, Topology)
+    return found.layout(1).network
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(svg).iter(f"{NAMESPACE}text")]
+
+
+def boxes(svg: str, kind: str) -> list[tuple[float, float, float, float]]:
+    """Return left, top, right and bottom of the boxes of a class."""
+    found = []
+    for element in ET.fromstring(svg).iter(f"{NAMESPACE}rect"):
+        if element.get("class") == kind:
+            x, y, width, height = (
+                float(element.get(key, "nan")) for key in ("x", "y", "width", "height")
+            )
+            found.append((x, y, x + width, y + height))
+    return found
+
+
+def test_the_quickstart() -> None:
+    svg = drawing(QUICKSTART, "topology.bottleneck.loss=0.1%")
+    assert texts(svg) == [
+        "title",
+        "bottleneck", "10mbit, 10ms", "droptail 100p (121.1ms)", "loss 0.1%",
+        "a_src0", "100mbit, 20ms", "b_src0", "100mbit, 20ms", "s1",
+        "a_dst0", "100mbit, 20ms", "b_dst0", "100mbit, 20ms", "s2",
+    ]  # fmt: skip
+    assert svg.count('class="bottleneck"') == 1
+    assert svg == drawing(QUICKSTART, "topology.bottleneck.loss=0.1%")
+
+
+def test_directions_that_differ_are_written_apart() -> None:
+    svg = drawing(QUICKSTART, "topology.bottleneck.rate={forward: 10mbit, reverse: 1mbit}")
+    assert {"→ 10mbit, 10ms", "← 1mbit, 10ms", "← droptail 100p (1211ms)"} <= set(texts(svg))
+
+
+def test_a_policer_and_a_rate_that_changes_are_written() -> None:
+    svg = drawing(
+        QUICKSTART,
+        "topology.bottleneck.policer={forward: {rate: 2mbit, burst: 30kB}}",
+        "events=[{at: 5s, link: bottleneck, rate: 5mbit}]",
+    )
+    assert "→ policer 2mbit, 30kB" in texts(svg)
+    assert "~10mbit, 10ms" in texts(svg)
+
+
+def test_many_hosts_are_one_box() -> None:
+    groups = [{"name": "a", "hosts": 60, "rtt": {"above": "20ms", "to": "250ms"}, "access": {}}]
+    found = texts(draw(network("dumbbell", bottleneck=LINK, groups=groups), ""))
+    assert found[found.index("a_src0 … a_src59") + 1 :][:2] == ["60 hosts", "0.95833 to 57.5ms"]
+
+
+def test_routers_stand_in_the_order_of_the_paths() -> None:
+    svg = drawing(RING)
+    places = dict(zip(["r1", "r5", "r4", "r3", "r2"], boxes(svg, "router"), strict=True))
+    assert places["r1"][0] < places["r5"][0] < places["r4"][0] < places["r3"][0]
+    assert places["r1"][1] == places["r5"][1] == places["r4"][1] == places["r3"][1]
+    # what no path crosses stands between its neighbours, in a row of its own
+    assert places["r1"][0] < places["r2"][0] < places["r3"][0]
+    assert places["r2"][1] > places["r1"][3]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        network("dumbbell", bottleneck=LINK, groups=[{"name": f"g{n}"} for n in range(12)]),
+        network("parking-lot", hops={"count": 10, **LINK}, groups=[
+            {"name": "long", "hosts": 3}, {"name": "cross", "each_hop": "all"},
+            {"name": "back", "each_hop": "all"}, {"name": "inner", "enter": 7, "leave": 3},
+        ]),
+        network("rtt-split", first=LINK, second=LINK, groups=[
+            {"name": "far", "hosts": 5, "enter": "n1"}, {"name": "near", "hosts": 5, "enter": "n2"},
+        ]),
+        network("mixed", wired=LINK, bottleneck=LINK, wireless={**LINK, "loss": "1%"}, groups=[
+            {"name": "tcp", "hosts": 4}, {"name": "udp", "hosts": 30, "enter": "n2", "leave": "n4"},
+        ]),
+    ],
+    ids=["dumbbell", "parking-lot", "rtt-split", "mixed"],
+)  # fmt: skip
+def test_no_box_covers_another(made: Network) -> None:
+    svg = draw(made, "x")
+    found = [*boxes(svg, "router"), *boxes(svg, "hosts")]
+    assert len(boxes(svg, "router")) == len(made.switches)
+    for (left, top, right, bottom), other in itertools.combinations(found, 2):
+        apart = right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+        assert apart
+    x, y, width, height = map(float, (ET.fromstring(svg).get("viewBox") or "").split())
+    assert all(x <= b[0] and y <= b[1] and b[2] <= x + width and b[3] <= y + height for b in found)
+
+
+def test_names_are_text_and_nothing_else() -> None:
+    channel = Channel(0.001)
+    evil = '<script>"&'
+    made = Network(
+        (evil, "h"),
+        ("r",),
+        (Link("a", evil, "r", channel, channel), Link("b", "r", "h", channel, channel)),
+        (Group(evil, (evil,), ("h",)),),
+        (),
+    )
+    svg = draw(made, evil)
+    assert "<script" not in svg
+    assert {evil} <= set(texts(svg))
+    assert ET.fromstring(svg).findtext(f"{NAMESPACE}title") == evil
+
+
+def test_it_needs_nothing_else_and_knows_light_and_dark() -> None:
+    svg = drawing(QUICKSTART)
+    assert not re.search(r"href|@import|url\(", svg)
+    assert "prefers-color-scheme: dark" in svg
+
+
+def test_hosts_without_a_router_and_parts_without_a_path_are_drawn() -> None:
+    channel = Channel(0.001)
+    lines = (Link("a", "h", "k", channel, channel), Link("b", "r", "s", channel, channel))
+    made = Network(("h", "k"), ("r", "s"), lines, (Group("g", ("h",), ("k",)),), ())
+    assert set(texts(draw(made, ""))) >= {"h", "k", "r", "s"}

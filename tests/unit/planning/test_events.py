@@ -1,0 +1,245 @@
+"""Events as a scenario writes them: what is understood, and every fault at its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.kinds.capacity import read_trace
+from orchestrator.network import Trace
+from orchestrator.planning.plan import plan, validate
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.scenario import load
+
+HEAD = """\
+version: 1
+name: events
+duration: 20s
+topology:
+  kind: custom
+  hosts: [a, b, c, d]
+  routers: [r1, r2, r3]
+  links:
+    - {between: [a, r1], delay: 1ms}
+    - {between: [c, r1], delay: 1ms}
+    - {between: [r1, r2], delay: 10ms, rate: 10mbit, queue: {limit: 100p}}
+    - {name: up, between: [r1, r3], delay: 20ms, rate: 5mbit, queue: {kind: red, limit: 100p,
+       min: 10p, max: 30p, probability: 10%}}
+    - {name: down, between: [r3, r2], delay: 20ms, rate: 5mbit}
+    - {between: [r2, b], delay: 1ms, jitter: 1ms}
+    - {between: [r2, d], delay: 1ms}
+  groups:
+    - {name: g, sources: [a], sinks: [b]}
+    - {name: h, sources: [c], sinks: [d]}
+flows:
+  - {name: one, group: g}
+  - {name: two, group: h, count: 2}
+  - {name: three, group: g, direction: reverse}
+events:
+"""
+FIRST_LINE = HEAD.count("\n") + 1
+
+
+def written(folder: Path, *events: str) -> Path:
+    path = folder / "events.yaml"
+    path.write_text(HEAD + "".join(f"  - {event}\n" for event in events), encoding="utf-8")
+    return path
+
+
+def run(folder: Path, *events: str) -> RunSpec:
+    (spec,) = plan(load(written(folder, *events))).runs
+    return spec
+
+
+FAULTS = {
+    "{at: 4s, link: ^r1-r3, rate: 5mbit}": (
+        "there is no link `r1-r3` (did you mean `r1-r2`?); defined: r1-r2, up, down, a-r1, "
+    ),
+    "{at: 4s, link: a-r1, rate: ^5mbit}": (
+        "a-r1:forward has no rate that could change: give the link one, or another direction"
+    ),
+    "{at: 4s, link: down, queue: ^{limit: 5p}}": (
+        "down:forward has no queue that was given in the scenario"
+    ),
+    "{at: 4s, link: r1-r2, queue: {limit: ^50kB}}": (
+        "the queue of r1-r2:forward counts packets (pfifo), and must go on to"
+    ),
+    "{at: 4s, link: r1-r2, queue: {kind: ^codel}}": (
+        "the queue of r1-r2:forward is droptail: an event changes its parameters, not its kind"
+    ),
+    "{at: 4s, link: r1-r2, queue: {limt: ^5p}}": (
+        "unknown key `limt` (did you mean `limit`?); valid keys: kind, limit"
+    ),
+    "{at: 4s, link: r1-r2, queue: {limit: ^5}}": ("`5`: a queue limit needs a unit"),
+    "{at: 4s, link: up, queue: ^{min: 50p}}": ("max of 45420 bytes is below min of 75700 bytes"),
+    "{at: 4s, link: r2-b, delay: ^100us}": (
+        "the jitter of r2-b:forward reaches 1ms below the delay"
+    ),
+    "{at: 4s, link: r1-r2, jitter: ^11ms}": (
+        "the jitter of r1-r2:forward reaches 11ms below the delay"
+    ),
+    "{at: 4s, link: up, loss: {kind: gilbert-elliott, mean_loss: 1%, mean_burst: 3}, "
+    "jitter: ^{spread: 1ms, correlation: 1s}}": (
+        "correlated jitter cannot be had with the gilbert-elliott loss of up:forward"
+    ),
+    "{at: 4s, link: r1-r2, delay: 0s, reordering: ^1%}": (
+        "r1-r2:forward has no delay: there is nothing to overtake"
+    ),
+    "{at: 4s, link: r1-r2, jitter: ^{spread: 1ms, correlation: 10us}}": (
+        "passes through about 1600000 states until the end; at most 200000"
+    ),
+    "{at: 4s, link: r1-r2, duplication: ^100%}": ("`100%`: a probability must be below 100%"),
+    "{at: ^20s, link: r1-r2, rate: 5mbit}": ("must be before the end at 20s"),
+    "^{link: r1-r2, rate: 5mbit}": ("`at` is missing"),
+    "^{at: 4s, link: r1-r2}": (
+        "nothing changes: give one or more of rate, delay, loss, jitter, reordering, duplication, "
+    ),
+    "^{at: 4s, rate: 5mbit}": (
+        "the key that says what event it is is missing; valid: link, reroute"
+    ),
+    "{at: 4s, link: r1-r2, ^rat: 5mbit}": ("unknown key `rat` (did you mean `rate`?); valid"),
+    "{at: 4s, link: r1-r2, rate: 5mbit, direction: ^up}": ("`up` is not valid; valid: both, "),
+    "{at: 4s, link: ^[], rate: 5mbit}": ("must have at least 1 item"),
+    "{at: 4s, link: r1-r2, rate: 1mbit, until: ^5s}": (
+        "says how long an event is repeated: it needs `every`"
+    ),
+    "{at: 4s, link: r1-r2, rate: 1mbit, every: 1s, until: ^3s}": (
+        "must be after the first time, 4s"
+    ),
+    "{at: 4s, link: r1-r2, rate: 1mbit, every: 1s, until: ^30s}": (
+        "must not be after the end at 20s"
+    ),
+    "{at: 0s, link: r1-r2, rate: 1mbit, every: ^1us}": (
+        "20000000 times; all events may happen 100000 times at most"
+    ),
+    "{at: 4s, link: r1-r2, state: ^broken}": ("`broken` is not valid; valid: up, down"),
+    "{at: 4s, link: [r1-r2, up], state: down, reroute: ^true}": (
+        "no path from a to b over links that are up and not avoided"
+    ),
+    "{at: 4s, reroute: {avoid: [^x]}}": ("there is no link `x`; defined: r1-r2, up, down"),
+    "{at: 4s, reroute: ^{avoid: [r1-r2, up]}}": ("no path from a to b over links that are up"),
+    "{at: 4s, reroute: {via: [^r9]}}": ("there is no router `r9`; defined: r1, r2, r3"),
+    "{at: 4s, reroute: {via: ^[r3, r1]}}": ("the path from a to b would pass r1 twice"),
+    "{at: 4s, reroute: {groups: [^i]}}": ("there is no group `i`; defined: g, h"),
+    "{at: 4s, reroute: {flows: [^on]}}": ("there is no flow `on` (did you mean `one`?)"),
+    "{at: 4s, reroute: {flows: ^[one]}}": (
+        "flow `three` runs between a and b, too, and a switch tells packets by their hosts"
+    ),
+    "{at: 4s, reroute: ^{groups: [g], flows: [one]}}": ("give `flows` or `groups`, not both"),
+    "{at: 4s, reroute: ^all}": ("must be a mapping, not `all`"),
+    "^7": ("must be a mapping with a key that says what event it is (link, reroute), not `7`"),
+}
+"""Events with a mark where the fault is, and how its message begins."""
+
+
+@pytest.mark.parametrize("event", FAULTS)
+def test_a_fault_is_told_at_its_place(tmp_path: Path, event: str) -> None:
+    faults = validate(written(tmp_path, event.replace("^", "")))
+    column = len("  - ") + event.index("^") + 1
+    assert [(fault.line, fault.column) for fault in faults] == [(FIRST_LINE, column)], faults
+    assert faults[0].message.startswith(FAULTS[event])
+
+
+def test_several_faults_are_told_at_once(tmp_path: Path) -> None:
+    faults = validate(
+        written(tmp_path, "{at: 1s, link: x, state: up}", "{at: 2s, link: y, state: up}")
+    )
+    assert [fault.line for fault in faults] == [FIRST_LINE, FIRST_LINE + 1]
+
+
+def test_reroutes_need_time_in_between(tmp_path: Path) -> None:
+    (fault,) = validate(
+        written(tmp_path, "{at: 1s, reroute: {avoid: [r1-r2]}}", "{at: 1009ms, reroute: {}}")
+    )
+    assert fault.message == "routes change at the same time or 10ms apart at least"
+    run(tmp_path, "{at: 1s, reroute: {avoid: [r1-r2]}}", "{at: 1010ms, reroute: {}}")
+
+
+def test_a_trace_is_read_from_the_scenarios_folder_and_pinned(tmp_path: Path) -> None:
+    (tmp_path / "cell.trace").write_text("1\n1\n3\n4\n", encoding="ascii")
+    path = written(tmp_path, "{at: 1s, link: up, delay: 1ms}")
+    text = path.read_text(encoding="utf-8").replace("rate: 10mbit", "capacity: {trace: cell.trace}")
+    path.write_text(text, encoding="utf-8")
+    (spec,) = plan(load(path)).runs
+    channel = spec.network.links[2].forward
+    assert channel.rate_bps == 4 * 1514 * 8 * 1000 // 4
+    assert channel.trace is not None
+    assert channel.trace.opportunities == ((1, 2), (3, 1), (4, 1))
+    pinned = spec.resolved["topology"]["links"][2]["capacity"]
+    assert pinned == {"trace": str(tmp_path / "cell.trace"), "sha256": channel.trace.sha256}
+    (tmp_path / "cell.trace").write_text("1\n2\n", encoding="ascii")
+    path.write_text(text.replace("cell.trace", f"cell.trace, sha256: {channel.trace.sha256}"))
+    (fault,) = validate(path)
+    assert "has the SHA-256" in fault.message
+
+
+def trace_fault(folder: Path, content: str) -> str:
+    path = folder / "bad.trace"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match="bad") as caught:
+        read_trace(path)
+    return str(caught.value).replace(str(folder), "")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "`/bad.trace` lasts 0 ms: the time in its last line is its length"),
+        ("0\n0\n", "`/bad.trace` lasts 0 ms: the time in its last line is its length"),
+        ("1\nx\n", "/bad.trace:2: must be whole milliseconds, digits and nothing else"),
+        ("1\n-2\n", "/bad.trace:2: must be whole milliseconds, not `-2`"),
+        ("1\n\n3\n", "/bad.trace:2: must be whole milliseconds, digits and nothing else"),
+        ("1.5\n", "/bad.trace:1: must be whole milliseconds, not `1.5`"),
+        ("5\n3\n", "/bad.trace:2: 3 is before 5 of the line above"),
+        ("9" * 20, "/bad.trace:1: must be 2592000000 ms at most"),
+        ("7\n" * 9000, "/bad.trace:8001: more than 8000 in one millisecond"),
+    ],
+)
+def test_a_bad_line_of_a_trace_is_told_by_its_number(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    assert trace_fault(tmp_path, content) == message
+
+
+def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
+        read_trace(tmp_path / "none")
+
+
+def test_a_trace_begins_anew_with_its_last_time() -> None:
+    trace = Trace("", "", 4, ((0, 1), (1, 2), (4, 3)))
+    assert list(trace.until(9)) == [(0, 1), (1, 2), (4, 4), (5, 2), (8, 4), (9, 2)]
+    assert list(trace.until(8))[-1] == (8, 4)
+    assert list(trace.until(0)) == [(0, 1)]
+
+
+def faults_of(path: Path) -> list[Fault]:
+    with pytest.raises(ScenarioError) as caught:
+        plan(load(path))
+    return caught.value.faults
+
+
+def test_a_link_with_a_radio_takes_no_rate_and_any_impairment() -> None:
+    wlan = Path(__file__).parents[3] / "scenarios" / "tutorial" / "15-wlan.yaml"
+    event = "{at: 1s, link: wireless, jitter: 100us}"
+    with pytest.raises(ScenarioError) as caught:
+        plan(
+            load(
+                wlan,
+                ["topology.wireless.delay=1ms", "events=[{at: 1s, link: wireless, rate: 1mbit}]"],
+            )
+        )
+    assert caught.value.faults[0].message == "the rate of wireless:forward changes by itself"
+    (spec,) = plan(load(wlan, ["topology.wireless.delay=1ms", f"events=[{event}]"])).runs
+    assert spec.events[0].channels["wireless:reverse"].channel.jitter is not None
+
+
+def test_a_traced_link_takes_no_rate(tmp_path: Path) -> None:
+    (tmp_path / "cell.trace").write_text("1\n", encoding="ascii")
+    path = written(tmp_path, "{at: 1s, link: r1-r2, rate: 1mbit}")
+    text = path.read_text(encoding="utf-8").replace("rate: 10mbit", "capacity: {trace: cell.trace}")
+    path.write_text(text, encoding="utf-8")
+    (fault,) = faults_of(path)
+    assert fault.message == "r1-r2:forward follows a trace, which alone sets its rate"

@@ -1,0 +1,206 @@
+"""From a scenario to runs: flows, seeds, jitter, variants and repetitions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ScenarioError
+from orchestrator.planning.plan import (
+    Plan,
+    Window,
+    plan,
+    repetition_seed,
+    start_jitter_ns,
+    validate,
+)
+from orchestrator.scenario import load
+
+QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
+
+
+def planned(*overrides: str) -> Plan:
+    return plan(load(QUICKSTART, overrides))
+
+
+def test_the_quickstart() -> None:
+    loaded = load(QUICKSTART)
+    result = plan(loaded)
+    (run,) = result.runs
+    assert result.experiment == run.scenario_name == "quickstart"
+    assert plan(loaded, "mine").experiment == "mine"
+    assert (run.seed, run.repetition, run.variant) == (1, 0, {})
+    assert (run.duration_s, run.warmup_s) == (60.0, 10.0)
+    assert (run.sample_tcp_s, run.sample_queue_s, run.windows) == (0.1, 0.1, ())
+    assert (run.scenario_text, run.scenario_sha256) == (loaded.text, loaded.sha256)
+    westwood, reno = run.flows
+    assert (westwood.name, westwood.group, westwood.congestion) == ("westwood", "a", "westwood")
+    assert (westwood.source, westwood.sink, westwood.port) == ("a_src0", "a_dst0", 5001)
+    assert (reno.source, reno.sink, reno.port) == ("b_src0", "b_dst0", 5002)
+    assert (reno.engine, reno.bytes, reno.stop_s, reno.parameters) == ("builtin", None, None, {})
+    assert westwood.base_rtt_s == reno.base_rtt_s == 0.1
+    assert reno.path == ("b_src0:forward", "bottleneck:forward", "b_dst0:forward")
+    assert reno.ack_path == ("b_dst0:reverse", "bottleneck:reverse", "b_src0:reverse")
+
+
+def test_planning_twice_gives_the_same() -> None:
+    assert planned() == planned()
+
+
+def test_flows_by_host_and_count() -> None:
+    (run,) = planned("topology.groups.a.hosts=2", "flows.westwood.count=2").runs
+    assert [(flow.name, flow.source, flow.port) for flow in run.flows] == [
+        ("westwood[0]", "a_src0", 5001),
+        ("westwood[1]", "a_src0", 5002),
+        ("westwood[2]", "a_src1", 5003),
+        ("westwood[3]", "a_src1", 5004),
+        ("reno", "b_src0", 5005),
+    ]
+    assert [flow.sink for flow in run.flows[:4]] == ["a_dst0", "a_dst0", "a_dst1", "a_dst1"]
+
+
+def test_reverse_flows_go_from_the_sink_to_the_source() -> None:
+    (run,) = planned("flows.reno.direction=reverse").runs
+    reno = run.flows[1]
+    assert (reno.source, reno.sink) == ("b_dst0", "b_src0")
+    assert reno.path == ("b_dst0:reverse", "bottleneck:reverse", "b_src0:reverse")
+    assert reno.ack_path == ("b_src0:forward", "bottleneck:forward", "b_dst0:forward")
+    assert reno.base_rtt_s == 0.1
+
+
+def test_engine_bytes_and_stop() -> None:
+    (run,) = planned(
+        "flows.reno.traffic={kind: bulk, engine: iperf3, bytes: 3.2MB}", "flows.reno.stop=30s"
+    ).runs
+    assert (run.flows[1].engine, run.flows[1].bytes) == ("iperf3", 3_200_000)
+    assert run.flows[1].stop_s == 30.0
+
+
+def test_windows() -> None:
+    (run,) = planned(
+        "measure=[{name: quiet, from: 0s, to: 1.5s}, {name: b, from: 1s, to: 2s}]"
+    ).runs
+    assert run.windows == (Window("quiet", 0.0, 1.5), Window("b", 1.0, 2.0))
+
+
+def test_jitter_is_drawn_from_the_seed_as_documented() -> None:
+    # captured: a change here gives every stored run another digest
+    draws = [1_688_000, 6_661_000, 3_736_000, 8_844_000]
+    assert [start_jitter_ns(1, index, 0.01) for index in range(4)] == draws
+    assert [flow.start_s for flow in planned().runs[0].flows] == [0.001688, 0.106661]
+
+
+def test_jitter_is_whole_microseconds_spread_over_its_range() -> None:
+    draws = [start_jitter_ns(7, index, 0.01) for index in range(2000)]
+    assert all(draw % 1000 == 0 and 0 <= draw <= 10_000_000 for draw in draws)
+    assert sum(draws) / len(draws) == pytest.approx(5_000_000, rel=0.05)
+    assert len(set(draws)) > 1700
+    assert {start_jitter_ns(7, index, 2e-6) for index in range(100)} == {0, 1000, 2000}
+    assert {start_jitter_ns(7, index, 0.0) for index in range(100)} == {0}
+
+
+def test_jitter_depends_on_seed_and_place_and_not_on_names() -> None:
+    first = [flow.start_s for flow in planned().runs[0].flows]
+    renamed = planned("name=other", "flows.westwood.name=x", "flows.reno.name=y").runs[0]
+    assert [flow.start_s for flow in renamed.flows] == first
+    assert [flow.start_s for flow in planned("seed=2").runs[0].flows] != first
+    assert [flow.start_s for flow in planned("start_jitter=0ms").runs[0].flows] == [0.0, 0.1]
+
+
+def test_repetitions_have_seeds_of_their_own() -> None:
+    runs = planned("repetitions=3", "seed=5").runs
+    assert [run.repetition for run in runs] == [0, 1, 2]
+    assert [run.seed for run in runs] == [repetition_seed(5, number) for number in range(3)]
+    assert runs[0].seed == 5
+    assert runs[0].flows[0].start_s != runs[1].flows[0].start_s
+    assert runs[0].network is runs[1].network
+    assert planned("seed=5").runs[0].flows == runs[0].flows
+
+
+def test_repetition_seeds() -> None:
+    assert repetition_seed(1, 1) == 1182975095516770249  # captured
+    seeds = {repetition_seed(seed, number) for seed in range(50) for number in range(50)}
+    assert len(seeds) == 50 * 50
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_variants_share_their_seeds() -> None:
+    runs = planned(
+        "repetitions=2",
+        "matrix={flows.reno.congestion: [reno, vegas], topology.bottleneck.rate: [5mbit]}",
+    ).runs
+    assert [(run.variant["flows.reno.congestion"], run.repetition) for run in runs] == [
+        ("reno", 0),
+        ("reno", 1),
+        ("vegas", 0),
+        ("vegas", 1),
+    ]
+    assert [run.seed for run in runs[:2]] == [run.seed for run in runs[2:]]
+    assert runs[2].flows[1].congestion == "vegas"
+    assert runs[0].network.links[0].forward.rate_bps == 5_000_000
+
+
+def test_resolved_is_a_scenario_that_makes_the_run_again(tmp_path: Path) -> None:
+    runs = planned(
+        "repetitions=2",
+        "matrix={flows.reno.congestion: [reno, vegas], seed: [3]}",
+        "measure=[{name: w, from: 1s, to: 2s}]",
+        "topology.bottleneck.loss={forward: 0.1%, reverse: 0}",
+        "topology.bottleneck.queue.limit=1.5bdp(min)",
+        "flows.westwood.stop=20s",
+    ).runs
+    for run in runs:
+        file = tmp_path / "again.yaml"
+        file.write_text(json.dumps(run.resolved))
+        (again,) = plan(load(file)).runs
+        assert again.seed == run.seed
+        assert (again.flows, again.network, again.windows) == (run.flows, run.network, run.windows)
+        assert again.resolved == run.resolved
+
+
+def test_too_many_flows(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        planned("flows.westwood.count=10000", "flows.reno.count=2")
+    (fault,) = refused.value.faults
+    assert (fault.line, fault.column) == (16, 5)
+    assert fault.message == "10002 flows; 10000 are allowed"
+    with pytest.raises(ScenarioError) as refused:
+        planned("flows.westwood.count=9000", "repetitions=200")
+    (fault,) = refused.value.faults
+    assert str(fault) == (
+        "--set repetitions=200:1:13: more than 1000000 flows in all runs together"
+    )
+
+
+def test_validate_returns_what_loading_and_planning_find(tmp_path: Path) -> None:
+    assert validate(QUICKSTART) == []
+    assert [fault.column for fault in validate(QUICKSTART, ["seed=x"])] == [6]
+    assert [fault.column for fault in validate(QUICKSTART, ["topology.bottleneck.queue.limit=1ms"])]
+    assert len(validate(tmp_path / "missing.yaml")) == 1
+
+
+def test_each_repetition_draws_round_trips_anew_and_each_variant_the_same() -> None:
+    groups = (
+        "topology.groups=[{name: a, hosts: 3, rtt: {from: 30ms, to: 90ms, drawn: true}, "
+        "access: {rate: 100mbit}}, {name: b, access: {delay: 20ms}}]"
+    )
+    asked = [groups, "repetitions=2", "matrix.flows.reno.congestion=[cubic, bic]"]
+    runs = planned(*asked).runs
+    trips = [[flow.base_rtt_s for flow in run.flows] for run in runs]
+    assert len({trip for each in trips for trip in each}) == 3 * 2 + 1
+    assert trips[0] == trips[2] != trips[1] == trips[3]
+    described = planned(*asked).describe()["runs"]
+    assert [[flow["base_rtt_s"] for flow in run["flows"]] for run in described] == trips
+
+
+def test_a_run_with_drawn_round_trips_is_made_again_from_what_it_resolved_to(
+    tmp_path: Path,
+) -> None:
+    rtt = "topology.groups.a={name: a, rtt: {from: 30ms, to: 90ms, drawn: true}, access: {}}"
+    run = planned(rtt, "repetitions=3").runs[2]
+    again = tmp_path / "again.yaml"
+    again.write_text(json.dumps(run.resolved))
+    (same,) = plan(load(again)).runs
+    assert (same.flows, same.network) == (run.flows, run.network)

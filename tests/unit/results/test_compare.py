@@ -1,0 +1,116 @@
+"""Runs side by side: metrics, and only what differs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import UsageError
+from orchestrator.recording.model import RECEIVER, Recording
+from results.compare import compare
+from results.model import Window
+from results.store import Store
+from results.stored import StoredRun
+from tests.unit.results.test_recordings import flow, head, recording, whole
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "runs.db") as opened:
+        yield opened
+
+
+def run(store: Store, made: Recording | None = None, **changes: Any) -> StoredRun:
+    run_id = store.begin(head(**changes))
+    store.finish(run_id, made or whole(), 1.0)
+    return store.load(run_id)
+
+
+def with_goodput(size: int, *flows: Any) -> Recording:
+    counters = ((2.0, 0), (10.0, size))
+    rows = [{"time_s": at, "endpoint": RECEIVER, "bytes_received": n} for at, n in counters]
+    return recording(rows, flows=flows)
+
+
+def line(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(one for one in lines if one["name"] == name)
+
+
+def test_metrics_are_side_by_side_with_difference_and_ratio(store: Store) -> None:
+    runs = [run(store, with_goodput(size)) for size in (1_000, 1_500, 500)]
+    found = compare(runs)
+    assert [one["id"] for one in found["runs"]] == [one.id for one in runs]
+    assert line(found["metrics"], "goodput_bps") == {
+        "name": "goodput_bps",
+        "unit": "bit/s",
+        "values": [1_000.0, 1_500.0, 500.0],
+        "differences": [None, 500.0, -500.0],
+        "ratios": [None, 1.5, 0.5],
+    }
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_what_is_unknown_has_neither_difference_nor_ratio(store: Store) -> None:
+    zero, failed = run(store, with_goodput(0)), store.begin(head(windows=(Window("late", 6, 9),)))
+    store.fail(failed, "no")
+    found = compare([zero, store.load(failed), run(store, with_goodput(5))])
+    goodput = line(found["metrics"], "goodput_bps")
+    assert goodput["values"] == [0.0, None, 5.0]
+    assert goodput["differences"] == [None, None, 5.0]
+    assert goodput["ratios"] == [None, None, None]
+    assert set(found["windows"]) == {"quiet", "late"}
+
+
+def test_flows_and_links_are_matched_by_name(store: Store) -> None:
+    found = compare(
+        [
+            run(store, with_goodput(1_000, flow("a"))),
+            run(store, with_goodput(2_000, flow("b"), flow("a"))),
+        ]
+    )
+    flows = {one["name"]: line(one["metrics"], "goodput_bps")["values"] for one in found["flows"]}
+    assert flows == {"a": [1_000.0, None], "b": [None, 2_000.0]}
+    assert [one["name"] for one in found["links"]] == ["bottleneck:forward"]
+
+
+def test_equal_runs_do_not_differ(store: Store) -> None:
+    found = compare([run(store), run(store)])
+    assert found["differs"] == {"run": [], "scenario": [], "provenance": [], "checks": []}
+
+
+def test_only_what_differs_is_told_by_its_path(store: Store) -> None:
+    resolved = {
+        "seed": 1,
+        "flows": [{"name": "b", "congestion": "bbr"}, {"name": "a", "congestion": "vegas"}],
+        "sizes": [1, 3],
+    }
+    other = whole()
+    other.provenance = {"sysctls": {"net.ipv4.tcp_sack": 0}, "modules": {"tcp_reno": "1f"}}
+    other.checks = [replace(other.checks[0], measured=0.2, ok=False), *other.checks[1:]]
+    other.kernel = "6.13.0"
+    found = compare([run(store), run(store, other, resolved=resolved, seed=2)])["differs"]
+    assert found["run"] == [
+        {"path": "seed", "values": [1, 2]},
+        {"path": "kernel", "values": ["6.12.0", "6.13.0"]},
+    ]
+    assert found["scenario"] == [
+        {"path": "flows.a.congestion", "values": ["reno", "vegas"]},
+        {"path": "flows.b.name", "values": [None, "b"]},
+        {"path": "flows.b.congestion", "values": [None, "bbr"]},
+        {"path": "sizes.0", "values": [None, 1]},
+        {"path": "sizes.1", "values": [None, 3]},
+    ]
+    assert found["provenance"] == [{"path": "sysctls.net.ipv4.tcp_sack", "values": [1, 0]}]
+    (check,) = found["checks"]
+    assert check["path"] == "base_rtt"
+    assert [value["ok"] for value in check["values"]] == [True, False]
+
+
+def test_one_run_is_not_enough(store: Store) -> None:
+    with pytest.raises(UsageError, match="two runs"):
+        compare([run(store)])

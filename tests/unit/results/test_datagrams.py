@@ -1,0 +1,153 @@
+"""UDP flows and transfers in the store: as they were, in documents, exports and old databases."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.decode.assemble import digest
+from orchestrator.errors import StoreError, UsageError
+from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE, Recording
+from results.database import open_writable
+from results.export import export
+from results.store import Store
+from results.stored import StoredRun
+from tests.unit.results.test_migrations import STORED_AT, up_to
+from tests.unit.results.test_recordings import datagrams, flow, head, recording, transfers
+
+UDP = flow("u", transport="udp", traffic="cbr", congestion_asked=None, congestion_control=None,
+           engine="udp", congestion_fields=())  # fmt: skip
+
+
+def mixed() -> Recording:
+    """A bulk flow, a UDP flow and a flow that makes transfers, two of them at one time."""
+    return recording(
+        [{"time_s": 10.0, "endpoint": 1, "bytes_received": 1_000}],
+        flows=[flow("a"), UDP, flow("w", traffic="web")],
+        datagrams=datagrams(
+            [
+                {"time_s": 2.0, "flow": 1, "sent_packets": 4},
+                {"time_s": 10.0, "flow": 1, "sent_packets": 9, "sent_bytes": 900,
+                 "received_packets": 5, "received_bytes": 500, "expected_packets": 6,
+                 "delay_sum_ns": 5 * 10**7, "delay_min_ns": 9 * 10**6, "delay_max_ns": 11 * 10**6},
+            ]
+        ),
+        transfers=transfers([(2, 3.0, 4.0, 100), (2, 3.0, None, 60), (2, 5.0, 7.0, 200)]),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[StoredRun]:
+    with Store(tmp_path / "runs.db") as store:
+        store.finish(store.begin(head()), mixed(), 1.0)
+        yield store.load("last")
+
+
+def test_rows_come_back_as_they_were_stored(run: StoredRun) -> None:
+    assert run.flows == mixed().flows
+    found = run.datagrams("u")
+    assert found["time_ns"].tolist() == [2 * 10**9, 10**10]
+    assert found["sent_packets"].tolist() == [4, 9]
+    assert np.isnan(found["delay_min_ns"][0])
+    assert found["delay_min_ns"][1] == 9 * 10**6
+    made = run.transfers("w", ["start_ns", "bytes"])
+    assert made["start_ns"].tolist() == [3 * 10**9, 3 * 10**9, 5 * 10**9]
+    assert made["bytes"].tolist() == [100, 60, 200]
+    assert np.isnan(run.transfers("w")["end_ns"]).tolist() == [False, True, False]
+    assert run.datagrams("a", ["sent_packets"])["sent_packets"].tolist() == []
+    with pytest.raises(UsageError, match="no column rtt_us"):
+        run.datagrams("u", ["rtt_us"])
+
+
+def test_the_document_tells_of_both(run: StoredRun, tmp_path: Path) -> None:
+    with Store.open_read_only(tmp_path / "runs.db") as store:
+        (document,) = store.document([run.id])["runs"]
+    tcp, udp, web = json.loads(json.dumps(document, allow_nan=False))["flows"]
+    assert [one["transport"] for one in (tcp, udp, web)] == ["tcp", "udp", "tcp"]
+    assert [one["traffic"] for one in (tcp, udp, web)] == ["bulk", "cbr", "web"]
+    assert (udp["sent_packets"], udp["received_packets"]) == (5, 5)
+    assert udp["one_way_delay_mean_s"] == pytest.approx(0.01)
+    assert udp["congestion_asked"] is None
+    assert (web["transfers"], web["transfers_completed"], web["fct_mean_s"]) == (3, 2, 1.5)
+    assert tcp["transfers"] is tcp["sent_packets"] is None
+
+
+def test_metrics_are_the_same_computed_again(run: StoredRun) -> None:
+    from results import metrics
+
+    assert metrics.compute(run) == run.metrics()
+
+
+def test_rows_of_no_flow_are_refused(tmp_path: Path) -> None:
+    with Store(tmp_path / "runs.db") as store:
+        run_id = store.begin(head())
+        for part in ("datagrams", "transfers"):
+            bad = recording(**{part: getattr(mixed(), part)})
+            with pytest.raises(StoreError, match=r"flow is not within 0\.\.0"):
+                store.finish(run_id, bad, 1.0)
+
+
+def test_exports_hold_both(run: StoredRun, tmp_path: Path) -> None:
+    *_, datagrams_file, transfers_file = export(run, "csv", tmp_path / "out.csv")
+    with datagrams_file.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["flow"], row["sent_packets"], row["delay_max_ns"]) for row in rows] == [
+        ("u", "4", ""),
+        ("u", "9", "11000000"),
+    ]
+    with transfers_file.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file))[1:] == [
+            ["w", "3000000000", "4000000000", "100"],
+            ["w", "3000000000", "", "60"],
+            ["w", "5000000000", "7000000000", "200"],
+        ]
+    (path,) = export(run, "json", tmp_path / "out.json")
+    found = json.loads(path.read_text(encoding="utf-8"))["samples"]
+    assert [part["flow"] for part in found["tcp"]] == ["a", "a", "w", "w"]
+    (udp,), (web,) = found["datagrams"], found["transfers"]
+    assert udp["columns"]["delay_squares_us2"] == {"unit": "us^2", "values": [0, 0]}
+    assert web["columns"]["end_ns"]["values"] == [4 * 10**9, None, 7 * 10**9]
+
+
+def test_flows_of_an_older_database_are_bulk_tcp(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    connection = open_writable(path, up_to(tmp_path / "migrations", 2))
+    connection.execute(STORED_AT[1])
+    connection.execute(
+        "INSERT INTO flows VALUES (1, 0, 'a', 'g', 's', 'd', 'builtin', 'reno', 'reno', 0.0, NULL, "
+        "0.1, NULL, '[\"bottleneck:forward\"]', '[]')"
+    )
+    connection.close()
+    with Store(path) as store:
+        (old,) = store.load("20260101-000000-0000").flows
+    assert old == flow("a", congestion_fields=(), base_rtt_measured_s=None)
+    assert (old.transport, old.traffic) == ("tcp", "bulk")
+    with pytest.raises(sqlite3.IntegrityError), sqlite3.connect(path) as opened:
+        opened.execute("UPDATE flows SET transport = 'sctp'")
+
+
+def test_both_enter_the_digest_and_their_absence_does_not() -> None:
+    made = mixed()
+    tcp, queues = np.zeros(0, TCP_DTYPE), np.zeros(0, QUEUE_DTYPE)
+
+    def of(datagram_rows: object, transfer_rows: object) -> str:
+        return digest(tcp, queues, 3, 0, datagram_rows, transfer_rows)  # type: ignore[arg-type]
+
+    found = [
+        of(made.datagrams[:0], made.transfers[:0]),
+        of(made.datagrams[:1], made.transfers[:0]),
+        of(made.datagrams, made.transfers[:0]),
+        of(made.datagrams[:0], made.transfers[:1]),
+        of(made.datagrams, made.transfers),
+    ]
+    assert len(set(found)) == len(found)
+    # What lies between the first and the last sample does not matter, nor do delays.
+    assert of(made.datagrams[1:], made.transfers) == found[-1]
+    made.datagrams["delay_sum_ns"] += 1
+    assert of(made.datagrams, made.transfers) == found[-1]

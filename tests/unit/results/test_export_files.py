@@ -1,0 +1,144 @@
+"""Exported files: what is in them, and that none is ever overwritten by accident."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import UsageError
+from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE
+from results.export import FORMATS, export
+from results.export.base import unit
+from results.store import Store
+from results.stored import StoredRun
+from tests.unit.results.test_recordings import flow, head, recording, whole
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[StoredRun]:
+    with Store(tmp_path / "runs.db") as store:
+        store.finish(store.begin(head()), whole(), 1.0)
+        yield store.load("last")
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_csv_is_a_file_for_each_kind(run: StoredRun, tmp_path: Path) -> None:
+    written = export(run, "csv", tmp_path / "out.csv")
+    names = ["out", "out.queues", "out.flows", "out.datagrams", "out.transfers"]
+    assert [path.name for path in written] == [f"{name}.csv" for name in names]
+    samples, queues, flows, *others = (table(path) for path in written)
+    assert others == [[], []]
+
+    assert [(row["flow"], row["endpoint"], row["time_ns"]) for row in samples] == [
+        ("a", "sender", "2000000000"),
+        ("a", "sender", "10000000000"),
+        ("a", "receiver", "2000000000"),
+        ("a", "receiver", "10000000000"),
+    ]
+    assert [row["rtt_us"] for row in samples] == ["100000", "120000", "0", "0"]
+    assert [row["snd_ssthresh_segments"] for row in samples] == ["", "9", "", ""]
+    assert [row["congestion_min_rtt_us"] for row in samples] == ["7", "0", "", ""]
+    assert "congestion_enabled" in samples[0]
+    assert "congestion_1" not in samples[0]
+
+    assert [row["backlog_bytes"] for row in queues] == ["0", "1250", "0"]
+    assert {row["queue"] for row in queues} == {"bottleneck:forward:queue"}
+
+    assert [(row["window"], row["name"]) for row in flows] == [("", "a"), ("quiet", "a")]
+    assert [row["goodput_bps"] for row in flows] == ["1000000.0", "1600.0"]
+    assert flows[0]["stop_s"] == ""
+
+
+def test_csv_names_what_each_algorithm_tells(tmp_path: Path) -> None:
+    flows = [
+        flow("a", congestion_fields=(("alpha", "1/1024"),)),
+        flow("b", congestion_fields=(("min_rtt", "us"), ("alpha", "1/1024"))),
+        flow("c", congestion_fields=()),
+    ]
+    rows = [{"flow": index, "congestion_0": 5, "congestion_1": 6} for index in range(3)]
+    with Store(tmp_path / "runs.db") as store:
+        store.finish(store.begin(head()), recording(rows, flows=flows), 1.0)
+        (path, *_) = export(store.load("last"), "csv", tmp_path / "out.csv")
+    found = [(row["congestion_alpha_1_1024"], row["congestion_min_rtt_us"]) for row in table(path)]
+    assert found == [("5", ""), ("6", "5"), ("", "")]
+
+
+def test_json_holds_the_document_and_every_sample(run: StoredRun, tmp_path: Path) -> None:
+    (path,) = export(run, "json", tmp_path / "out.json")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    assert found["schema"] == 1
+    assert found["runs"][0]["id"] == run.id
+    assert found["provenance"] == run.provenance
+    assert found["resolved"] == run.head.resolved
+    sender, receiver = found["samples"]["tcp"]
+    assert (sender["flow"], sender["endpoint"], receiver["endpoint"]) == ("a", "sender", "receiver")
+    assert set(sender["columns"]) == set(TCP_DTYPE.names or ()) - {"flow", "endpoint"}
+    assert sender["columns"]["rtt_us"] == {"unit": "us", "values": [100_000, 120_000]}
+    assert sender["columns"]["snd_ssthresh_segments"]["values"] == [None, 9]
+    assert sender["columns"]["congestion_1"] == {"unit": "us", "values": [7, 0]}
+    (queue,) = found["samples"]["queues"]
+    assert (queue["link"], queue["rate_bps"]) == ("bottleneck", 10_000_000)
+    assert queue["columns"]["bytes"] == {"unit": "byte", "values": [500, 1_000, 8_001_000]}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_run_without_results_can_be_exported(name: str, tmp_path: Path) -> None:
+    with Store(tmp_path / "runs.db") as store:
+        store.fail(store.begin(head()), "no")
+        written = export(store.load("last"), name, tmp_path / f"out.{name}")
+    assert all(path.stat().st_size > 0 for path in written)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_nothing_is_overwritten_unless_forced(run: StoredRun, tmp_path: Path, name: str) -> None:
+    first = export(run, name, tmp_path / "out.txt")
+    kept = first[-1]
+    for path in first[:-1]:
+        path.unlink()
+    kept.write_text("mine")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UsageError, match=f"{kept.name}: exists already"):
+        export(run, name, tmp_path / "out.txt")
+    assert kept.read_text() == "mine"
+    assert sorted(tmp_path.iterdir()) == before
+    export(run, name, tmp_path / "out.txt", force=True)
+    assert kept.read_text() != "mine"
+
+
+def test_an_unknown_format_names_the_known(run: StoredRun, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no format xml; there are csv, json"):
+        export(run, "xml", tmp_path / "out.xml")
+
+
+def test_a_place_that_cannot_be_written_is_an_error(run: StoredRun, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"out\.csv: cannot be written"):
+        export(run, "csv", tmp_path / "nowhere" / "out.csv")
+
+
+def test_every_format_describes_itself() -> None:
+    assert {"csv", "json"} <= set(FORMATS)
+    assert all(one.description.startswith("FILE.") for one in FORMATS.values())
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("rtt_us", "us"), ("bytes_sent", "byte"), ("rcv_space_bytes", "byte"),
+        ("pacing_rate_bytes_per_s", "byte/s"), ("segs_out", "segment"), ("data_segs_in", "segment"),
+        ("snd_cwnd_segments", "segment"), ("time_ns", "ns"), ("packets", "packet"),
+        ("drops", "packet"), ("backlog_packets", "packet"), ("last_data_sent_ms", "ms"),
+        ("state", "1"), ("total_rto", "1"),
+    ],
+)  # fmt: skip
+def test_units_are_read_from_names(column: str, expected: str) -> None:
+    assert column in (*(TCP_DTYPE.names or ()), *(QUEUE_DTYPE.names or ()))
+    assert unit(column) == expected

@@ -1,0 +1,167 @@
+"""The matrix: combinations, include and exclude, and faults at their own place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.scenario import LoadedScenario, load
+
+QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
+FIRST = len(QUICKSTART.read_text().splitlines()) + 1
+"""Line of what is appended to the quickstart."""
+
+RATE, CONTROL = "topology.bottleneck.rate", "flows.reno.congestion"
+
+
+def with_matrix(tmp_path: Path, matrix: str) -> LoadedScenario:
+    file = tmp_path / "matrix.yaml"
+    file.write_text(QUICKSTART.read_text() + matrix)
+    return load(file)
+
+
+def faults(tmp_path: Path, matrix: str) -> list[Fault]:
+    with pytest.raises(ScenarioError) as refused:
+        with_matrix(tmp_path, matrix)
+    return refused.value.faults
+
+
+def test_no_matrix_is_one_variant(tmp_path: Path) -> None:
+    loaded = load(QUICKSTART)
+    assert [variant.values for variant in loaded.variants] == [{}]
+    assert [variant.values for variant in with_matrix(tmp_path, "matrix: {}").variants] == [{}]
+    assert loaded.variants[0].scenario == loaded.scenario
+
+
+def test_every_combination_in_the_order_of_the_file(tmp_path: Path) -> None:
+    loaded = with_matrix(
+        tmp_path, f"matrix:\n  {RATE}: [5mbit, 20mbit]\n  {CONTROL}: [reno, vegas]\n"
+    )
+    assert [variant.values for variant in loaded.variants] == [
+        {RATE: "5mbit", CONTROL: "reno"},
+        {RATE: "5mbit", CONTROL: "vegas"},
+        {RATE: "20mbit", CONTROL: "reno"},
+        {RATE: "20mbit", CONTROL: "vegas"},
+    ]
+    last = loaded.variants[3].scenario
+    assert last.flows[1].congestion.name == "vegas"
+    assert last.topology.model_dump(mode="json")["bottleneck"]["rate"] == "20mbit"
+    assert last.matrix == {}
+    assert loaded.scenario.flows[1].congestion.name == "reno"
+
+
+def test_values_may_be_mappings_and_lists(tmp_path: Path) -> None:
+    loaded = with_matrix(
+        tmp_path,
+        "matrix:\n  flows: [[{name: x, group: a}], [{name: y, group: b}]]\n"
+        "  topology.bottleneck.queue: [{limit: 50p}]\n",
+    )
+    assert [variant.scenario.flows[0].name for variant in loaded.variants] == ["x", "y"]
+
+
+def test_exclude_and_include_as_github_actions_has_them(tmp_path: Path) -> None:
+    # the example of "Using a matrix for your jobs": fruit [apple, pear], animal [cat, dog]
+    fruit, animal, color, shape = "seed", "flows.reno.start", "warmup", "start_jitter"
+    loaded = with_matrix(
+        tmp_path,
+        f"matrix:\n  {fruit}: [1, 2]\n  {animal}: [1s, 2s]\n  include:\n"
+        f"    - {{{color}: 3s}}\n"
+        f"    - {{{color}: 4s, {animal}: 1s}}\n"
+        f"    - {{{fruit}: 1, {shape}: 5ms}}\n"
+        f"    - {{{fruit}: 9}}\n"
+        f"    - {{{fruit}: 9, {animal}: 1s}}\n",
+    )
+    assert [variant.values for variant in loaded.variants] == [
+        {fruit: 1, animal: "1s", color: "4s", shape: "5ms"},
+        {fruit: 1, animal: "2s", color: "3s", shape: "5ms"},
+        {fruit: 2, animal: "1s", color: "4s"},
+        {fruit: 2, animal: "2s", color: "3s"},
+        {fruit: 9},
+        {fruit: 9, animal: "1s"},
+    ]
+
+
+def test_exclude_by_part_of_a_combination(tmp_path: Path) -> None:
+    loaded = with_matrix(
+        tmp_path,
+        f"matrix:\n  {RATE}: [5mbit, 20mbit]\n  seed: [1, 2, 3]\n"
+        f"  exclude: [{{{RATE}: 5mbit}}, {{{RATE}: 20mbit, seed: 2}}]\n",
+    )
+    assert [variant.values["seed"] for variant in loaded.variants] == [1, 3]
+
+
+def test_include_alone_lists_the_variants(tmp_path: Path) -> None:
+    loaded = with_matrix(tmp_path, "matrix: {include: [{seed: 5}, {seed: 6, warmup: 1s}]}\n")
+    assert [variant.values for variant in loaded.variants] == [
+        {"seed": 5},
+        {"seed": 6, "warmup": "1s"},
+    ]
+
+
+def test_a_matrix_from_the_command_line() -> None:
+    loaded = load(QUICKSTART, [f"matrix.{RATE}=[1mbit, 2mbit]", "matrix.seed=[7]"])
+    assert [variant.values for variant in loaded.variants] == [
+        {RATE: "1mbit", "seed": 7},
+        {RATE: "2mbit", "seed": 7},
+    ]
+    with pytest.raises(ScenarioError) as refused:
+        load(QUICKSTART, [f"matrix.{RATE}=[1mbit, 2mbps]"])
+    assert [(fault.file, fault.column) for fault in refused.value.faults] == [
+        (f"--set matrix.{RATE}=[1mbit, 2mbps]", 41)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "found"),
+    [
+        (f"matrix:\n  {RATE}: [1mbit, 2mbps, 3]\n", [(1, 37), (1, 44)]),
+        (f"matrix:\n  {CONTROL}: [renno]\n  seed: [x, 1]\n", [(1, 27), (2, 10)]),
+        ("matrix:\n  topology.bottlneck.rate: [1mbit]\n", [(1, 3)]),
+        ("matrix:\n  flows.vegas.start: [1s]\n  seed: [x]\n", [(1, 3), (2, 10)]),
+        ("matrix:\n  flows..start: [1s]\n", [(1, 3)]),
+        ("matrix:\n  seed: 3\n  warmup: [x]\n", [(1, 9), (2, 12)]),
+        ("matrix:\n  seed: []\n", [(1, 9)]),
+        ("matrix:\n  seed: [1, 2, 1]\n  warmup: [1s, 1s]\n", [(1, 16), (2, 16)]),
+        ("matrix: [1]\n", [(0, 9)]),
+        ("matrix: 1\n", [(0, 9)]),
+        (
+            "matrix:\n  version: [1]\n  repetitions: [1]\n  matrix.seed: [1]\n",
+            [(1, 3), (2, 3), (3, 3)],
+        ),
+        ("matrix:\n  seed: [1]\n  include: {seed: 1}\n", [(2, 12)]),
+        ("matrix:\n  seed: [1]\n  include: [1]\n", [(2, 13)]),
+        ("matrix:\n  seed: [1]\n  include: [{seed: x}]\n", [(2, 20)]),
+        ("matrix:\n  seed: [1]\n  exclude: [{sed: 1}]\n", [(2, 14)]),
+        ("matrix:\n  seed: [1]\n  exclude: [{seed: 2}]\n", [(2, 13)]),
+        ("matrix:\n  seed: [1]\n  exclude: [{seed: 1}]\n", [(1, 3)]),
+        # between values: where the value that does not fit stands
+        ("matrix:\n  duration: [20s, 5s]\n", [(6 - FIRST, 9)]),
+        ("matrix:\n  flows.reno.start: [1s, 60s]\n", [(1, 26)]),
+        ("matrix:\n  topology.groups.b.name: [b, c]\n", [(16 - FIRST, 25)]),
+    ],
+)
+def test_faults(tmp_path: Path, matrix: str, found: list[tuple[int, int]]) -> None:
+    positions = [(fault.line - FIRST, fault.column) for fault in faults(tmp_path, matrix)]
+    assert positions == found
+
+
+def test_too_many(tmp_path: Path) -> None:
+    hundred = [f"{n}ms" for n in range(1, 102)]
+    matrix = f"matrix:\n  flows.reno.start: {hundred}\n  flows.westwood.start: {hundred}\n"
+    (fault,) = faults(tmp_path, matrix.replace("'", ""))
+    assert fault.message == "10201 combinations; 10000 are allowed"
+    (fault,) = faults(tmp_path, "repetitions: 5001\nmatrix: {seed: [1, 2]}\n")
+    assert (fault.line, fault.column) == (FIRST, 14)
+    assert "are 10002 runs; 10000 are allowed" in fault.message
+
+
+def test_a_value_given_twice_is_told_with_its_path_and_its_first_place(tmp_path: Path) -> None:
+    queue = "topology.bottleneck.queue"
+    text = (
+        f"matrix:\n  {queue}:\n    - {{limit: 20p}}\n    - {{limit: 30p}}\n    - {{limit: 20p}}\n"
+    )
+    (fault,) = faults(tmp_path, text)
+    assert fault.message == (f"`{queue}` has a mapping twice; first at line {FIRST + 2}, column 7")
+    assert (fault.line, fault.column) == (FIRST + 4, 7)

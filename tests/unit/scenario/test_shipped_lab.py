@@ -1,0 +1,274 @@
+"""Scenarios with lab hosts: those that are shipped, faults at their places, who is told what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.backends.lab.agent_spec import agent_documents
+from orchestrator.errors import ScenarioError, UsageError
+from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import LabHost, LabRouter, RunSpec
+from orchestrator.scenario import load
+from tests.guest.conftest import Quiet
+
+SHIPPED = Path(__file__).resolve().parents[3] / "scenarios" / "lab"
+
+INVENTORY = """\
+lab:
+  hosts:
+    one: {ansible_host: 10.9.0.1}
+    two: {ansible_host: 10.9.0.2}
+    three: {ansible_host: 10.9.0.3}
+    four: {ansible_host: 10.9.0.4}
+"""
+SCENARIO = """\
+version: 1
+name: lab
+duration: 10s
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 10mbit, delay: 10ms}
+  access: {delay: 0ms}
+  groups: [{name: a, hosts: 2}]
+flows:
+  - {name: bulk, group: a, congestion: {name: logwestwood, parameters: {alpha_max: 64}}}
+  - {name: turns, group: a, traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}}
+lab:
+  inventory: hosts.yml
+  senders: [{host: one, interface: eth1}]
+  receivers: [{host: two, interface: eth1}, {host: three, interface: eth2}]
+  router: {host: four, left: eth1, right: eth2}
+"""
+ADDRESSES = {"one": "10.1.0.1", "two": "10.2.0.2", "three": "10.2.0.3"}
+LIVE = ("kind: dumbbell\n  bottleneck: {rate: 10mbit, delay: 10ms}\n  access: {delay: 0ms}",
+        "kind: live-path")  # fmt: skip
+ROUTER = "  router: {host: four, left: eth1, right: eth2}\n"
+
+
+def written(folder: Path, *edits: tuple[str, str]) -> Path:
+    (folder / "hosts.yml").write_text(INVENTORY, encoding="utf-8")
+    text = SCENARIO
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = folder / "lab.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def planned(folder: Path, *edits: tuple[str, str]) -> RunSpec:
+    return plan(load(written(folder, *edits))).runs[0]
+
+
+def faults(folder: Path, *edits: tuple[str, str]) -> list[tuple[int, int, str]]:
+    with pytest.raises(ScenarioError) as refused:
+        planned(folder, *edits)
+    return [(fault.line, fault.column, fault.message) for fault in refused.value.faults]
+
+
+@pytest.mark.parametrize("file", sorted(SHIPPED.glob("*.yaml")), ids=lambda file: file.name)
+def test_what_is_shipped_is_valid_and_planned(file: Path) -> None:
+    loaded = plan(load(file))
+    assert loaded.warnings == []
+    assert all(run.lab is not None for run in loaded.runs)
+    described = loaded.describe()["runs"][0]
+    assert described["flows"]
+
+
+def test_who_plays_what(tmp_path: Path) -> None:
+    lab = planned(tmp_path).lab
+    assert lab is not None
+    assert lab.inventory == str(tmp_path / "hosts.yml")
+    assert lab.hosts == (
+        LabHost("one", "sender", ("eth1",), ("a_src0", "a_src1")),
+        LabHost("two", "receiver", ("eth1",), ("a_dst0",)),
+        LabHost("three", "receiver", ("eth2",), ("a_dst1",)),
+        LabHost("four", "router", ("eth1", "eth2"), ()),
+    )
+    assert lab.router == LabRouter("four", "eth1", "eth2", "bottleneck")
+    assert lab.offloads_off
+
+
+def test_a_resolved_run_names_its_inventory_wherever_it_is(tmp_path: Path) -> None:
+    resolved = planned(tmp_path).resolved
+    assert resolved["lab"]["inventory"] == str(tmp_path / "hosts.yml")
+
+
+Edits = list[tuple[str, str]]
+FAULTS: dict[str, tuple[Edits, str, str]] = {
+    "interface twice": (
+        [("right: eth2", "right: eth1")], "eth1}\n",
+        "must be another interface than `left`: each direction is emulated at its own",
+    ),
+    "host twice": (
+        [("host: three", "host: two")], "two, interface: eth2",
+        "host `two` is named already, as receivers",
+    ),
+    "no inventory": (
+        [("inventory: hosts.yml", "inventory: none.yml")], "none.yml",
+        "`{}/none.yml` cannot be read: No such file or directory",
+    ),
+    "bad interface": (
+        [("interface: eth2", "interface: et/h2")], "et/h2",
+        "`et/h2` is no name of a network interface: 1 to 15 characters, without blanks, `/` and "
+        "`:`, and not lo",
+    ),
+    "no router": (
+        [(ROUTER, "")], "inventory: hosts",
+        "`router` is missing: a host has to emulate the bottleneck; a network as it is has the "
+        "topology `live-path`",
+    ),
+    "router of a live path": (
+        [LIVE], "{host: four", "a live path is not emulated: leave `router` out",
+    ),
+    "more hosts than parts": (
+        [("hosts: 2", "hosts: 1")], "{host: three",
+        "the topology has 1 sinks only: this host would have no part",
+    ),
+    "access with a delay": (
+        [("access: {delay: 0ms}", "access: {delay: 5ms}")], "{delay: 5ms}",
+        "a_src0 is a real link of the lab: only what the router emulates can be said, so "
+        "`delay: 0ms` is all that is valid here with `lab`",
+    ),
+    "several bottlenecks": (
+        [("kind: dumbbell\n  bottleneck: {rate: 10mbit, delay: 10ms}",
+          "kind: parking-lot\n  hops: [{rate: 10mbit, delay: 1ms}, {rate: 10mbit, delay: 1ms}]")],
+        "parking-lot",
+        "a lab has one router, which emulates one bottleneck, not 2: take `dumbbell` or "
+        "`live-path`",
+    ),
+    "offloads": (
+        [(ROUTER, ROUTER + "  offloads: leave\n")], "leave",
+        "where a bottleneck is emulated they have to be off: 64 KB would leave in one piece",
+    ),
+    "policer": (
+        [("delay: 10ms}", "delay: 10ms, policer: {rate: 5mbit, burst: 15kB}}")], "{rate: 5mbit",
+        "a policer cannot be had with `lab`, only a queue",
+    ),
+    "corruption": (
+        [("delay: 10ms}", "delay: 10ms, corruption: 1%}")], "1%",
+        "packets that a real host forwards cannot be corrupted: netem would damage their headers "
+        "only",
+    ),
+    "traffic with two heads": (
+        [("traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}",
+          "congestion: reno, traffic: {kind: request-response, request: 1kB, response: 1kB}")],
+        "request-response",
+        "request-response traffic cannot be had with `lab`: its two ends draw from one source, "
+        "and are on two hosts there",
+    ),
+    "random arrivals": (
+        [("{kind: campaign, controls: [reno, cubic], turn: 1s}",
+          "{kind: transfers, size: 10kB, arrivals: 5/s}")], "5/s",
+        "connections that arrive at random cannot be had with `lab`: take a `gap`",
+    ),
+    "a first threshold": (
+        [("alpha_max: 64}}", "alpha_max: 64}}, tcp: {initial_ssthresh: 20}")], "20}",
+        "a first threshold is taught by connections within one kernel: not with `lab`",
+    ),
+    "unknown host": (
+        [("host: one", "host: won")], "won",
+        "no host `won` in `{}/hosts.yml` (did you mean `two`?), which has 4 hosts",
+    ),
+}  # fmt: skip
+
+
+def place(folder: Path, marker: str) -> tuple[int, int]:
+    """Return line and column of a text in the scenario."""
+    before = (folder / "lab.yaml").read_text().partition(marker)[0]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_faults_are_at_their_places(tmp_path: Path, case: str) -> None:
+    edits, marker, text = FAULTS[case]
+    found = faults(tmp_path, *edits)
+    assert found[0] == (*place(tmp_path, marker), text.format(tmp_path))
+
+
+def test_events_change_the_emulated_link_only(tmp_path: Path) -> None:
+    event = "events: [{at: 1s, link: %s, rate: 5mbit}]\nlab:"
+    assert planned(tmp_path, ("lab:", event % "bottleneck")).events
+    found = faults(tmp_path, ("access: {delay: 0ms}", "access: {delay: 0ms, rate: 1gbit}"),
+                   ("\nlab:", "\n" + event % "a_src0"))  # fmt: skip
+    text = "`a_src0` is a real link: only what the router emulates can change"
+    assert (*place(tmp_path, "a_src0, rate"), text) in found
+
+
+def test_a_live_path_needs_lab_hosts(tmp_path: Path) -> None:
+    text = written(tmp_path, LIVE).read_text().partition("\nlab:")[0] + "\n"
+    path = tmp_path / "live.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ScenarioError) as refused:
+        plan(load(path))
+    (fault,) = refused.value.faults
+    assert (fault.line, fault.column) == (5, 9)
+    assert fault.message == "a live path joins lab hosts: the section `lab` is missing"
+
+
+def test_a_live_path_says_nothing_of_what_is_not_known(tmp_path: Path) -> None:
+    described = plan(load(written(tmp_path, LIVE, (ROUTER, "")))).describe()["runs"][0]
+    assert described["bottlenecks"] == []
+    assert [flow["base_rtt_s"] for flow in described["flows"]] == [None] * 6
+
+
+class _Guest:
+    """As much of a back end as is looked at before anything is run."""
+
+    name, reproducible, most_jobs, jobs_reason, unconfined = "guest", True, None, "", False
+
+
+def test_a_live_path_is_for_lab_hosts_only(tmp_path: Path) -> None:
+    live = plan(load(written(tmp_path, LIVE, (ROUTER, ""))))
+    options: Any = RunOptions(tmp_path / "runs.db", _Guest())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="--backend guest: the topology live-path is a real"):
+        run_plan(live, options, Quiet())
+    assert not (tmp_path / "runs.db").exists()
+
+
+def test_each_host_is_told_its_own_part(tmp_path: Path) -> None:
+    run = planned(tmp_path)
+    bare = {("one", "two"): 100_000, ("one", "three"): 200_000}
+    documents = agent_documents(run, ADDRESSES, bare)
+    assert sorted(documents) == ["four", "one", "three", "two"]
+    one, two, router = documents["one"], documents["two"], documents["four"]
+    assert (one["nodes"], one["interfaces"]) == (["a_src0", "a_src1"], ["eth1"])
+    assert one["addresses"] == {
+        "a_src0": "10.1.0.1", "a_src1": "10.1.0.1", "a_dst0": "10.2.0.2", "a_dst1": "10.2.0.3",
+    }  # fmt: skip
+    assert [flow["number"] for flow in one["flows"]] == [0, 1, 2, 3, 4, 5]
+    assert [flow["number"] for flow in two["flows"]] == [0, 2, 4]
+    assert router["flows"] == router["modules"] == router["round_trips"] == []
+    assert (
+        one["modules"]
+        == two["modules"]
+        == [
+            {"congestion": "cubic", "parameters": {}},
+            {"congestion": "logwestwood", "parameters": {"alpha_max": 64}},
+            {"congestion": "reno", "parameters": {}},
+        ]
+    )
+    (link,) = router["links"]
+    assert (link["name"], link["left"], link["right"]) == ("bottleneck", "eth1", "eth2")
+    assert link["forward"]["rate_bps"] == 10_000_000
+    assert one["links"] == two["links"] == []
+    assert router["sysctls"] == {}
+    assert one["sysctls"]["net.ipv4.tcp_no_metrics_save"] == 1
+    trips = {(each["source"], each["sink"]): each["expected_ns"] for each in one["round_trips"]}
+    assert trips == {("a_src0", "a_dst0"): 20_100_000, ("a_src1", "a_dst1"): 20_200_000}
+    assert two["round_trips"] == []
+
+
+def test_a_host_that_plays_two_is_told_one_thing_of_tcp(tmp_path: Path) -> None:
+    found = faults(
+        tmp_path,
+        ("groups: [", "groups: [{name: b, hosts: 1}, "),
+        ("turn: 1s}}", "turn: 1s}}\n  - {name: other, group: b, tcp: {sack: false}}"),
+    )
+    text = ("`one` plays b_src0 and a_src0, which are told different things of TCP: name a host "
+            "for each")  # fmt: skip
+    assert (*place(tmp_path, "{host: one"), text) in found

@@ -1,0 +1,141 @@
+"""What the bed is told of queues and policers, and what it hands back of them."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.decode import decode
+from orchestrator.decode.output import Output
+from orchestrator.errors import ScenarioError
+from orchestrator.planning.plan import plan
+from orchestrator.protocol.qdisc import Statistic
+from orchestrator.scenario import load
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import qdisc, redirect
+
+QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
+QUEUE = "topology.bottleneck.queue"
+POLICER = "topology.bottleneck.policer"
+
+
+def spec(*overrides: str) -> dict[str, Any]:
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    return bed_spec(run, 2**30)
+
+
+def bursts(*overrides: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = spec(*overrides)["probes"]["bursts"]
+    return found
+
+
+def test_a_drop_tail_queue_is_overfilled_and_others_are_not() -> None:
+    (full,) = bursts()
+    assert (full["queue_packets"], full["packets"] > 100) == (100, True)
+    (short,) = bursts(f"{QUEUE}={{kind: codel}}")
+    assert (short["queue_packets"], short["packets"]) == (None, 8)
+    assert short["rounds"] * (short["packets"] - 2) >= 40  # gaps enough
+
+
+def test_a_probe_fits_through_policers_and_waits_until_they_have_filled() -> None:
+    (short,) = bursts(f"{POLICER}={{forward: {{rate: 800kbit, burst: 7570B}}}}")
+    assert (short["queue_packets"], short["packets"]) == (None, 5)
+    assert short["settle_ns"] >= 7570 * 8 / 800e3 * 1e9
+    assert bursts(f"{POLICER}={{forward: {{rate: 800kbit, burst: 3000B}}}}") == []
+
+
+def test_a_policer_is_told_in_the_kernels_terms_and_read_back() -> None:
+    found = spec(f"{POLICER}={{forward: {{rate: 4mbit, burst: 15140B}}}}")["links"][0]
+    assert found["reverse"]["policer"] is None
+    settings = found["forward"]["policer"]["settings"]
+    values = {setting[0]: setting[4] for setting in settings}
+    assert values["rate_bytes_per_s"] == 500_000
+    assert values["burst_ticks"] * 64 >= 15140 / 500_000 * 1e9 > values["burst_ticks"] * 64 - 64
+    options = netlink.attribute(0, qdisc.pack(settings))[4:]
+    assert qdisc.unpack(settings, options) == {s[0]: s[5] for s in settings if s[5] is not None}
+    attributes = netlink.parse_attributes(options)
+    assert len(attributes[1]) == 56  # struct tc_police
+    assert len(attributes[2]) == 1024  # TC_RTAB_SIZE
+
+
+def test_a_fast_policers_rate_has_64_bits() -> None:
+    link = spec(f"{POLICER}={{forward: {{rate: 80gbit, burst: 1MB}}}}")["links"][0]
+    values = {setting[0]: setting[4] for setting in link["forward"]["policer"]["settings"]}
+    assert (values["rate_bytes_per_s"], values["rate64_bytes_per_s"]) == (2**32 - 1, 10**10)
+
+
+@pytest.mark.parametrize(
+    ("policer", "why"),
+    [
+        ("{rate: 4mbit, burst: 1513B}", "at least 1514B: a full-size frame would never pass"),
+        ("{rate: 8kbit, burst: 100kB}", "what the rate brings in 60s at most"),
+        ("{rate: 4mbit}", "`burst` is missing"),
+    ],
+)
+def test_policers_that_cannot_be(policer: str, why: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        spec(f"{POLICER}={policer}")
+    assert why in str(refused.value)
+
+
+def test_a_policer_of_one_direction_survives_the_resolved_scenario() -> None:
+    (run,) = plan(load(QUICKSTART, (f"{POLICER}={{reverse: {{rate: 4mbit, burst: 2kB}}}}",))).runs
+    assert run.resolved["topology"]["bottleneck"]["policer"] == {
+        "reverse": {"rate": "4mbit", "burst": "2kB"}
+    }
+
+
+def stats(bytes_: int, packets: int, drops: int, *, kind: int, app: bytes = b"") -> bytes:
+    """gnet_stats as the kernel nests them under TCA_STATS2 or TCA_ACT_STATS."""
+    basic = netlink.attribute(1, struct.pack("=QIxxxx", bytes_, packets))
+    queue = netlink.attribute(3, struct.pack("=5I", 2, 3028, drops, 0, 7))
+    return bytes(
+        netlink.attribute(kind, basic + queue + (netlink.attribute(4, app) if app else b""))
+    )
+
+
+class Answers:
+    """Stands in for a netlink socket that dumps one message."""
+
+    def __init__(self, kind: int, body: bytes) -> None:
+        self.data = struct.pack("=IHHII", 16 + len(body), kind, 2, 1, 0) + body
+
+    def dump_raw(self, _kind: int, _body: bytes) -> bytes:
+        return self.data
+
+
+def test_further_words_of_a_qdisc_come_behind_its_counters() -> None:
+    head = qdisc.TCMSG.pack(0, 102, qdisc.CHILD_HANDLE, 0, 0)
+    app = struct.pack("=4I", 11, 12, 13, 14)
+    body = head + netlink.attribute(1, "red") + stats(2**33 + 5, 9, 4, kind=7, app=app)
+    words = {(102, qdisc.CHILD_HANDLE): [[[7, 4], 12], [[7, 4], 4]]}
+    counters = qdisc.Counters(Answers(36, body), words)
+    assert counters.names == [(102, qdisc.CHILD_HANDLE)]
+    assert struct.unpack("<10I", counters.sample()) == (5, 2, 9, 4, 7, 0, 3028, 2, 14, 12)
+
+
+def test_a_policer_passes_what_is_redirected_and_drops_the_rest() -> None:
+    police = netlink.attribute(1, netlink.attribute(1, "police") + stats(0, 0, 8, kind=4))
+    mirred = netlink.attribute(2, netlink.attribute(1, "mirred") + stats(1500, 1, 0, kind=4))
+    body = qdisc.TCMSG.pack(0, 100, 1, qdisc.INGRESS, 0) + netlink.attribute(1, "matchall")
+    body += netlink.attribute(2, netlink.attribute(2, police + mirred))
+    found = redirect.Policers(Answers(redirect.RTM_NEWTFILTER, body), [100]).sample()
+    assert struct.unpack("<8I", found)[:4] == (1500, 0, 1, 8)
+
+
+def test_samples_hold_statistics_and_policers(tmp_path: Path) -> None:
+    words = [*range(1, 9), *range(11, 19), 100, 20, 7, *range(21, 29)]
+    (tmp_path / "queue.bin").write_bytes(struct.pack("<q27I", 5, *words))
+    places = (((7, 4), 0), ((7, 4), 4)), (((7, 4), 8),)
+    statistics = [(), tuple(Statistic(str(n), "", one) for n, one in enumerate(places))]
+    rows = decode.queue_samples(Output(tmp_path), statistics, 1)
+    assert rows["queue"].tolist() == [0, 1, 2]
+    assert rows["packets"].tolist() == [3, 13, 23]
+    assert rows["statistic_0"].tolist() == [0, 120, 0]
+    assert rows["statistic_1"].tolist() == [0, 7, 0]
+    # A policer counts where the link layer's header is off.
+    assert rows["bytes"].tolist()[2] == (21 | 22 << 32) + 14 * 23

@@ -1,0 +1,311 @@
+"""What the test bed does on real machines: modules, preflight, load, the Pythons that run it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.backends import local
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.errors import MachineError, UsageError
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.scenario import load
+from orchestrator.testbed import machines, preflight
+from orchestrator.testbed.kernel import modules, system
+from orchestrator.testbed.kernel.sysctl import write_sysctl
+from orchestrator.testbed.sampling import host_load
+
+ROOT = Path(__file__).resolve().parents[3]
+TESTBED = ROOT / "orchestrator" / "testbed"
+QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
+BOTTLENECK = "topology.bottleneck"
+
+
+def run(*overrides: str) -> RunSpec:
+    (spec,) = plan(load(QUICKSTART, overrides)).runs
+    return spec
+
+
+# ---- the Pythons -------------------------------------------------------------------------------
+
+
+def checked(version: str, file: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """Let mypy look at a file or folder as that Python would see it, with its library."""
+    words = [sys.executable, "-m", "mypy", "--python-version", version, "--follow-imports=silent"]
+    words += ["--cache-dir", str(tmp_path / "cache"), str(file)]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
+def test_every_python_of_a_machine_can_run_the_bed(version: str, tmp_path: Path) -> None:
+    answer = checked(version, TESTBED, tmp_path)
+    assert answer.returncode == 0, answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("version", "text"),
+    [
+        ("3.10", "import tomllib\n"),
+        ("3.10", "try:\n    pass\nexcept* ValueError:\n    pass\n"),
+        ("3.10", "import contextlib\n\ncontextlib.chdir('/')\n"),
+        ("3.13", "import distutils.version\n"),
+    ],
+)
+def test_what_a_python_lacks_is_seen(version: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "part.py").write_text(text)
+    assert checked(version, tmp_path / "part.py", tmp_path).returncode != 0
+
+
+# ---- modules -----------------------------------------------------------------------------------
+
+
+def test_a_run_needs_the_modules_of_its_queues_policers_and_flows() -> None:
+    policer = f"{BOTTLENECK}.policer={{rate: 9mbit, burst: 60kB}}"
+    queue = f"{BOTTLENECK}.queue={{kind: fq_codel}}"
+    spec = run(queue, policer, "flows.reno.congestion=vegas")
+    document = bed_spec(spec, 2**30)
+    document["modules"] = [
+        {"name": name, "parameters": ""} for name in ("tcp_vegas", "tcp_westwood")
+    ]
+    by_bed = modules.needed(document)
+    assert by_bed >= {"sch_fq_codel", "act_police", "openvswitch", "sch_netem", "tcp_vegas"}
+    asked = local.needs([spec])
+    assert set(asked["modules"]) == by_bed  # preflight asks for what the bed will load
+    assert "sch_pfifo" not in by_bed
+    assert asked["io_uring"] is False
+    assert "ovs-vswitchd" in asked["programs"]
+
+
+def test_what_flows_need_is_asked_for() -> None:
+    asked = local.needs([run("flows.reno.congestion=logwestwood")])
+    assert asked["ours"] == ["tcp_logwestwood"]
+    assert {"tcp_logwestwood", "tcp_westwood"} <= set(asked["modules"])
+    asked = local.needs([run("flows.reno.traffic={kind: bulk, engine: iperf3}")])
+    assert "iperf3" in asked["programs"]
+    asked = local.needs(
+        [run("flows.reno={name: reno, group: b, traffic: {kind: cbr, rate: 1mbit}}")]
+    )
+    assert asked["io_uring"] is True
+
+
+def test_a_users_own_module_is_for_the_guest() -> None:
+    own = ROOT / "scenarios" / "own-module" / "own-module.yaml"
+    with pytest.raises(UsageError, match="run this scenario with --backend guest"):
+        local.needs(plan(load(own)).runs)
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Parameters of a module as /sys/module has them."""
+    folder = tmp_path / "tcp_some_cc" / "parameters"
+    folder.mkdir(parents=True)
+    (folder / "alpha").write_text("7\n")
+    monkeypatch.setattr(modules, "SYSFS", str(tmp_path))
+    monkeypatch.setattr(modules, "is_there", lambda name: True)
+    return folder
+
+
+def asked(parameters: str) -> dict[str, Any]:
+    spec = bed_spec(run(), 2**30)
+    return {**spec, "modules": [{"name": "tcp_some-cc", "parameters": parameters}]}
+
+
+def test_parameters_are_given_back(sysfs: Path) -> None:
+    with modules.loaded(asked("alpha=9"), "/none") as found:
+        assert (sysfs / "alpha").read_text() == "9"
+        assert found["tcp_some-cc"]["parameters"] == {"alpha": "9"}
+    assert (sysfs / "alpha").read_text() == "7\n"
+    with pytest.raises(KeyError), modules.loaded(asked("alpha=9"), "/none"):
+        raise KeyError
+    assert (sysfs / "alpha").read_text() == "7\n"
+
+
+def test_a_parameter_that_is_not_there_is_refused_before_any_is_set(sysfs: Path) -> None:
+    with (
+        pytest.raises(RuntimeError, match=r"beta is not there: the module takes no such"),
+        modules.loaded(asked("alpha=9 beta=1"), "/none"),
+    ):
+        raise AssertionError("the run began")
+    assert (sysfs / "alpha").read_text() == "7\n"
+
+
+def test_modules_are_loaded_one_by_one_and_bring_no_interfaces(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    modprobe = tmp_path / "modprobe"
+    refuse = 'test "$1" != tcp_vegas || { echo no >&2; exit 1; }'
+    modprobe.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n{refuse}\n')
+    modprobe.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(modules, "is_there", lambda name: name == "sch_tbf")
+    spec = {**bed_spec(run(), 2**30), "modules": [{"name": "tcp_vegas", "parameters": ""}]}
+    with (
+        pytest.raises(RuntimeError, match=r"^modprobe tcp_vegas: no$"),
+        modules.loaded(spec, "/none"),
+    ):
+        raise AssertionError("the run began")
+    said = (tmp_path / "said").read_text().splitlines()
+    assert "ifb numifbs=0" in said
+    assert "sch_netem" in said
+    assert "sch_tbf" not in said
+
+
+# ---- preflight ---------------------------------------------------------------------------------
+
+
+def test_preflight_names_what_is_missing_and_its_mend() -> None:
+    asked: dict[str, Any] = {"modules": ["sch_nosuch", "tcp_nosuch"], "ours": ["tcp_nosuch"]}
+    asked |= {"programs": ["iperf3"], "io_uring": False}
+    found = {each["name"]: each for each in local.ask(asked)}
+    assert all(each["ok"] != bool(each["fix"]) for each in found.values())
+    assert "DKMS" in found["tcp_nosuch"]["fix"]
+    assert found["sch_nosuch"]["fix"].startswith("apt-get install linux-modules-extra-")
+    assert found["mininet"]["ok"] is True
+    with pytest.raises(MachineError) as raised:
+        local.require_all(found.values(), "the host one")
+    assert "the host one cannot run this in real time\n" in str(raised.value)
+    assert "\n  tcp_nosuch: no such kernel module" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("missing", "fix"),
+    [
+        ("distutils", "apt-get install python3-setuptools"),
+        ("mininet", "apt-get install mininet"),
+    ],
+)
+def test_a_mininet_that_cannot_be_imported(
+    monkeypatch: pytest.MonkeyPatch, missing: str, fix: str
+) -> None:
+    def importing(name: str, *more: object) -> object:
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    monkeypatch.setattr("builtins.__import__", importing)
+    found = preflight._mininet()
+    monkeypatch.undo()
+    assert found == ("mininet", f"No module named {missing!r}", fix)
+
+
+@pytest.mark.parametrize(
+    ("release", "version"),
+    [("6.1.0-56-amd64", (6, 1)), ("5.15.0-1051-kvm", (5, 15)), ("6.12.117+deb12-amd64", (6, 12))],
+)
+def test_versions_of_kernels(
+    monkeypatch: pytest.MonkeyPatch, release: str, version: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(
+        os, "uname", lambda: os.uname_result(("Linux", "n", release, "v", "x86_64"))
+    )
+    assert system.linux_version() == version
+
+
+def test_an_older_kernel_s_netem_is_not_told_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def begun(version: tuple[int, int]) -> tuple[bool, bool]:
+        spec, host = bed_spec(run(), 2**30), dict[str, Any]()
+        monkeypatch.setattr(system, "linux_version", lambda: version)
+        machines.Real(host, None).begin({**spec, "switches": []})
+        (netem,) = [link["forward"]["netem"] for link in spec["links"][:1]]
+        told = any(setting[0] == "seed" for setting in netem["settings"])
+        assert spec["links"][0]["reverse"]["late_timers_ns"] == host["late_timers_ns"]
+        assert 500_000 <= host["late_timers_ns"] <= 10_000_000
+        return told, host["netem_seeded"]
+
+    assert begun((6, 1)) == (False, False)
+    assert begun((6, 6)) == (True, True)
+
+
+# ---- load --------------------------------------------------------------------------------------
+
+
+def test_the_machine_is_watched_while_a_loop_keeps_it_busy() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
+    ) as loop:
+        watched = os.fork()
+        if watched == 0:  # a process of its own on that CPU, as the bed is
+            status = 1
+            try:
+                os.sched_setaffinity(0, {cpu})
+                watcher = host_load.Watcher()
+                watcher.start(system.monotonic_ns() + 50_000_000, 1_500_000_000)
+                found = watcher.result()
+                seconds = found["seconds"]
+                good = (
+                    found["cpu"] == cpu
+                    and found["wakeups"] + found["missed"] == 150
+                    and found["wakeups"] > found["missed"]
+                    and len(seconds) == 2
+                    and found["late_ns"]["max"] == max(each["late_ns"] for each in seconds)
+                    and sum(seconds[0][name] for name in ("own", "others", "softirq")) > 0.8
+                )
+                status = 0 if good else 2
+            finally:
+                os._exit(status)
+        _pid, status = os.waitpid(watched, 0)
+        loop.kill()
+    assert status == 0
+
+
+def test_what_the_sampler_does_on_another_cpu_is_no_load_of_the_packets() -> None:
+    allowed = os.sched_getaffinity(0)
+    spare = allowed - {max(allowed)}
+    watched = os.fork()
+    if watched == 0:
+        status = 1
+        try:
+            os.setpgid(0, 0)
+            os.sched_setaffinity(0, {max(allowed)})
+            watcher = host_load.Watcher(spare, shared=True)
+            origin_ns = system.monotonic_ns() + 50_000_000
+            watcher.start(origin_ns, 1_000_000_000)
+            watcher.leave()
+            stays = os.sched_getaffinity(0) == (spare or {max(allowed)})
+            while system.monotonic_ns() < origin_ns + 1_100_000_000:
+                pass
+            (second,) = watcher.result()["seconds"]
+            status = 0 if stays and (second["own"] < 0.3) == bool(spare) else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(watched, 0)[1] == 0
+
+
+def test_who_samples_elsewhere_is_back_among_the_packets_to_send_something() -> None:
+    allowed = os.sched_getaffinity(0)
+    cpu = {max(allowed)}
+    watched = os.fork()
+    if watched == 0:
+        status = 1
+        try:
+            os.sched_setaffinity(0, cpu)
+            watcher = host_load.Watcher(allowed - cpu)
+            watcher.leave()
+            with contextlib.suppress(KeyError), watcher.among_packets():
+                there = os.sched_getaffinity(0)
+                raise KeyError
+            status = 0 if (there, os.sched_getaffinity(0)) == (cpu, allowed - cpu or cpu) else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(watched, 0)[1] == 0
+
+
+def test_a_watcher_of_a_bed_that_fails_ends_with_it() -> None:
+    watched = os.fork()
+    if watched == 0:
+        host_load.Watcher()
+        os._exit(0)
+    assert os.waitpid(watched, 0)[1] == 0
+
+
+def test_an_error_of_a_kernel_without_a_sysctl_says_so() -> None:
+    with pytest.raises(OSError, match=r"Linux .* has no sysctl net\.ipv4\.nosuch") as raised:
+        write_sysctl("net.ipv4.nosuch", 1)
+    assert raised.value.errno == errno.ENOENT
