@@ -154,20 +154,22 @@ class ReorderingModel(Protocol):
 class Channel:
     """One direction of a link: policer, rate and queue, then loss, delay and all else.
 
-    ``rate_bps`` None means no rate limit and then no queue; ``delay_s`` is one way. ``judged``
-    marks a queue where drops are expected (a bottleneck); drops at any other queue are a fault
-    of the emulation. ``duplication`` and ``corruption`` are probabilities of each packet. Of a
-    channel that follows a ``trace`` the rate is the trace's mean. A ``rate_model`` changes the rate
-    while traffic runs, in step with the loss. What events bring: ``later_rates``, one after the
-    other, ``later_losses``, the largest ``later_corruption``, and whether the ``delay_changes`` or
-    any other impairment than loss (``impairment_changes``).
+    ``rate_bps`` None means no rate limit and no queue; ``delay_s`` is one way. ``is_bottleneck``
+    marks a queue where drops are expected; drops at any other queue are a fault of the emulation.
+    ``duplication`` and ``corruption`` are probabilities of each packet. The rate of a channel with
+    a ``trace`` is the trace's mean. A ``rate_model`` changes the rate while traffic runs, in step
+    with the loss.
+
+    Events change the rest: ``later_rates`` in the order of time, ``later_losses``, and the largest
+    ``later_corruption``. ``delay_changes`` and ``impairment_changes`` (any but loss) tell whether
+    an event changes them.
     """
 
     delay_s: float
     rate_bps: int | None = None
     queue: Queue | None = None
     loss: LossModel | None = None
-    judged: bool = False
+    is_bottleneck: bool = False
     policer: Policer | None = None
     trace: Trace | None = None
     rate_model: RateModel | None = None

@@ -144,7 +144,7 @@ def _summarise(channel: Channel) -> dict[str, Any]:
         "rate_bps": channel.rate_bps,
         "delay_s": channel.delay_s,
         "loss": channel.mean_loss,
-        "bottleneck": channel.judged,
+        "bottleneck": channel.is_bottleneck,
         "queue_kind": queue.kind if queue else None,
         "limit_packets": queue.limit_packets if queue else None,
         "limit_bytes": queue.limit_bytes if queue else None,

@@ -288,7 +288,7 @@ class Links:
                 delay_s=one_way_s,
                 rate_bps=rate_bps,
                 loss=getattr(spec.loss, direction),
-                judged=rate_bps is not None and spec.queue is not None,
+                is_bottleneck=rate_bps is not None and spec.queue is not None,
                 policer=_policer(getattr(spec.policer, direction, None)),
                 trace=trace,
                 jitter=getattr(spec.jitter, direction, None),

@@ -31,7 +31,7 @@ _ALL_LOST = 1e-8
 
 
 def probes(run: RunSpec) -> dict[str, Any]:
-    """Return the probes: of each pair of hosts that a flow joins, and of each judged queue."""
+    """Return the probes of each pair of hosts that a flow joins, and of each bottleneck queue."""
     network = run.network
     pairs = dict.fromkeys((flow.source, flow.sink) for flow in run.flows)
     return {
@@ -64,12 +64,12 @@ def _round_trip(network: Network, source: str, sink: str) -> dict[str, Any]:
 
 
 def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[dict[str, Any]]:
-    """Yield a probe for each judged queue that data cross, where one can measure it."""
+    """Yield a probe for each bottleneck queue that data cross, where one can measure it."""
     seen: set[str] = set()
     for flow in flows:
         hops = network.path(flow.source, flow.sink)
         for position, hop in enumerate(hops):
-            if hop.name in seen or not hop.channel.judged:
+            if hop.name in seen or not hop.channel.is_bottleneck:
                 continue
             probe = _burst(flow, hops, position)
             if probe is not None:

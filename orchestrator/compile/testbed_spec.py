@@ -171,7 +171,7 @@ def _pipes_bytes(run: RunSpec) -> Iterator[int]:
             queues = sum(
                 queue_packets(channel.queue) * FRAME_BYTES
                 for channel in limited
-                if channel.queue is not None and channel.judged
+                if channel.queue is not None and channel.is_bottleneck
             )
             rtt_ns = nanoseconds(sum(channel.delay_s for channel in there) + back_s)
             yield int(rate * (rtt_ns / 1e9) / 8) + queues

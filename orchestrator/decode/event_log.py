@@ -64,7 +64,7 @@ def event_provenance(run: RunSpec, timeline: dict[str, Any]) -> list[dict[str, A
         {
             "time_s": event.time_ns / 1e9,
             "applied_s": done_ns.get(place, event.time_ns) / 1e9,
-            **event.asked,
+            **event.requested,
         }
         for place, event in enumerate(run.events)
     ]

@@ -21,7 +21,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
         channel = evidence.channel(f"{queue.link}:{queue.direction}")
         # A delay line with loss and a policer drop on purpose; they have checks of their own.
         expected = {
-            "queue": channel.judged,
+            "queue": channel.is_bottleneck,
             "delay": channel.loses,
             "policer": True,
         }

@@ -1,8 +1,8 @@
-"""TCP options of hosts: what a flow may ask of the stack at its ends besides congestion control.
+"""TCP options that a flow may request at its ends, besides the congestion control.
 
 Every option is a setting of a network namespace (Documentation/networking/ip-sysctl.rst) or a
-metric of its route (RTAX_* of include/uapi/linux/rtnetlink.h), so two flows that meet at a host
-must agree on it there.
+metric of its route (RTAX_* of include/uapi/linux/rtnetlink.h). So all flows of a host must request
+the same value.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ def _known(name: str) -> str:
 
 def _buffer(size_bytes: int) -> int:
     if not _LEAST_BUFFER_BYTES <= size_bytes <= 2**31 - 1:
-        raise ValueError(f"a socket buffer has from {_LEAST_BUFFER_BYTES} B to 2^31 - 1 B")
+        raise ValueError(f"a socket buffer must be from {_LEAST_BUFFER_BYTES} B to 2^31 - 1 B")
     return size_bytes
 
 
 def _rto_min(time_s: float) -> float:
     if not 0.001 <= time_s <= 60 or abs(time_s * 1000 - round(time_s * 1000)) > 1e-6:
-        raise ValueError("the least retransmission timeout is whole milliseconds, 1ms to 60s")
+        raise ValueError(
+            "the least retransmission timeout must be whole milliseconds, from 1ms to 60s"
+        )
     return time_s
 
 
@@ -117,7 +119,7 @@ class TcpOptions(Strict):
     )
 
     def values(self) -> dict[str, Any]:
-        """Return what is set, the profile's values among it."""
+        """Return the options that are set, including those of the profile."""
         own = {
             key: value
             for key, value in self.model_dump(exclude={"profile"}).items()
@@ -128,7 +130,7 @@ class TcpOptions(Strict):
 
 @dataclass
 class HostTcp:
-    """What one host's stack is told: sysctls of its namespace, metrics of its route."""
+    """Settings of one host's TCP stack: sysctls of its namespace, metrics of its route."""
 
     sysctls: dict[str, str | int] = field(default_factory=dict)
     metrics: dict[int, int] = field(default_factory=dict)
@@ -136,7 +138,10 @@ class HostTcp:
 
 @dataclass(frozen=True)
 class _Effect:
-    """``linux`` is what a stack does that is told nothing, where that is a value of the option."""
+    """What an option sets at which ends.
+
+    ``linux`` is Linux's default, None where no value of the option stands for it.
+    """
 
     ends: End
     sysctls: Callable[[Any], Mapping[str, str | int]] = lambda _value: {}
@@ -154,16 +159,16 @@ def _memory(name: str, start_bytes: int) -> Callable[[int], Mapping[str, str | i
 
 
 def _rto_min_metrics(value: float) -> Mapping[int, int]:
-    """Return the metric in ms, locked: tcp_rto_min() takes no other."""
+    """Return the metric in ms, locked: tcp_rto_min() ignores one that is not."""
     return {RTAX_LOCK: 1 << RTAX_RTO_MIN, RTAX_RTO_MIN: round(value * 1000)}
 
 
 def _ssthresh_metrics(value: int) -> Mapping[int, int]:
-    """Return the metric, locked with the RTTs that would come to be remembered along with it.
+    """Return the metric, locked together with the RTTs that the kernel caches beside it.
 
-    The kernel takes it from what it remembers of a destination, and a connection that ends makes
-    that of the route (tcpm_suck_dst() in net/ipv4/tcp_metrics.c); testbed/network/thresholds.py
-    makes such a connection.
+    The kernel reads the threshold from its cache of metrics of a destination. A connection that
+    ends fills that cache from the route (tcpm_suck_dst() in net/ipv4/tcp_metrics.c), so
+    testbed/network/thresholds.py makes such a connection.
     """
     locks = (RTAX_RTT, RTAX_RTTVAR, RTAX_SSTHRESH)
     return {RTAX_LOCK: sum(1 << lock for lock in locks), RTAX_SSTHRESH: value}
@@ -204,25 +209,25 @@ _EFFECTS: dict[str, _Effect] = {
 
 
 def options_of(*layers: TcpOptions | None) -> dict[str, Any]:
-    """Return the values by option; a later layer's go before those of an earlier one."""
+    """Return the values by option; those of a later layer override those of an earlier one."""
     return {key: value for layer in layers if layer for key, value in layer.values().items()}
 
 
 def at(end: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those options that are set at that end of a connection."""
+    """Return the options that take effect at that end of a connection."""
     return {key: value for key, value in values.items() if _EFFECTS[key].ends in (end, "both")}
 
 
 def host_tcp(values: Mapping[str, Any]) -> HostTcp:
-    """Return what a host is told for those options."""
-    told = HostTcp()
+    """Return the settings of a host for those options."""
+    applied = HostTcp()
     for key, value in values.items():
-        told.sysctls |= _EFFECTS[key].sysctls(value)
-        locks = told.metrics.get(RTAX_LOCK, 0)
-        told.metrics |= _EFFECTS[key].metrics(value)
+        applied.sysctls |= _EFFECTS[key].sysctls(value)
+        locks = applied.metrics.get(RTAX_LOCK, 0)
+        applied.metrics |= _EFFECTS[key].metrics(value)
         if locks:
-            told.metrics[RTAX_LOCK] |= locks
-    return told
+            applied.metrics[RTAX_LOCK] |= locks
+    return applied
 
 
 One = Literal["sender", "receiver"]
@@ -230,20 +235,25 @@ _ENDS: tuple[One, One] = ("sender", "receiver")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """One end of a TCP flow: its line, its name, the host, which end, and the flow's options."""
+class FlowEnd:
+    """One end of a TCP flow, with the options that the flow requests.
 
-    line: int
+    ``entry`` is the index of the flow entry in the scenario.
+    """
+
+    entry: int
     flow: str
     host: str
     end: One
     options: Mapping[str, Any]
 
 
-def agree(ends: Iterable[Wanted]) -> tuple[dict[str, dict[str, Any]], list[tuple[int, str, str]]]:
-    """Return the options of each host, and (line, option, message) where flows differ."""
+def options_by_host(
+    ends: Iterable[FlowEnd],
+) -> tuple[dict[str, dict[str, Any]], list[tuple[int, str, str]]]:
+    """Return the options of each host, and (flow entry, option, message) where flows differ."""
     hosts: dict[str, dict[str, Any]] = {}
-    first: dict[tuple[str, One], Wanted] = {}
+    first: dict[tuple[str, One], FlowEnd] = {}
     faults: dict[tuple[int, str], str] = {}
     for mine in ends:
         hosts.setdefault(mine.host, {}).update(at(mine.end, mine.options))
@@ -251,18 +261,18 @@ def agree(ends: Iterable[Wanted]) -> tuple[dict[str, dict[str, Any]], list[tuple
         for end in _ENDS:
             other = first.get((mine.host, end), mine)
             for key, effect in _EFFECTS.items():
-                wanted = [each.options.get(key, effect.linux) for each in (mine, other)]
+                values = [each.options.get(key, effect.linux) for each in (mine, other)]
                 both = effect.ends == "both" or mine.end == end == effect.ends
-                if both and wanted[0] != wanted[1]:
-                    faults.setdefault((mine.line, key), _differently(key, mine, other))
-    return hosts, [(line, key, text) for (line, key), text in faults.items()]
+                if both and values[0] != values[1]:
+                    faults.setdefault((mine.entry, key), _differently(key, mine, other))
+    return hosts, [(entry, key, text) for (entry, key), text in faults.items()]
 
 
-def _differently(key: str, mine: Wanted, other: Wanted) -> str:
-    text = f"{key} is a setting of the host {mine.host}, where flow {shown(other.flow)} ends, too, "
+def _differently(key: str, mine: FlowEnd, other: FlowEnd) -> str:
+    text = f"{key} is a setting of the host {mine.host}, where flow {shown(other.flow)} also ends"
     if key not in other.options:
-        return f"{text}and does not give it: it would get it, so give it the same there"
-    theirs = other.options[key]
+        return f"{text} and does not set it: set the same value for that flow"
+    theirs = shown(other.options[key])
     if key not in mine.options:
-        return f"{text}and sets {shown(theirs)}: this flow would get that, so give it the same here"
-    return f"{text}and sets {shown(theirs)}, not {shown(mine.options[key])}"
+        return f"{text} and sets {theirs}: set the same value for this flow"
+    return f"{text} and sets {theirs}, not {shown(mine.options[key])}: set the same value for both"

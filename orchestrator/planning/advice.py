@@ -1,4 +1,4 @@
-"""What is valid in a scenario and still looks like a mistake: warnings, which change nothing."""
+"""Warns of values that are valid and still look like mistakes; a warning changes nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL_BDP = 0.1
 SMALL_PACKETS = 4
 """Three duplicate ACKs need three packets behind the lost one (RFC 5681 section 3.2)."""
 MOST_WINDOW_BYTES = 2**30
-"""The largest window that TCP can tell (RFC 7323 section 2.3)."""
+"""The largest window that TCP can advertise (RFC 7323 section 2.3)."""
 LARGE_GUEST_BYTES = 4 * 2**30
 
 Advice = tuple[Path, str]
@@ -31,20 +31,20 @@ Advice = tuple[Path, str]
 
 @dataclass(frozen=True)
 class Planned:
-    """A variant as planned: ``lines`` has the flows of each line of the scenario.
+    """A planned variant; ``entries`` has the flows of each flow entry of the scenario.
 
-    ``places`` leads from a link's name to its values in the scenario.
+    ``places`` has the path to each link's values in the scenario, by the link's name.
     """
 
     scenario: Scenario
     network: Network
-    lines: Sequence[Sequence[PlannedFlow]]
+    entries: Sequence[Sequence[PlannedFlow]]
     places: Mapping[str, Path]
 
     @property
     def flows(self) -> Iterator[PlannedFlow]:
         """Every flow."""
-        return (flow for line in self.lines for flow in line)
+        return (flow for entry in self.entries for flow in entry)
 
     @cached_property
     def hops(self) -> dict[str, Hop]:
@@ -53,9 +53,9 @@ class Planned:
         return {hop.name: hop for hop in hops}
 
     @property
-    def studied(self) -> list[Hop]:
-        """The channels with a queue where drops are expected."""
-        return [hop for hop in self.hops.values() if hop.channel.judged]
+    def bottlenecks(self) -> list[Hop]:
+        """The channels of bottlenecks, where drops are expected."""
+        return [hop for hop in self.hops.values() if hop.channel.is_bottleneck]
 
     @cached_property
     def rates_bps(self) -> dict[str, int | None]:
@@ -63,12 +63,12 @@ class Planned:
         return {name: hop.channel.rate_bps for name, hop in self.hops.items()}
 
     def place(self, link: str) -> Path:
-        """Return where that link's values are."""
+        """Return the path to a link's values in the scenario."""
         return self.places.get(link, ("topology",))
 
 
 def advise(planned: Planned) -> Iterator[Advice]:
-    """Yield (path in the scenario, message) of everything that looks like a mistake."""
+    """Yield (path in the scenario, message) for each value that looks like a mistake."""
     crossing: dict[str, list[PlannedFlow]] = {}
     for flow in planned.flows:
         for name in flow.path:
@@ -81,24 +81,24 @@ def advise(planned: Planned) -> Iterator[Advice]:
 
 
 def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
-    told: set[tuple[Path, int]] = set()  # alike queues that were given once
-    for hop in planned.studied:
+    reported: set[tuple[Path, int]] = set()  # one value in the scenario may give several queues
+    for hop in planned.bottlenecks:
         flows, packets = crossing.get(hop.name, []), _queue_packets(hop.channel)
-        if not flows or packets is None or (planned.place(hop.link.name), packets) in told:
+        if not flows or packets is None or (planned.place(hop.link.name), packets) in reported:
             continue
         problem = _small(packets, hop.channel.rate_bps or 0, max(f.base_rtt_s for f in flows))
         if problem:
             place = planned.place(hop.link.name)
-            told.add((place, packets))
+            reported.add((place, packets))
             where = (*place, "queue", hop.direction, "limit")
             yield where, f"the queue of {hop.name} holds {packets} full-size packets{problem}"
 
 
 def _small(packets: int, rate_bps: int, rtt_s: float) -> str:
-    """Return what is wrong with a queue of so many packets, nothing when nothing is."""
+    """Return what is wrong with a queue of so many packets; empty when nothing is."""
     bdp_packets = rate_bps * rtt_s / 8 / FRAME_BYTES
     if packets < SMALL_PACKETS:
-        return f": fewer than {SMALL_PACKETS} leave no room for a fast retransmit"
+        return f": a fast retransmit needs room for {SMALL_PACKETS}"
     if packets < SMALL_BDP * bdp_packets:
         return (
             f", {packets / bdp_packets:.2g} of the bandwidth-delay product of {bdp_packets:.0f} "
@@ -117,9 +117,9 @@ def _queue_packets(channel: Channel) -> int | None:
 
 
 def _starved(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
-    """A bottleneck is none when the hosts' links on one side of it are slower together."""
+    """Yield bottlenecks that are faster than the hosts' links on one side of them together."""
     rates_bps = planned.rates_bps
-    for hop in planned.studied:
+    for hop in planned.bottlenecks:
         for end, what in ((0, "feed"), (-1, "drain")):
             names = list(dict.fromkeys(flow.path[end] for flow in crossing.get(hop.name, [])))
             known = [rate for rate in (rates_bps[name] for name in names) if rate is not None]
@@ -129,7 +129,7 @@ def _starved(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Ite
                 yield (
                     planned.place(names[0].rpartition(":")[0]),
                     f"the links that {what} {hop.name} have {format_rate(total_bps)} together, "
-                    f"less than its {format_rate(rate_bps)}: it is no bottleneck",
+                    f"less than its {format_rate(rate_bps)}: it is not the bottleneck",
                 )
 
 
@@ -150,8 +150,8 @@ def _unused(planned: Planned) -> Iterator[Advice]:
 
 
 def _windows(planned: Planned) -> Iterator[Advice]:
-    for number, line in enumerate(planned.lines):
-        for flow in line:
+    for number, entry in enumerate(planned.entries):
+        for flow in entry:
             if flow.transport != "tcp":
                 break
             rates = [rate for name in flow.path if (rate := planned.rates_bps[name]) is not None]
@@ -160,22 +160,22 @@ def _windows(planned: Planned) -> Iterator[Advice]:
                 yield (
                     ("flows", number),
                     f"flow {flow.name} needs a window of {window / 2**30:.1f} GiB to fill its "
-                    "path, and TCP can have 1 GiB (RFC 7323)",
+                    "path; TCP's largest window is 1 GiB (RFC 7323)",
                 )
                 break
-    flows = sum(len(line) for line in planned.lines)
+    flows = sum(len(entry) for entry in planned.entries)
     memory_bytes = guest_memory_bytes(planned.network, flows)
     if memory_bytes > LARGE_GUEST_BYTES:
         yield (
             ("topology",),
-            f"the guest may need {memory_bytes / 2**30:.1f} GiB of memory for what is in flight "
+            f"the guest may need {memory_bytes / 2**30:.1f} GiB of memory for packets in flight "
             "and queued",
         )
 
 
 def too_large(planned: Planned) -> Iterator[Advice]:
-    """Yield where most of the memory goes and what is wrong, when no machine could give it."""
-    flows = sum(len(line) for line in planned.lines)
+    """Yield (path, message) of the largest use of memory when the guest needs too much."""
+    flows = sum(len(entry) for entry in planned.entries)
     memory_bytes = guest_memory_bytes(planned.network, flows)
     if memory_bytes <= MOST_GUEST_BYTES:
         return
@@ -188,9 +188,9 @@ def too_large(planned: Planned) -> Iterator[Advice]:
     )
     yield (
         (*planned.place(hop.link.name), *keys),
-        f"{sum(held[name]):.0f} full-size packets can be in flight and queued at {name}: with "
-        f"them the guest needs {memory_bytes / 2**30:.0f} GiB of memory, and it can have "
-        f"{MOST_GUEST_BYTES / 2**30:.0f} GiB at most",
+        f"{sum(held[name]):.0f} full-size packets can be in flight and queued at {name}: the "
+        f"guest would need {memory_bytes / 2**30:.0f} GiB of memory, and its limit is "
+        f"{MOST_GUEST_BYTES / 2**30:.0f} GiB",
     )
 
 
@@ -204,6 +204,6 @@ def _periods(planned: Planned) -> Iterator[Advice]:
         shown = " and ".join(f"{key} every {format_time(periods_s[key])}" for key in long)
         yield (
             ("sample", long[0]),
-            f"samples ({shown}) miss what happens within the shortest base RTT of "
+            f"samples ({shown}) are further apart than the shortest base RTT of "
             f"{format_time(shortest_s)}",
         )

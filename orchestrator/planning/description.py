@@ -1,4 +1,4 @@
-"""A plan, and what is told of it before it is run."""
+"""A plan, and its description for people and other programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.errors import Fault
 from orchestrator.network import Hop
-from orchestrator.planning.estimate import studied, wall_s
+from orchestrator.planning.estimate import bottleneck_hops, wall_s
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.frames import FRAME_BYTES
 
@@ -16,7 +16,7 @@ from orchestrator.protocol.frames import FRAME_BYTES
 class Plan:
     """The runs of a scenario, variant by variant and repetition by repetition.
 
-    ``warnings`` are of what is valid and still looks like a mistake.
+    ``warnings`` name values that are valid and still look like mistakes.
     """
 
     experiment: str
@@ -24,10 +24,10 @@ class Plan:
     warnings: list[Fault] = field(default_factory=list)
 
     def describe(self) -> dict[str, Any]:
-        """Return what will be run, JSON-ready, with estimates of wall time and disk.
+        """Return the plan, JSON-ready, with estimates of wall time and disk space.
 
-        The wall time is that of the guest; in real time runs take ``duration_s`` and what it takes
-        to build and probe the network.
+        The wall time is that of the guest. In real time, runs take ``duration_s`` and the time to
+        build and probe the network.
         """
         return {
             "schema": 1,
@@ -54,8 +54,10 @@ def _describe_run(run: RunSpec) -> dict[str, Any]:
         "estimated_wall_s": round(wall_s(run), 1),
         "estimated_disk_bytes": run.estimated_disk_bytes,
         "flows": [_describe_flow(flow, run.network.live) for flow in run.flows],
-        "events": [{"time_s": event.time_ns / 1e9, **event.asked} for event in run.events],
-        "bottlenecks": [_describe_bottleneck(hop, run.flows) for hop in studied(run.network)],
+        "events": [{"time_s": event.time_ns / 1e9, **event.requested} for event in run.events],
+        "bottlenecks": [
+            _describe_bottleneck(hop, run.flows) for hop in bottleneck_hops(run.network)
+        ],
         "policers": [
             {"name": hop.name, **vars(hop.channel.policer)}
             for link in run.network.links
@@ -87,9 +89,10 @@ def _describe_flow(flow: PlannedFlow, live: bool) -> dict[str, Any]:
 
 
 def _describe_bottleneck(hop: Hop, flows: tuple[PlannedFlow, ...]) -> dict[str, Any]:
-    """Return a bottleneck's BDP (of the largest base RTT) and queue, in full-size frames too.
+    """Return a bottleneck's rate, delay, loss, BDP (at the largest base RTT) and queue.
 
-    Both are of the first rate; "rate_changes" is None of a rate that changes by a trace or model.
+    BDP and queue are at the initial rate. "rate_changes" is None when a trace or a model changes
+    the rate.
     """
     channel = hop.channel
     rate_bps, queue = channel.rate_bps, channel.queue

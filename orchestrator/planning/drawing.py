@@ -215,7 +215,7 @@ def _summary(channels: Sequence[Channel]) -> list[str]:
     if any(channel.rate_varies or channel.later_rates for channel in channels):
         rate = f"~{rate}"
     lines = [f"{rate}, {delay}" if rate else delay]
-    lines += sorted({_queue_text(channel) for channel in channels if channel.judged})
+    lines += sorted({_queue_text(channel) for channel in channels if channel.is_bottleneck})
     losses = sorted({_loss_text(channel) for channel in channels if channel.mean_loss})
     policers = sorted({_policer_text(each.policer) for each in channels if each.policer})
     return lines + policers + losses

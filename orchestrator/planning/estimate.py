@@ -1,4 +1,4 @@
-"""How long a run takes, as told before it is made."""
+"""Estimates how long a run takes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 
 from orchestrator.network import Hop, Network
 from orchestrator.planning.runspec import (
-    CROWD_PERIOD_S,
     DIGEST_PERIOD_S,
+    MANY_CONNECTIONS_PERIOD_S,
     PlannedFlow,
     RunSpec,
     ticks,
@@ -42,8 +42,8 @@ WALL_PER_STATE_S = 3e-4
 def wall_s(run: RunSpec) -> float:
     """Return the seconds that a run takes on a CPU of its own, within a factor of 2.
 
-    Bottlenecks count as full, or as their flows' rates, windows and sizes allow: every packet on
-    each link of its path, and an ACK for every second one.
+    A bottleneck counts as full, unless its flows' rates, windows or sizes allow less. Every packet
+    counts on each link of its path, with an ACK for every second one.
     """
     channels = [one for link in run.network.links for one in (link.forward, link.reverse)]
     traces = [one.trace for one in channels if one.trace is not None]
@@ -64,25 +64,25 @@ def wall_s(run: RunSpec) -> float:
     )
 
 
-def studied(network: Network) -> list[Hop]:
+def bottleneck_hops(network: Network) -> list[Hop]:
     """Return both channels of every bottleneck."""
     links = [link for link in network.links if link.name in network.bottlenecks]
     return [hop for link in links for hop in (Hop(link, "forward"), Hop(link, "reverse"))]
 
 
 def _tcp_samples(run: RunSpec) -> int:
-    """Return how often the bed asks for a flow's sender or receiver."""
+    """Return how many samples of flows' senders and receivers the test bed takes."""
     flows = [flow for flow in run.flows if flow.transport == "tcp"]
     many = sum(flow.connections == "many" for flow in flows)
     seldom = ticks(run.duration_s, DIGEST_PERIOD_S)
     often = max(seldom, ticks(run.duration_s, run.sample_tcp_s))
-    crowds = 2 * many * ticks(run.duration_s, CROWD_PERIOD_S)
-    return (len(flows) - many) * (seldom + often) + crowds
+    many_samples = 2 * many * ticks(run.duration_s, MANY_CONNECTIONS_PERIOD_S)
+    return (len(flows) - many) * (seldom + often) + many_samples
 
 
 def _packet_hops(run: RunSpec) -> float:
     """Return how many links all packets cross together."""
-    rates_bps = {hop.name: hop.channel.rate_bps or 0 for hop in studied(run.network)}
+    rates_bps = {hop.name: hop.channel.rate_bps or 0 for hop in bottleneck_hops(run.network)}
     crossing: dict[str, list[PlannedFlow]] = {}
     for flow in run.flows:
         for name in rates_bps.keys() & set(flow.path):
@@ -92,7 +92,7 @@ def _packet_hops(run: RunSpec) -> float:
         most_bps = sum(_most_bps(flow, run.duration_s) for flow in flows)
         frame_bytes = sum(map(_frame_bytes, flows)) / len(flows)
         packets = min(rates_bps[name], most_bps) * run.duration_s / 8 / frame_bytes
-        # What several bottlenecks count is one packet's.
+        # A packet that crosses several bottlenecks counts at each of them: divide by their number.
         links = [_links(flow) / len(rates_bps.keys() & set(flow.path)) for flow in flows]
         total += packets * sum(links) / len(flows)
     return total
@@ -104,17 +104,17 @@ def _links(flow: PlannedFlow) -> float:
 
 
 def _most_bps(flow: PlannedFlow, duration_s: float) -> float:
-    """Return what a flow can send at most, on average over the run."""
-    told = flow.traffic_parameters
+    """Return the largest mean rate at which a flow can send over the run."""
+    parameters = flow.traffic_parameters
     if flow.transport == "udp":
         return _datagrams(flow, duration_s) * _frame_bytes(flow) * 8 / duration_s
     limits_bps = [math.inf]
-    if told.get("arrivals_per_s") and told.get("rate_bps"):
-        limits_bps.append(told["rate_bps"])
+    if parameters.get("arrivals_per_s") and parameters.get("rate_bps"):
+        limits_bps.append(parameters["rate_bps"])
     if flow.bytes:
         limits_bps.append(flow.bytes * 8 / duration_s)
-    if told.get("window_bytes") and flow.connections != "many" and flow.base_rtt_s:
-        limits_bps.append(told["window_bytes"] * 8 / flow.base_rtt_s)
+    if parameters.get("window_bytes") and flow.connections != "many" and flow.base_rtt_s:
+        limits_bps.append(parameters["window_bytes"] * 8 / flow.base_rtt_s)
     return min(limits_bps)
 
 

@@ -1,4 +1,4 @@
-"""From a scenario's lines to single flows: hosts, ports, paths, and what each engine is told."""
+"""Expands a scenario's flow entries to single flows with hosts, ports, paths and parameters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.errors import Fault, ScenarioError
 from orchestrator.kinds import tcp
 from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.fields import MAX_FLOWS, Path
-from orchestrator.kinds.tcp import Wanted
+from orchestrator.kinds.tcp import FlowEnd
 from orchestrator.kinds.traffic import Demand, Part, Segment
 from orchestrator.network import Hop, Network, path_delay_s
 from orchestrator.planning.runspec import PlannedFlow
@@ -24,26 +24,28 @@ _HEADERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES
 """Ethernet as qdiscs count it, IPv4, and TCP without options."""
 
 Hops = tuple[Hop, ...]
-Trips = dict[str, set[int]]
+BaseRtts = dict[str, set[int]]
 """Base RTTs (ns) of the flows whose data or ACKs cross each channel."""
 
 
-def expand(variant: LoadedVariant, network: Network) -> tuple[list[list[PlannedFlow]], Trips]:
-    """Return the flows of each line, without what is drawn of their starts.
+def expand(variant: LoadedVariant, network: Network) -> tuple[list[list[PlannedFlow]], BaseRtts]:
+    """Return the flows of each flow entry, and the base RTTs at each channel.
+
+    The flows' starts do not include what is drawn from the seed.
 
     Raises:
-        ScenarioError: a line cannot be expanded; at its line and column.
+        ScenarioError: an entry cannot be expanded; at its line and column.
     """
-    lines: list[list[PlannedFlow]] = []
-    trips: Trips = {}
+    entries: list[list[PlannedFlow]] = []
+    base_rtts: BaseRtts = {}
     for index in range(len(variant.scenario.flows)):
-        line = _Line(variant, network, index, sum(map(len, lines)))
-        lines.append(line.flows(trips))
-    return lines, trips
+        entry = _FlowEntry(variant, network, index, sum(map(len, entries)))
+        entries.append(entry.flows(base_rtts))
+    return entries, base_rtts
 
 
-class _Line:
-    """One line of the scenario, behind ``before`` flows of other lines."""
+class _FlowEntry:
+    """One flow entry of the scenario; the entries before it have ``before`` flows."""
 
     def __init__(self, variant: LoadedVariant, network: Network, index: int, before: int) -> None:
         self._variant, self._network = variant, network
@@ -52,8 +54,8 @@ class _Line:
         self._options = tcp.options_of(variant.scenario.tcp, self._flow.tcp)
         self._number = len(network.group(self._flow.group).sources) * self._flow.count
 
-    def flows(self, trips: Trips) -> list[PlannedFlow]:
-        """Return the flows, part by part and host by host, and note the channels they cross."""
+    def flows(self, base_rtts: BaseRtts) -> list[PlannedFlow]:
+        """Return the flows, part by part and host by host, and add to ``base_rtts``."""
         flow, parts = self._flow, self._flow.traffic.parts()
         group = self._network.group(flow.group)
         pairs = list(zip(group.sources, group.sinks, strict=True))
@@ -71,7 +73,7 @@ class _Line:
             for place, (source, sink) in enumerate(pairs):
                 hops = self._paths(source, sink)
                 for hop in (*hops[0], *hops[1]):
-                    trips.setdefault(hop.name, set()).add(_rtt_ns(hops))
+                    base_rtts.setdefault(hop.name, set()).add(_rtt_ns(hops))
                 common = {**control, **self._shared(part.demand, source, sink, hops)}
                 for each in range(place * flow.count, (place + 1) * flow.count):
                     port = FIRST_PORT + self._before + len(flows)
@@ -113,16 +115,16 @@ class _Line:
                 "stagger" if flow.stagger else "start_window" if flow.start_window else "traffic",
             )
             when = format_time(latest_ns / NS_PER_S)
-            text = f"a flow of this line may start at {when} only, not before its end"
-            raise self._fault(key, f"{text} ({format_time(end_s)})")
+            text = f"a flow of this entry may start as late as {when}, which is not before its end"
+            raise self._fault(key, f"{text} at {format_time(end_s)}")
         return {"start_s": start_ns / NS_PER_S, "start_window_s": flow.start_window}
 
     def _control(self, part: Part) -> dict[str, Any]:
-        """Return the fields of a planned flow that its congestion control says; UDP has none."""
+        """Return the fields of a planned flow that depend on its congestion control, if any."""
         flow, find = self._flow, self._variant.modules
         own = part.demand.transport == "udp" or flow.traffic.names_congestion
         if own and "congestion" in flow.model_fields_set:
-            why = "names its own" if flow.traffic.names_congestion else "is UDP and has no"
+            why = "names its own" if flow.traffic.names_congestion else "uses UDP, which has no"
             message = f"traffic of kind {flow.traffic.kind} {why} congestion control"
             raise self._fault(("congestion",), message)
         control = part.congestion or (None if own else flow.congestion)
@@ -132,19 +134,19 @@ class _Line:
         module = find.find(control.name, control.module)
         scopes = {} if module is None else {p.name: p.scope for p in module.parameters.values()}
 
-        def told(scope: str) -> dict[str, int]:
+        def parameters_of(scope: str) -> dict[str, int]:
             return {k: value for k, value in control.parameters.items() if scopes[k] == scope}
 
         return {
             "congestion": control.name,
-            "parameters": told("kernel"),
-            "settings": told("namespace"),
+            "parameters": parameters_of("kernel"),
+            "settings": parameters_of("namespace"),
             "module": find.folder(control.module) if control.module else None,
             "shown": () if module is None else module.shown,
         }
 
     def _parameters(self, demand: Demand, path: Hops) -> dict[str, Any]:
-        """Return the engine's parameters, with those that the path and the segments decide."""
+        """Return the engine's parameters, with those that depend on the path and the segments."""
         found = dict(demand.parameters)
         if demand.path_rate:
             found["path_rate_bps"] = min(_rates_bps(path), default=None)
@@ -177,7 +179,7 @@ class _Line:
         """Return bits per second of a rate that may be a share of the narrowest link's."""
         rates = _rates_bps(path)
         if rate.percent is not None and not rates:
-            message = f"{rate} of what? no link on the flow's path has a rate"
+            message = f"{rate} is a share of a link's rate, and no link on the flow's path has one"
             raise self._fault(("traffic", key), message)
         rate_bps = rate.of(min(rates, default=0))
         if rate_bps < RATE_MIN_BPS:
@@ -195,74 +197,79 @@ class _Line:
         return ScenarioError([self._variant.mark(("flows", self._index, *path)).fault(message)])
 
 
-def name_faults(variant: LoadedVariant, lines: Sequence[Sequence[PlannedFlow]]) -> Iterator[Fault]:
-    """Yield a fault for each line of which a flow is called as one of a line before."""
+def name_faults(
+    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]
+) -> Iterator[Fault]:
+    """Yield a fault for each entry with a flow whose name an earlier entry's flow has."""
     first: dict[str, int] = {}
-    for index, line in enumerate(lines):
-        taken = next((f.name for f in line if first.setdefault(f.name, index) != index), None)
+    for index, entry in enumerate(entries):
+        taken = next((f.name for f in entry if first.setdefault(f.name, index) != index), None)
         if taken is not None:
             mark = variant.mark(("flows", index, "name"))
-            yield mark.fault(f"a flow of line {first[taken]} is called {shown(taken)}, too")
+            yield mark.fault(
+                f"two flows are called {shown(taken)}: one of this entry and one of flow entry "
+                f"{first[taken]}"
+            )
 
 
 def settings_faults(
-    variant: LoadedVariant, lines: Sequence[Sequence[PlannedFlow]]
+    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]
 ) -> Iterator[Fault]:
-    """Yield a fault for each setting of a host that two lines of flows do not agree on.
+    """Yield a fault for each setting of a host that two flow entries set differently.
 
-    A setting belongs to the sending host's namespace: every flow there whose congestion control
-    is of the same module gets it, whether its line gives it or not.
+    A setting belongs to the sending host's namespace. It affects every flow there whose congestion
+    control is of the same module, whether the flow's entry gives the setting or not.
     """
     first: dict[tuple[str, FilePath], PlannedFlow] = {}
-    for place, control, flows in _controlled(variant, lines):
+    for place, control, flows in _controlled(variant, entries):
         module = variant.modules.find(control.name, control.module)
         if module is None:
             continue
-        told: set[str] = set()
+        reported: set[str] = set()
         for flow in flows:
             other = first.setdefault((flow.source, module.source), flow)
             for name in dict.fromkeys((*flow.settings, *other.settings)):
                 mine, theirs = flow.settings.get(name), other.settings.get(name)
-                if mine != theirs and name not in told:
-                    told.add(name)
+                if mine != theirs and name not in reported:
+                    reported.add(name)
                     yield variant.mark((*place, "parameters", name)).fault(
                         f"{name} is a setting of the sending host, and flow {shown(other.name)} "
-                        f"sends from {flow.source}, too, "
+                        f"also sends from {flow.source}, "
                         + _differently(control.name, name, mine, theirs)
                     )
 
 
 def _controlled(
-    variant: LoadedVariant, lines: Sequence[Sequence[PlannedFlow]]
+    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]
 ) -> Iterator[tuple[Path, Congestion, Sequence[PlannedFlow]]]:
-    """Yield each congestion control, where it is given, and the flows that have it."""
-    for index, line in enumerate(lines):
+    """Yield (path in the scenario, congestion control, its flows) of each TCP flow entry."""
+    for index, entry in enumerate(entries):
         flow = variant.scenario.flows[index]
         parts = flow.traffic.parts()
-        size = len(line) // len(parts)
+        size = len(entry) // len(parts)
         for number, part in enumerate(parts):
             if part.demand.transport == "tcp":
                 place = ("flows", index, *part.place)
-                flows = line[number * size : (number + 1) * size]
+                flows = entry[number * size : (number + 1) * size]
                 yield place, part.congestion or flow.congestion, flows
 
 
-def wanted_ends(scenario: Scenario, lines: Sequence[Sequence[PlannedFlow]]) -> Iterator[Wanted]:
-    """Yield both ends of every TCP flow, with what it asks of its hosts."""
-    for index, line in enumerate(lines):
+def flow_ends(scenario: Scenario, entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[FlowEnd]:
+    """Yield both ends of every TCP flow, with the options that it requests."""
+    for index, entry in enumerate(entries):
         options = tcp.options_of(scenario.tcp, scenario.flows[index].tcp)
-        for flow in line:
+        for flow in entry:
             if flow.transport == "tcp":
-                yield Wanted(index, flow.name, flow.source, "sender", options)
-                yield Wanted(index, flow.name, flow.sink, "receiver", options)
+                yield FlowEnd(index, flow.name, flow.source, "sender", options)
+                yield FlowEnd(index, flow.name, flow.sink, "receiver", options)
 
 
 def _differently(control: str, name: str, mine: int | None, theirs: int | None) -> str:
     if theirs is None:
-        return f"with {control} and without {name}: it would get it, so give it the same there"
+        return f"with {control} and without {name}: set the same value for that flow"
     if mine is None:
-        return f"where it sets {theirs}: this flow would get that, so give it the same here"
-    return f"where it sets {theirs}, not {mine}"
+        return f"where it sets {theirs}: set the same value for this flow"
+    return f"where it sets {theirs}, not {mine}: set the same value for both"
 
 
 def _rates_bps(path: Hops) -> list[int]:

@@ -15,13 +15,13 @@ from orchestrator.units import shown
 from topologies.links import DIRECTIONS
 
 ENGINES = ("builtin", "iperf3", "onoff", "transfers", "udp")
-"""Those whose two ends need to know of each other no more than what a connection carries."""
+"""Engines whose two ends share no state beyond their connection."""
 
 Finding = tuple[Path, str]
 
 
 def lab_plan(scenario: Scenario, network: Network) -> LabPlan | None:
-    """Return who plays what, None without a section ``lab``; see ``lab_faults`` first."""
+    """Return the machines' roles, None without a section ``lab``; check ``lab_faults`` first."""
     lab = scenario.lab
     if lab is None:
         return None
@@ -29,7 +29,9 @@ def lab_plan(scenario: Scenario, network: Network) -> LabPlan | None:
     hosts = [*_played("sender", lab.senders, sources), *_played("receiver", lab.receivers, sinks)]
     router = None
     if lab.router is not None:
-        router = LabRouter(lab.router.host, lab.router.left, lab.router.right, _studied(network)[0])
+        router = LabRouter(
+            lab.router.host, lab.router.left, lab.router.right, _bottlenecks(network)[0]
+        )
         interfaces = (router.left, router.right)
         hosts.append(LabHost(router.host, "router", interfaces, ()))
     return LabPlan(lab.inventory, tuple(hosts), router, lab.offloads == "off")
@@ -48,7 +50,7 @@ def _played(role: str, ends: Sequence[LabEnd], nodes: Sequence[str]) -> Iterator
         yield LabHost(end.host, role, (end.interface,), tuple(nodes[number :: len(ends)]))
 
 
-def _studied(network: Network) -> list[str]:
+def _bottlenecks(network: Network) -> list[str]:
     return list(network.bottlenecks)
 
 
@@ -56,24 +58,24 @@ def lab_faults(
     scenario: Scenario,
     network: Network,
     places: Mapping[str, Path],
-    lines: Sequence[Sequence[PlannedFlow]],
-    told: Mapping[str, HostTcp],
+    entries: Sequence[Sequence[PlannedFlow]],
+    hosts: Mapping[str, HostTcp],
 ) -> Iterator[Finding]:
-    """Yield (path in the scenario, message) of what a scenario with lab hosts cannot have.
+    """Yield (path in the scenario, message) for all that a scenario with lab hosts cannot have.
 
     Args:
         scenario: the scenario.
-        network: its network, as the topology gives it.
-        places: from a link's name to its values in the scenario.
-        lines: the flows of each of its lines.
-        told: what each of the network's hosts is told of TCP.
+        network: the topology's network.
+        places: the path to each link's values in the scenario, by the link's name.
+        entries: the flows of each flow entry.
+        hosts: the TCP settings of each of the network's hosts.
     """
     if scenario.lab is None:
         if network.live:
-            yield ("topology", "kind"), "a live path joins lab hosts: the section `lab` is missing"
+            yield ("topology", "kind"), "a live path needs lab hosts: add the section `lab`"
         return
     yield from _router_faults(scenario, network, places)
-    yield from _traffic_faults(scenario, lines)
+    yield from _traffic_faults(scenario, entries)
     yield from _option_faults(scenario)
     yield from _event_faults(scenario, network)
     sources, sinks = _ends(network)
@@ -81,12 +83,12 @@ def lab_faults(
     for key, nodes, what in ends:
         named: Sequence[LabEnd] = getattr(scenario.lab, key)
         if len(named) > len(nodes):
-            text = f"the topology has {len(nodes)} {what} only: this host would have no part"
+            text = f"the topology has only {len(nodes)} {what}: this host would have no role"
             yield ("lab", key, len(nodes)), text
             continue
         for number, host in enumerate(_played(key, named, nodes)):
             yield from (
-                (("lab", key, number), message) for message in _differing(host, told, lines)
+                (("lab", key, number), message) for message in _differing(host, hosts, entries)
             )
 
 
@@ -94,7 +96,7 @@ def _router_faults(
     scenario: Scenario, network: Network, places: Mapping[str, Path]
 ) -> Iterator[Finding]:
     lab = scenario.lab
-    assert lab is not None, "its caller looked"
+    assert lab is not None, "checked by the caller"
     if network.live:
         if lab.router is not None:
             yield ("lab", "router"), "a live path is not emulated: leave `router` out"
@@ -102,21 +104,21 @@ def _router_faults(
     if lab.router is None:
         yield (
             ("lab",),
-            "`router` is missing: a host has to emulate the bottleneck; a network as it is has "
-            "the topology `live-path`",
+            "`router` is missing: name the host that emulates the bottleneck, or use the topology "
+            "`live-path` for a network without emulation",
         )
     if lab.offloads == "leave":
         yield (
             ("lab", "offloads"),
-            "where a bottleneck is emulated they have to be off: 64 KB would leave in one piece",
+            "an emulated bottleneck needs offloads off: with them 64 KB leave as one packet",
         )
-    if len(_studied(network)) != 1:
+    if len(_bottlenecks(network)) != 1:
         yield (
             ("topology", "kind"),
-            f"a lab has one router, which emulates one bottleneck, not {len(_studied(network))}: "
-            "take `dumbbell` or `live-path`",
+            "a lab has one router, which emulates one bottleneck, not "
+            f"{len(_bottlenecks(network))}: use `dumbbell` or `live-path`",
         )
-    told: set[Path] = set()
+    reported: set[Path] = set()
     for link in network.links:
         place = places.get(link.name, ("topology",))
         for direction in DIRECTIONS:
@@ -125,23 +127,23 @@ def _router_faults(
                 if channel.corruption:
                     yield (*place, "corruption"), _NO_CORRUPTION
                 if channel.policer is not None:
-                    text = "a policer cannot be had with `lab`, only a queue"
+                    text = "`lab` does not support a policer, only a queue"
                     yield (*place, "policer"), text
-            elif _does_something(channel) and place not in told:
-                told.add(place)
+            elif _emulates(channel) and place not in reported:
+                reported.add(place)
                 yield place, _PLAIN_ONLY.format(link.name)
 
 
 _NO_CORRUPTION = (
-    "packets that a real host forwards cannot be corrupted: netem would damage their headers only"
+    "`lab` does not support corruption: on a forwarding host netem damages only the headers"
 )
 _PLAIN_ONLY = (
-    "{} is a real link of the lab: only what the router emulates can be said, so `delay: 0ms` is "
-    "all that is valid here with `lab`"
+    "{} is a real link of the lab, and only the router emulates: with `lab`, `delay: 0ms` is the "
+    "only valid setting here"
 )
 
 
-def _does_something(channel: Channel) -> bool:
+def _emulates(channel: Channel) -> bool:
     return bool(
         channel.delay_s
         or channel.rate_bps is not None
@@ -154,11 +156,11 @@ def _event_faults(scenario: Scenario, network: Network) -> Iterator[Finding]:
     for number, event in enumerate(scenario.events):
         place = ("events", number)
         if not isinstance(event, LinkEvent) or event.reroute:
-            yield place, "lab hosts have one way: a reroute cannot be had with `lab`"
+            yield place, "`lab` does not support a reroute: lab hosts have only one path"
             continue
         others = [name for name in event.link if name not in network.bottlenecks]
         if others:
-            text = f"{shown(others[0])} is a real link: only what the router emulates can change"
+            text = f"{shown(others[0])} is a real link: an event can change only the emulated one"
             yield (*place, "link"), text
         if event.corruption is not None:
             yield (*place, "corruption"), _NO_CORRUPTION
@@ -170,40 +172,40 @@ def _option_faults(scenario: Scenario) -> Iterator[Finding]:
     for place, options in given:
         if options.values().get("initial_ssthresh") is not None:
             key = "profile" if options.initial_ssthresh is None else "initial_ssthresh"
-            text = "a first threshold is taught by connections within one kernel: not with `lab`"
+            text = "`lab` does not support an initial ssthresh: setting it needs one shared kernel"
             yield (*place, "tcp", key), text
 
 
 def _traffic_faults(
-    scenario: Scenario, lines: Sequence[Sequence[PlannedFlow]]
+    scenario: Scenario, entries: Sequence[Sequence[PlannedFlow]]
 ) -> Iterator[Finding]:
-    for number, (asked, flows) in enumerate(zip(scenario.flows, lines, strict=True)):
+    for number, (entry, flows) in enumerate(zip(scenario.flows, entries, strict=True)):
         flow = flows[0]
         if flow.engine not in ENGINES:
             yield (
                 ("flows", number, "traffic", "kind"),
-                f"{asked.traffic.kind} traffic cannot be had with `lab`: its two ends draw from "
-                "one source, and are on two hosts there",
+                f"`lab` does not support {entry.traffic.kind} traffic: its two ends share a random "
+                "source, and lab hosts cannot",
             )
         elif flow.connections == "many":
-            text = "connections that arrive at random cannot be had with `lab`: take a `gap`"
+            text = "`lab` does not support connections that arrive at random: use a `gap`"
             yield ("flows", number, "traffic", "arrivals"), text
         if any(each.module is not None for each in flows):
             yield (
                 ("flows", number, "congestion"),
-                "a module of your own has to be installed on lab hosts by hand, and is then "
-                "named without `module`",
+                "`lab` does not build your modules: install it on the lab hosts, and name it "
+                "without `module`",
             )
 
 
 def _differing(
-    host: LabHost, told: Mapping[str, HostTcp], lines: Sequence[Sequence[PlannedFlow]]
+    host: LabHost, hosts: Mapping[str, HostTcp], entries: Sequence[Sequence[PlannedFlow]]
 ) -> Iterator[str]:
-    """Yield what is wrong with one host that plays several, which are told different things."""
+    """Yield a message when a machine plays several hosts whose TCP settings differ."""
     settings: dict[str, dict[str, int]] = {}
-    for flow in (flow for line in lines for flow in line):
+    for flow in (flow for entry in entries for flow in entry):
         settings.setdefault(flow.source, {}).update(flow.settings)
-    tcp = {node: told.get(node, HostTcp()) for node in host.nodes}
+    tcp = {node: hosts.get(node, HostTcp()) for node in host.nodes}
     values = {
         node: {**each.sysctls, **each.metrics, **settings.get(node, {})}
         for node, each in tcp.items()
@@ -212,7 +214,7 @@ def _differing(
     for node in host.nodes[1:]:
         if values[node] != values[first]:
             yield (
-                f"{shown(host.name)} plays {first} and {node}, which are told different things "
-                "of TCP: name a host for each"
+                f"{shown(host.name)} plays {first} and {node}, whose TCP settings differ: name a "
+                "machine for each"
             )
             return

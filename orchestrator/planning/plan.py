@@ -1,4 +1,4 @@
-"""From a loaded scenario to the runs it asks for: everything decided, nothing left to draw.
+"""Plans the runs of a loaded scenario: everything is decided, nothing is left to draw.
 
 - Repetition 0 uses the scenario's ``seed`` itself. Repetition r > 0 uses the first eight bytes of
   sha256("<seed>:repetition:<r>"), big-endian, less the top bit: neighbouring seeds share no
@@ -30,12 +30,12 @@ from orchestrator.planning.advice import Planned, advise, too_large
 from orchestrator.planning.description import Plan
 from orchestrator.planning.expansion import (
     expand,
+    flow_ends,
     name_faults,
     settings_faults,
-    wanted_ends,
 )
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
-from orchestrator.planning.planned_events import Setup, timetable, with_events
+from orchestrator.planning.planned_events import EventInputs, plan_events, with_events
 from orchestrator.planning.runspec import (
     LabPlan,
     PlannedEvent,
@@ -56,11 +56,11 @@ MAX_PLANNED_FLOWS = 1_000_000
 
 
 def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
-    """Return every run that the scenario asks for; ``experiment`` is its name by default.
+    """Return every run of the scenario; ``experiment`` is the scenario's name by default.
 
     Raises:
-        ScenarioError: a queue is below one frame, two hosts are not joined, or the scenario is
-            larger than is sensible; at the line and column of the cause.
+        ScenarioError: a queue is below one frame, two hosts are not connected, or the scenario is
+            too large; at the line and column of the cause.
     """
     faults: list[Fault] = []
     runs: list[RunSpec] = []
@@ -90,7 +90,7 @@ def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
 
 
 def validate(path: FilePath, overrides: Sequence[str] = ()) -> list[Fault]:
-    """Return every fault of a scenario file, also those that only planning finds; none if valid."""
+    """Return every fault of a scenario file, including those that planning finds."""
     try:
         plan(load(path, overrides))
     except ScenarioError as error:
@@ -122,9 +122,9 @@ def _drawn_ns(seed: str, most_s: float) -> int:
 
 @dataclass(frozen=True)
 class _Draft:
-    """What the repetitions of a variant share: queues sized, flows without jitter.
+    """What the repetitions of a variant share: sized queues, and flows without jitter.
 
-    Another seed gives another one when some of the network is ``drawn``.
+    When part of the network is ``drawn``, each seed needs a draft of its own.
     """
 
     network: Network
@@ -142,34 +142,34 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     if not isinstance(topology, Topology):
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
     layout = topology.layout(seed)
-    lines, trips = expand(variant, layout.network)
-    faults = [*name_faults(variant, lines), *settings_faults(variant, lines)]
-    options, differences = tcp.agree(wanted_ends(variant.scenario, lines))
+    entries, base_rtts = expand(variant, layout.network)
+    faults = [*name_faults(variant, entries), *settings_faults(variant, entries)]
+    options, differences = tcp.options_by_host(flow_ends(variant.scenario, entries))
     faults += [
-        variant.mark(("flows", line, "tcp", key)).fault(text) for line, key, text in differences
+        variant.mark(("flows", entry, "tcp", key)).fault(text) for entry, key, text in differences
     ]
     hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
     wrong = [
         *checks.check(layout.network, layout.places, variant.scenario.duration),
-        *lab_faults(variant.scenario, layout.network, layout.places, lines, hosts),
+        *lab_faults(variant.scenario, layout.network, layout.places, entries, hosts),
     ]
     faults += [variant.mark(path).fault(message) for path, message in wrong]
     if faults:
         raise ScenarioError(faults)
-    network = _with_queues(variant, layout.network, layout.queues, trips)
+    network = _with_queues(variant, layout.network, layout.queues, base_rtts)
 
     def size(channel: str, spec: QueueSpec, rate_bps: int) -> Queue:
-        return sized_queue(spec, rate_bps, trips.get(channel))
+        return sized_queue(spec, rate_bps, base_rtts.get(channel))
 
-    asked = {name: place.spec for name, place in layout.queues.items()}
-    events, found = timetable(Setup(variant.scenario, network, lines, asked, size))
+    requested = {name: place.spec for name, place in layout.queues.items()}
+    events, found = plan_events(EventInputs(variant.scenario, network, entries, requested, size))
     if found:
         raise ScenarioError([variant.mark(path).fault(message) for path, message in found])
     network = with_events(network, events)
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
     )
-    planned = Planned(variant.scenario, network, lines, layout.places)
+    planned = Planned(variant.scenario, network, entries, layout.places)
     largest = replace(planned, network=at_most(network, events))
     if large := list(too_large(largest)):
         raise ScenarioError([variant.mark(path).fault(message) for path, message in large])
@@ -183,9 +183,9 @@ def _with_queues(
     variant: LoadedVariant,
     network: Network,
     queues: dict[str, QueuePlace],
-    trips: dict[str, set[int]],
+    base_rtts: dict[str, set[int]],
 ) -> Network:
-    """Return the network with every queue sized; ScenarioError with all that cannot be."""
+    """Return the network with every queue sized; ScenarioError with every queue that cannot be."""
     faults: list[Fault] = []
     links: list[Link] = []
     for link in network.links:
@@ -194,7 +194,7 @@ def _with_queues(
             channel, place = hop.channel, queues.get(hop.name)
             if place is not None and channel.rate_bps is not None:
                 try:
-                    queue = sized_queue(place.spec, channel.rate_bps, trips.get(hop.name))
+                    queue = sized_queue(place.spec, channel.rate_bps, base_rtts.get(hop.name))
                     channel = replace(channel, queue=queue)
                 except QueueFault as error:
                     where = (*place.where[:-1], error.key)

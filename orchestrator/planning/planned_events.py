@@ -1,4 +1,4 @@
-"""What the events of a scenario do to its network, decided before anything runs."""
+"""Plans a scenario's events: what each changes in the network, decided before anything runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from orchestrator.kinds.events import (
     BOTH,
-    MAX_HAPPENINGS,
+    MAX_EVENT_TIMES,
     Direction,
     EventFault,
     EventSpec,
-    RouteWish,
+    RouteRequest,
 )
 from orchestrator.kinds.fields import Path
 from orchestrator.kinds.impairments import Jitter, Reordering
@@ -35,51 +35,55 @@ _SHOWN_NAMES = 12
 _IMPAIRMENTS = ("jitter", "reordering", "duplication", "corruption")
 
 Size = Callable[[str, QueueSpec, int], Queue]
-"""Channel, queue and rate in bit/s to the queue that is built; ValueError when it cannot be."""
+"""Returns the queue for (channel, specification, rate in bit/s); ValueError when impossible."""
 Finding = tuple[Path, str]
 
 
 @dataclass(frozen=True)
-class Setup:
-    """What events happen to.
+class EventInputs:
+    """What the plan of the events starts from.
 
-    ``lines`` has the planned flows of each line of the scenario; ``queues`` the queues as asked
-    for, by their channels; ``size`` builds one.
+    ``entries`` has the planned flows of each flow entry of the scenario. ``queues`` has the
+    requested queue of each channel. ``size`` turns a requested queue into one that can be built.
     """
 
     scenario: Scenario
     network: Network
-    lines: Sequence[Sequence[PlannedFlow]]
+    entries: Sequence[Sequence[PlannedFlow]]
     queues: Mapping[str, QueueSpec]
     size: Size
 
 
-def timetable(setup: Setup) -> tuple[tuple[PlannedEvent, ...], list[Finding]]:
-    """Return what happens, in the order of time and then of the scenario, and what cannot.
+def plan_events(inputs: EventInputs) -> tuple[tuple[PlannedEvent, ...], list[Finding]]:
+    """Return the planned events, and the faults of those that are not possible.
 
-    A fault is (path in the scenario, message); an event with one does not happen.
+    Events are sorted by time, and at one time by their order in the scenario. A fault is (path in
+    the scenario, message).
     """
-    duration_ns = round(setup.scenario.duration * NS_PER_S)
-    events = setup.scenario.events
+    duration_ns = round(inputs.scenario.duration * NS_PER_S)
+    events = inputs.scenario.events
     times = [event.times_ns(duration_ns) for event in events]
-    if sum(map(len, times)) > MAX_HAPPENINGS:
+    if sum(map(len, times)) > MAX_EVENT_TIMES:
         most = max(range(len(times)), key=lambda number: len(times[number]))
-        message = f"{len(times[most])} times; all events may happen {MAX_HAPPENINGS} times at most"
+        message = (
+            f"this event takes effect {len(times[most])} times; all events together may take "
+            f"effect {MAX_EVENT_TIMES} times at most"
+        )
         return (), [(("events", most, "every"), message)]
-    world = _World(setup)
+    network = _NetworkState(inputs)
     planned: list[PlannedEvent] = []
     faults: dict[Finding, None] = {}
     order = heapq.merge(*(_numbered(each, number) for number, each in enumerate(times)))
     for time_ns, number in order:
         try:
-            planned.append(world.planned(time_ns, events[number]))
+            planned.append(network.plan(time_ns, events[number]))
         except EventFault as fault:
             faults[("events", number, *fault.path), str(fault)] = None
     return tuple(planned), list(faults)
 
 
 def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
-    """Return the network in which each channel knows what events will ask of it."""
+    """Return the network with what the events change noted at each channel."""
     known: dict[str, list[ChannelState]] = {}
     for event in events:
         for name, state in event.channels.items():
@@ -123,49 +127,49 @@ def _numbered(times: Iterable[int], number: int) -> Iterator[tuple[int, int]]:
 
 
 @dataclass
-class _World:
-    """The network as the events so far have left it; see orchestrator.kinds.events.World."""
+class _NetworkState:
+    """The network after the events so far; see orchestrator.kinds.events.NetworkState."""
 
-    setup: Setup
+    inputs: EventInputs
     states: dict[str, ChannelState] = field(default_factory=dict)
     queues: dict[str, QueueSpec] = field(default_factory=dict)
     routes: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
     rerouted_ns: int | None = None
     now_ns: int = 0
-    touched: dict[str, ChannelState] = field(default_factory=dict)
-    turned: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
+    changed: dict[str, ChannelState] = field(default_factory=dict)
+    rerouted: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for link in self.setup.network.links:
+        for link in self.inputs.network.links:
             self.states[f"{link.name}:forward"] = ChannelState(link.forward)
             self.states[f"{link.name}:reverse"] = ChannelState(link.reverse)
-        self.queues = dict(self.setup.queues)
-        for flow in _flows(self.setup.lines):
+        self.queues = dict(self.inputs.queues)
+        for flow in _flows(self.inputs.entries):
             self.routes[flow.source, flow.sink] = flow.path
             self.routes[flow.sink, flow.source] = flow.ack_path
 
-    def planned(self, time_ns: int, event: EventSpec) -> PlannedEvent:
-        self.now_ns, self.touched, self.turned = time_ns, {}, {}
-        event.happen(self)
-        asked = event.model_dump(
+    def plan(self, time_ns: int, event: EventSpec) -> PlannedEvent:
+        self.now_ns, self.changed, self.rerouted = time_ns, {}, {}
+        event.apply(self)
+        requested = event.model_dump(
             mode="json", by_alias=True, exclude_defaults=True, exclude={"at", "every", "until"}
         )
-        return PlannedEvent(time_ns, asked, self.touched, self.turned)
+        return PlannedEvent(time_ns, requested, self.changed, self.rerouted)
 
     def channels(self, link: str, direction: Direction, path: Path) -> Sequence[str]:
-        _require(link, [each.name for each in _inner_first(self.setup.network)], "link", path)
+        _require(link, [each.name for each in _inner_first(self.inputs.network)], "link", path)
         return [f"{link}:{each}" for each in BOTH[direction]]
 
     def set_rate(self, channel: str, rate_bps: int) -> None:
         has = self.states[channel].channel
         if has.trace is not None:
-            raise EventFault(("rate",), f"{channel} follows a trace, which alone sets its rate")
+            raise EventFault(("rate",), f"the rate of {channel} follows its trace")
         if has.rate_model is not None:
-            raise EventFault(("rate",), f"the rate of {channel} changes by itself")
+            raise EventFault(("rate",), f"the rate of {channel} follows the model of its topology")
         if has.rate_bps is None:
             raise EventFault(
                 ("rate",),
-                f"{channel} has no rate that could change: give the link one, or another direction",
+                f"{channel} has no rate: give the link a rate, or change the other direction",
             )
         self._put(channel, rate_bps=rate_bps)
 
@@ -173,14 +177,14 @@ class _World:
         has = self.states[channel].channel
         _require_reach("delay", channel, has.jitter, delay_s)
         if has.reordering is not None and has.reordering.probability and not delay_s:
-            text = f"{channel} lets packets overtake delayed ones: it needs a delay above zero"
+            text = f"{channel} reorders packets, which needs a delay above zero"
             raise EventFault(("delay",), text)
         self._put(channel, delay_s=delay_s)
 
     def set_loss(self, channel: str, loss: LossSpec) -> None:
         jitter = self.states[channel].channel.jitter
         if jitter is not None and jitter.states_per_s and loss.kind == "gilbert-elliott":
-            text = f"gilbert-elliott loss cannot be had with the correlated jitter of {channel}"
+            text = f"gilbert-elliott loss and correlated jitter exclude each other on {channel}"
             raise EventFault(("loss",), text)
         self._require_few_states("loss", loss.states_per_s)
         self._put(channel, loss=loss)
@@ -189,14 +193,14 @@ class _World:
         has = self.states[channel].channel
         _require_reach("jitter", channel, jitter, has.delay_s)
         if jitter.states_per_s and has.loss is not None and has.loss.kind == "gilbert-elliott":
-            text = f"correlated jitter cannot be had with the gilbert-elliott loss of {channel}"
+            text = f"correlated jitter and gilbert-elliott loss exclude each other on {channel}"
             raise EventFault(("jitter",), text)
         self._require_few_states("jitter", jitter.states_per_s)
         self._put(channel, jitter=jitter)
 
     def set_reordering(self, channel: str, reordering: Reordering) -> None:
         if reordering.probability and not self.states[channel].channel.delay_s:
-            text = f"{channel} has no delay: there is nothing to overtake"
+            text = f"{channel} has no delay: reordering needs one"
             raise EventFault(("reordering",), text)
         self._put(channel, reordering=reordering)
 
@@ -207,16 +211,16 @@ class _World:
         self._put(channel, corruption=probability)
 
     def _require_few_states(self, key: str, states_per_s: float) -> None:
-        states = states_per_s * (self.setup.scenario.duration - self.now_ns / NS_PER_S)
+        states = states_per_s * (self.inputs.scenario.duration - self.now_ns / NS_PER_S)
         if states > MAX_STATES:
-            text = f"passes through about {states:.0f} states until the end; at most {MAX_STATES}"
+            text = f"has about {states:.0f} states until the end; at most {MAX_STATES} are allowed"
             raise EventFault((key,), f"{text}: let states last longer, or the run be shorter")
 
     def set_queue(self, channel: str, values: dict[str, Any]) -> None:
         has = self.states[channel].channel
         old = self.queues.get(channel)
-        if old is None or has.queue is None or has.rate_bps is None or not has.judged:
-            raise EventFault(("queue",), f"{channel} has no queue that was given in the scenario")
+        if old is None or has.queue is None or has.rate_bps is None or not has.is_bottleneck:
+            raise EventFault(("queue",), f"{channel} has no queue in the scenario")
         if values.get("kind", old.kind) != old.kind:
             raise EventFault(
                 ("queue", "kind"),
@@ -226,7 +230,7 @@ class _World:
         given = {**old.model_dump(mode="json", by_alias=True, exclude_none=True), **values}
         try:
             new = type(old).model_validate(given)
-            queue = self.setup.size(channel, new, has.rate_bps)
+            queue = self.inputs.size(channel, new, has.rate_bps)
         except ValidationError as error:
             path, message = messages(error, type(old).keys())[0]
             raise EventFault(("queue", *path), message) from None
@@ -241,19 +245,21 @@ class _World:
     def set_up(self, channel: str, up: bool) -> None:
         self._put_state(channel, replace(self.states[channel], up=up))
 
-    def reroute(self, wish: RouteWish, path: Path) -> None:
+    def reroute(self, request: RouteRequest, path: Path) -> None:
         if self.rerouted_ns is not None and (
             0 < self.now_ns - self.rerouted_ns < LEAST_BETWEEN_REROUTES_NS
         ):
             least = format_time(LEAST_BETWEEN_REROUTES_NS / NS_PER_S)
-            raise EventFault(path, f"routes change at the same time or {least} apart at least")
-        network = self._passable(wish, path)
-        for (source, sink), back in self._pairs(wish, path).items():
-            via = wish.via[::-1] if back else wish.via
+            raise EventFault(
+                path, f"changes of routes must be at the same time or at least {least} apart"
+            )
+        network = self._passable(request, path)
+        for (source, sink), back in self._pairs(request, path).items():
+            via = request.via[::-1] if back else request.via
             route = _route(network, source, sink, via, path)
             if route != self.routes[source, sink]:
-                self.routes[source, sink] = self.turned[source, sink] = route
-        if self.turned:
+                self.routes[source, sink] = self.rerouted[source, sink] = route
+        if self.rerouted:
             self.rerouted_ns = self.now_ns
 
     def _put(self, channel: str, **values: Any) -> None:
@@ -261,44 +267,44 @@ class _World:
         self._put_state(channel, replace(state, channel=replace(state.channel, **values)))
 
     def _put_state(self, channel: str, state: ChannelState) -> None:
-        self.states[channel] = self.touched[channel] = state
+        self.states[channel] = self.changed[channel] = state
 
-    def _passable(self, wish: RouteWish, path: Path) -> Network:
-        """Return the network of the links that may be taken, with the delays of now."""
-        network = self.setup.network
+    def _passable(self, request: RouteRequest, path: Path) -> Network:
+        """Return the network of the links that a route may take, with their current delays."""
+        network = self.inputs.network
         names = [link.name for link in _inner_first(network)]
-        for place, name in enumerate(wish.avoid):
+        for place, name in enumerate(request.avoid):
             _require(name, names, "link", (*path, "avoid", place))
-        for place, name in enumerate(wish.via):
+        for place, name in enumerate(request.via):
             _require(name, network.switches, "router", (*path, "via", place))
         links = []
         for link in network.links:
             there, back = (self.states[f"{link.name}:{each}"] for each in BOTH["both"])
-            if there.up and back.up and link.name not in wish.avoid:
+            if there.up and back.up and link.name not in request.avoid:
                 links.append(replace(link, forward=there.channel, reverse=back.channel))
         return replace(network, links=tuple(links))
 
-    def _pairs(self, wish: RouteWish, path: Path) -> dict[Pair, bool]:
-        """Return the pairs of hosts whose route changes; true of those that carry ACKs alone.
+    def _pairs(self, request: RouteRequest, path: Path) -> dict[Pair, bool]:
+        """Return the pairs of hosts whose route changes, and whether each carries only ACKs.
 
-        A switch tells packets by their hosts alone, so flows between the same hosts go together.
+        A switch matches packets by their hosts only, so flows between the same hosts share a route.
         """
-        lines = self.setup.lines
-        flows, groups = self.setup.scenario.flows, wish.groups
-        for place, name in enumerate(wish.flows or ()):
+        entries = self.inputs.entries
+        flows, groups = self.inputs.scenario.flows, request.groups
+        for place, name in enumerate(request.flows or ()):
             _require(name, [flow.name for flow in flows], "flow", (*path, "flows", place))
         for place, name in enumerate(groups or ()):
-            known = [group.name for group in self.setup.network.groups]
+            known = [group.name for group in self.inputs.network.groups]
             _require(name, known, "group", (*path, "groups", place))
         chosen: dict[Pair, bool] = {}
         left: dict[Pair, str] = {}
-        for flow, line in zip(flows, lines, strict=True):
-            wanted = (wish.flows is None or flow.name in wish.flows) and (
+        for flow, planned in zip(flows, entries, strict=True):
+            wanted = (request.flows is None or flow.name in request.flows) and (
                 groups is None or flow.group in groups
             )
-            for each in line:
+            for each in planned:
                 ways = ((each.source, each.sink), (each.sink, each.source))
-                picked = {"both": ways, "forward": ways[:1], "reverse": ways[1:]}[wish.direction]
+                picked = {"both": ways, "forward": ways[:1], "reverse": ways[1:]}[request.direction]
                 for pair in ways:
                     if wanted and pair in picked:
                         chosen[pair] = chosen.get(pair, True) and pair == ways[1]
@@ -306,22 +312,25 @@ class _World:
                         left[pair] = flow.name
         for pair in chosen:
             if pair in left:
-                where = "flows" if wish.flows is not None else "groups"
+                where = "flows" if request.flows is not None else "groups"
                 raise EventFault(
                     (*path, where),
-                    f"flow {shown(left[pair])} runs between {pair[0]} and {pair[1]}, too, and a "
-                    "switch tells packets by their hosts: reroute it as well, or give it hosts of "
-                    "its own",
+                    f"flow {shown(left[pair])} also runs between {pair[0]} and {pair[1]}, and a "
+                    "switch matches packets by their hosts: reroute that flow too, or give it "
+                    "hosts of its own",
                 )
         return chosen
 
 
-def _flows(lines: Sequence[Sequence[PlannedFlow]]) -> Iterator[PlannedFlow]:
-    return (flow for line in lines for flow in line)
+def _flows(entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[PlannedFlow]:
+    return (flow for entry in entries for flow in entry)
 
 
 def _inner_first(network: Network) -> list[Link]:
-    """Return the links, those of hosts behind the others: they are hardly what was meant."""
+    """Return the links between switches, then those of hosts.
+
+    An error message lists only the first names, and an event rarely means a host's link.
+    """
     hosts = set(network.hosts)
     return sorted(network.links, key=lambda link: bool({link.a, link.b} & hosts))
 
@@ -343,12 +352,13 @@ def _require_reach(key: str, channel: str, jitter: JitterModel | None, delay_s: 
 
 
 def _require_changeable(channel: str, old: Queue, new: Queue) -> None:
-    """Raise EventFault when the kernel cannot turn the one queue into the other."""
+    """Raise EventFault when the kernel cannot change the old queue into the new one."""
     if old.qdisc.kind != new.qdisc.kind:
         counts = "packets" if old.limit_packets is not None else "bytes"
         raise EventFault(
             ("queue", "limit"),
-            f"the queue of {channel} counts {counts} ({old.qdisc.kind}), and must go on to",
+            f"the queue of {channel} counts {counts} ({old.qdisc.kind}): an event cannot change "
+            "that",
         )
     fixed = {each.name: each.value for each in old.qdisc.settings if each.once}
     for each in new.qdisc.settings:
@@ -359,7 +369,7 @@ def _require_changeable(channel: str, old: Queue, new: Queue) -> None:
                 f"when it makes the queue, with {fixed[each.name]}",
             )
     if {each.name for each in old.qdisc.settings} != {each.name for each in new.qdisc.settings}:
-        raise EventFault(("queue",), f"{channel}: what is given adds or takes away a parameter")
+        raise EventFault(("queue",), f"{channel}: an event cannot add or remove a parameter")
 
 
 def _route(

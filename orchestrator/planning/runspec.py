@@ -1,4 +1,4 @@
-"""What a plan consists of: runs with everything decided, and what they will cost."""
+"""Specifications of runs: everything decided, with estimates of their size."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, Segment, Trans
 from orchestrator.network import Channel, Hop, Network, Queue
 from orchestrator.protocol.frames import FRAME_BYTES
 
-DIGEST_PERIOD_S, CROWD_PERIOD_S = 0.1, 1.0
-"""Both ends of every flow are sampled for the digest, those of a flow with many connections at a
-time at the second period: see protocol/sampling_schedule.py."""
+DIGEST_PERIOD_S, MANY_CONNECTIONS_PERIOD_S = 0.1, 1.0
+"""Periods of the samples for the digest, of both ends of every flow. The second period is that of
+many-connection flows; see protocol/sampling_schedule.py."""
 DISK_PER_TCP_ROW_BYTES = 400
 DISK_PER_QUEUE_ROW_BYTES = 80
 
@@ -80,7 +80,7 @@ class PlannedFlow:
 
 @dataclass(frozen=True)
 class ChannelState:
-    """A channel as an event leaves it; one that is not ``up`` loses what leaves its queue."""
+    """A channel's state after an event; when not ``up``, it loses what leaves its queue."""
 
     channel: Channel
     up: bool = True
@@ -94,20 +94,20 @@ Pair = tuple[str, str]
 class PlannedEvent:
     """An event at one of its times.
 
-    ``asked`` is as the scenario has it. ``channels`` are those that it touches, as they are from
-    then on; ``routes`` are the channels that packets from the first host of a pair to the second
-    cross from then on.
+    ``requested`` is what the scenario gives. ``channels`` has the new state of each
+    channel that changes. ``routes`` has the new channels from the first host of a pair to the
+    second.
     """
 
     time_ns: int
-    asked: dict[str, Any]
+    requested: dict[str, Any]
     channels: dict[str, ChannelState] = field(default_factory=dict)
     routes: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LabHost:
-    """A machine of a lab: its role, its interfaces that take part, the network's hosts it plays."""
+    """A machine of a lab: its role, the interfaces it uses, and the network's hosts it plays."""
 
     name: str
     role: str
@@ -127,7 +127,7 @@ class LabRouter:
 
 @dataclass(frozen=True)
 class LabPlan:
-    """On which machines a run goes; ``inventory`` is the file that says how they are reached.
+    """The machines of a lab run; ``inventory`` is the file that says how to reach them.
 
     Without a ``router`` nothing is emulated.
     """
@@ -140,7 +140,7 @@ class LabPlan:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run. ``resolved`` is a scenario by itself that makes just this run again."""
+    """One run; ``resolved`` is a complete scenario that makes only this run again."""
 
     scenario_name: str
     description: str
@@ -159,20 +159,20 @@ class RunSpec:
     resolved: dict[str, Any]
     events: tuple[PlannedEvent, ...] = ()
     hosts: dict[str, HostTcp] = field(default_factory=dict)
-    """What the stack of each host is told; one that is not named is told nothing."""
+    """TCP settings of each host; a host that is not named keeps Linux's defaults."""
     lab: LabPlan | None = None
 
     @property
     def tcp_rows(self) -> int:
-        """TCP samples that the run will store: both ends of each flow."""
+        """Number of TCP samples that the run will store, for both ends of each flow."""
         flows = [flow for flow in self.flows if flow.transport == "tcp"]
         many = sum(flow.connections == "many" for flow in flows)
         often = (len(flows) - many) * ticks(self.duration_s, self.sample_tcp_s)
-        return 2 * (often + many * ticks(self.duration_s, CROWD_PERIOD_S))
+        return 2 * (often + many * ticks(self.duration_s, MANY_CONNECTIONS_PERIOD_S))
 
     @property
     def queue_rows(self) -> int:
-        """Queue samples that the run will store: a queue and a delay for each channel."""
+        """Number of queue samples that the run will store, for each queue and each delay."""
         channels = [
             channel for link in self.network.links for channel in (link.forward, link.reverse)
         ]
@@ -181,7 +181,7 @@ class RunSpec:
 
     @property
     def estimated_disk_bytes(self) -> int:
-        """400 bytes for each TCP row + 80 for each queue row."""
+        """Estimated size in the results store: 400 bytes a TCP row and 80 bytes a queue row."""
         tcp_bytes = DISK_PER_TCP_ROW_BYTES * self.tcp_rows
         return tcp_bytes + DISK_PER_QUEUE_ROW_BYTES * self.queue_rows
 
@@ -216,13 +216,13 @@ def _limit_bytes(queue: Queue) -> int:
 
 
 def guest_memory_bytes(network: Network, flows: int) -> int:
-    """Return the guest's memory: a base, and room for what can be queued or in flight."""
+    """Return the guest's memory: a base, and room for packets queued or in flight."""
     packets = 0.0
     for link in network.links:
         for channel in (link.forward, link.reverse):
             packets += sum(held_packets(channel))
-    wanted = BASE_MEMORY_BYTES + int(packets) * PACKET_MEMORY_BYTES + flows * FLOW_MEMORY_BYTES
-    return (wanted + 2**20 - 1) & ~(2**20 - 1)
+    needed = BASE_MEMORY_BYTES + int(packets) * PACKET_MEMORY_BYTES + flows * FLOW_MEMORY_BYTES
+    return (needed + 2**20 - 1) & ~(2**20 - 1)
 
 
 def held_packets(channel: Channel) -> tuple[float, float]:
@@ -230,7 +230,7 @@ def held_packets(channel: Channel) -> tuple[float, float]:
     if channel.rate_bps is None:
         return 0.0, 0.0
     in_flight = channel.rate_bps * channel.delay_s / 8 / FRAME_BYTES
-    if channel.queue is None or not channel.judged:
+    if channel.queue is None or not channel.is_bottleneck:
         return in_flight, 0.0
     limit = channel.queue
     return in_flight, limit.limit_packets or (limit.limit_bytes or 0) / FRAME_BYTES

@@ -1,4 +1,4 @@
-"""From a queue as it is asked for to one that can be built.
+"""Sizes a requested queue in the units of its qdisc.
 
 A limit of n bdp is n x rate x base RTT of the flows whose data or ACKs cross the channel.
 """
@@ -15,7 +15,7 @@ from orchestrator.units import LIMIT_MAX, NS_PER_S, Limit, format_rate, format_t
 
 
 def sized_queue(spec: QueueSpec, rate_bps: int, rtts_ns: set[int] | None) -> Queue:
-    """Return the queue in what its qdisc counts; ValueError when it cannot be built."""
+    """Return the queue in the units that its qdisc counts; ValueError when it is not possible."""
 
     def measure(limit: Limit) -> Sized:
         return _sized(limit, rate_bps, rtts_ns)
@@ -39,7 +39,9 @@ def _sized(limit: Limit, rate_bps: int, rtts_ns: set[int] | None) -> Sized:
         how = f" at {format_rate(rate_bps)}"
     else:
         if not rtts_ns:
-            raise ValueError(f"a queue of {limit} needs a flow that crosses it, and none does")
+            raise ValueError(
+                f"a queue of {limit} needs the base RTT of a flow, and none crosses it"
+            )
         rtt_ns = min(rtts_ns) if limit.smallest else max(rtts_ns)
         size_bytes = int((limit.bdp or Decimal(1)) * (rate_bps * rtt_ns) / (8 * NS_PER_S))
         how = f" at {format_rate(rate_bps)} and a base RTT of {format_time(rtt_ns / NS_PER_S)}"

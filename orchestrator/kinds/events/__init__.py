@@ -1,6 +1,7 @@
 """Events: what a scenario changes while traffic runs, a file each.
 
-A kind is told by the key of its name: ``{at: 30s, link: bottleneck, rate: 5mbit}`` is a ``link``.
+The key with a kind's name selects the kind: ``{at: 30s, link: bottleneck, rate: 5mbit}`` is a
+``link`` event.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.registry import Kinds
 from orchestrator.units import NS_PER_S
 
-MAX_HAPPENINGS = 100_000
-"""Times at which all events of a run happen."""
+MAX_EVENT_TIMES = 100_000
+"""The largest number of times at which all events of a run together take effect."""
 
 DirectionName = Literal["forward", "reverse"]
 Direction = Literal["both", "forward", "reverse"]
 
 
 class EventFault(ValueError):
-    """An event cannot happen so in this network; ``path`` leads to the cause inside the event."""
+    """An event is not possible in this network; ``path`` leads to the cause inside the event."""
 
     def __init__(self, path: Path, message: str) -> None:
         self.path = path
         super().__init__(message)
 
 
-class World(Protocol):
+class NetworkState(Protocol):
     """The network while traffic runs, as events change it; every method may raise EventFault.
 
     Channels are named as in ``bottleneck:forward``.
@@ -42,37 +43,40 @@ class World(Protocol):
         """Return the names of a link's channels; ``path`` leads to the link in the event."""
 
     def set_rate(self, channel: str, rate_bps: int) -> None:
-        """Give the channel that rate; its queue keeps its limit in packets or bytes."""
+        """Set the channel's rate; its queue keeps its limit in packets or bytes."""
 
     def set_delay(self, channel: str, delay_s: float) -> None:
-        """Give packets from now on that delay; those in flight keep theirs, and their lead."""
+        """Set the delay of packets from now on.
+
+        Packets in flight keep their delay, and no later packet overtakes them.
+        """
 
     def set_loss(self, channel: str, loss: LossSpec) -> None:
-        """Put this loss in the place of the channel's."""
+        """Replace the channel's loss model."""
 
     def set_jitter(self, channel: str, jitter: Jitter) -> None:
-        """Let delays vary so from now on."""
+        """Replace the channel's jitter from now on."""
 
     def set_reordering(self, channel: str, reordering: Reordering) -> None:
-        """Let such packets skip the delay from now on."""
+        """Replace the channel's reordering from now on."""
 
     def set_duplication(self, channel: str, probability: float) -> None:
-        """Send packets twice with that probability from now on."""
+        """Duplicate packets with that probability from now on."""
 
     def set_corruption(self, channel: str, probability: float) -> None:
-        """Turn over a bit of packets with that probability from now on."""
+        """Flip a bit of packets with that probability from now on."""
 
     def set_queue(self, channel: str, values: dict[str, Any]) -> None:
         """Change some parameters of the channel's queue."""
 
     def set_up(self, channel: str, up: bool) -> None:
-        """Let the channel carry packets, or lose all that leave its queue."""
+        """Set whether the channel carries packets or loses all that leave its queue."""
 
-    def reroute(self, wish: RouteWish, path: Path) -> None:
-        """Send flows along other paths; ``path`` leads to the wish in the event."""
+    def reroute(self, request: RouteRequest, path: Path) -> None:
+        """Send flows along other paths; ``path`` leads to the request in the event."""
 
 
-class RouteWish(Strict):
+class RouteRequest(Strict):
     """Who takes which path: that of least delay over links that are up, within what is given."""
 
     avoid: list[str] = Field(default_factory=list, description="links that the path must not take")
@@ -89,7 +93,7 @@ class RouteWish(Strict):
     )
 
     @model_validator(mode="after")
-    def _one_choice(self) -> RouteWish:
+    def _one_choice(self) -> RouteRequest:
         if self.flows is not None and self.groups is not None:
             raise ValueError("give `flows` or `groups`, not both")
         return self
@@ -111,7 +115,7 @@ class EventSpec(Strict, ABC):
     )
 
     def times_ns(self, duration_ns: int) -> range:
-        """Return when it happens, in nanoseconds since the start of traffic."""
+        """Return the times of the event, in nanoseconds since the start of traffic."""
         at_ns = round(self.at * NS_PER_S)
         if self.every is None:
             return range(at_ns, at_ns + 1)
@@ -119,8 +123,8 @@ class EventSpec(Strict, ABC):
         return range(at_ns, min(last_ns, duration_ns - 1) + 1, round(self.every * NS_PER_S))
 
     @abstractmethod
-    def happen(self, world: World) -> None:
-        """Change the world; EventFault when this network cannot be changed so."""
+    def apply(self, network: NetworkState) -> None:
+        """Change the network; EventFault when this network does not allow the change."""
 
 
 def _kind_of(data: dict[Any, Any]) -> str | None:

@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.kinds.events import Direction, EventSpec, RouteWish, World
+from orchestrator.kinds.events import Direction, EventSpec, NetworkState, RouteRequest
 from orchestrator.kinds.fields import Chance, Delay, Rate
 from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.kinds.losses import AnyLoss
@@ -73,30 +73,30 @@ class LinkEvent(EventSpec):
             raise ValueError(f"nothing changes: give one or more of {', '.join(_CHANGES)}")
         return self
 
-    def happen(self, world: World) -> None:
-        """Change each channel, then the routes."""
+    def apply(self, network: NetworkState) -> None:
+        """Change each channel of the links, then the routes."""
         for place, link in enumerate(self.link):
-            for channel in world.channels(link, self.direction, ("link", place)):
+            for channel in network.channels(link, self.direction, ("link", place)):
                 if self.rate is not None:
-                    world.set_rate(channel, self.rate)
+                    network.set_rate(channel, self.rate)
                 if self.delay is not None:
-                    world.set_delay(channel, self.delay)
-                self._impair(world, channel)
+                    network.set_delay(channel, self.delay)
+                self._impair(network, channel)
                 if self.queue is not None:
-                    world.set_queue(channel, self.queue)
+                    network.set_queue(channel, self.queue)
                 if self.state is not None:
-                    world.set_up(channel, self.state == "up")
+                    network.set_up(channel, self.state == "up")
         if self.reroute:
-            world.reroute(RouteWish(), ("reroute",))
+            network.reroute(RouteRequest(), ("reroute",))
 
-    def _impair(self, world: World, channel: str) -> None:
+    def _impair(self, network: NetworkState, channel: str) -> None:
         if self.loss is not None:
-            world.set_loss(channel, self.loss)
+            network.set_loss(channel, self.loss)
         if self.jitter is not None:
-            world.set_jitter(channel, self.jitter)
+            network.set_jitter(channel, self.jitter)
         if self.reordering is not None:
-            world.set_reordering(channel, self.reordering)
+            network.set_reordering(channel, self.reordering)
         if self.duplication is not None:
-            world.set_duplication(channel, self.duplication)
+            network.set_duplication(channel, self.duplication)
         if self.corruption is not None:
-            world.set_corruption(channel, self.corruption)
+            network.set_corruption(channel, self.corruption)

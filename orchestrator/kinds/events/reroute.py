@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.kinds.events import EventSpec, RouteWish, World
+from orchestrator.kinds.events import EventSpec, NetworkState, RouteRequest
 
 
 class Reroute(EventSpec):
@@ -17,8 +17,8 @@ class Reroute(EventSpec):
     """
 
     kind: Literal["reroute"] = Field(default="reroute", description="flows take another path")
-    reroute: RouteWish = Field(description="who takes which path")
+    reroute: RouteRequest = Field(description="who takes which path")
 
-    def happen(self, world: World) -> None:
+    def apply(self, network: NetworkState) -> None:
         """Change the routes."""
-        world.reroute(self.reroute, ("reroute",))
+        network.reroute(self.reroute, ("reroute",))

@@ -71,15 +71,15 @@ def test_flows_that_meet_at_a_host_must_agree() -> None:
     override = "flows.reno={group: a, name: reno, tcp: {sack: true}}"
     found = faults(override, "flows.westwood.tcp={sack: false}")
     assert [each[:3] for each in found] == [(f"--set {override}", 1, 47)]
-    assert "sack is a setting of the host a_src0, where flow `westwood` ends" in found[0][3]
+    assert "sack is a setting of the host a_src0, where flow `westwood` also ends" in found[0][3]
     assert "sets `false`, not `true`" in found[0][3]
 
 
 def test_a_flow_that_would_get_what_it_did_not_ask_for_is_a_fault() -> None:
     (fault,) = faults("flows.reno.group=a", "flows.westwood.tcp={frto: false}")
-    assert "this flow would get that, so give it the same here" in fault[3]
+    assert "and sets `false`: set the same value for this flow" in fault[3]
     (fault,) = faults("flows.reno.group=a", "flows.reno.tcp={frto: false}")
-    assert "does not give it: it would get it, so give it the same there" in fault[3]
+    assert "does not set it: set the same value for that flow" in fault[3]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_options_of_one_end_do_not_concern_flows_of_the_other_way() -> None:
         ("{mss: 40}", "mss"),
         ("{initial_window: 0}", "initial_window"),
         ("{recovery: fack}", "recovery"),
-        ("{rto_min: 0.5ms}", "whole milliseconds, 1ms to 60s"),
+        ("{rto_min: 0.5ms}", "whole milliseconds, from 1ms to 60s"),
         ("{send_buffer: 1kB}", "from 4096 B to 2^31 - 1 B"),
         ("{sacks: false}", "unknown key `sacks` (did you mean `sack`?)"),
     ],

@@ -1,4 +1,4 @@
-"""What is valid and still looks like a mistake: warnings, which change nothing."""
+"""Warnings of values that are valid and still look like mistakes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_the_quickstart_has_none() -> None:
 
 
 def test_a_queue_below_four_packets() -> None:
-    asked = f"{BOTTLENECK}.queue.limit=3p"
-    assert warnings(asked) == [
-        "the queue of bottleneck:forward holds 3 full-size packets: fewer than 4 leave no room "
-        "for a fast retransmit"
+    override = f"{BOTTLENECK}.queue.limit=3p"
+    assert warnings(override) == [
+        "the queue of bottleneck:forward holds 3 full-size packets: a fast retransmit needs "
+        "room for 4"
     ]
-    assert places(asked) == [("--set topology.bottleneck.queue.limit=3p", 1, 33)]
+    assert places(override) == [("--set topology.bottleneck.queue.limit=3p", 1, 33)]
     assert warnings(f"{BOTTLENECK}.queue.limit=4p")[0].startswith("the queue of bottleneck:fo")
 
 
@@ -55,9 +55,9 @@ def test_access_links_slower_than_the_bottleneck_together() -> None:
     assert warnings(slow) == []  # with the other group there is enough
     assert warnings(slow, "topology.groups.b.access.rate=3mbit") == [
         "the links that feed bottleneck:forward have 9mbit together, less than its 10mbit: it is "
-        "no bottleneck",
+        "not the bottleneck",
         "the links that drain bottleneck:forward have 9mbit together, less than its 10mbit: it "
-        "is no bottleneck",
+        "is not the bottleneck",
     ]
     unlimited = "topology.groups.b.access={delay: 20ms}"
     assert warnings(slow, unlimited) == []
@@ -92,7 +92,7 @@ def test_links_that_no_flow_crosses() -> None:
 )
 def test_samples_longer_apart_than_a_round_trip(overrides: list[str], shown: str) -> None:
     assert warnings(*overrides) == [
-        f"samples ({shown}) miss what happens within the shortest base RTT of 100ms"
+        f"samples ({shown}) are further apart than the shortest base RTT of 100ms"
     ]
 
 
@@ -101,11 +101,12 @@ def test_windows_beyond_tcp_and_a_large_guest() -> None:
             "topology.groups.b.access={delay: 0s}"]  # fmt: skip
     found = warnings(*long)
     assert found[:2] == [
-        "flow westwood needs a window of 2.3 GiB to fill its path, and TCP can have 1 GiB "
+        "flow westwood needs a window of 2.3 GiB to fill its path; TCP's largest window is 1 GiB "
         "(RFC 7323)",
-        "flow reno needs a window of 2.3 GiB to fill its path, and TCP can have 1 GiB (RFC 7323)",
+        "flow reno needs a window of 2.3 GiB to fill its path; TCP's largest window is 1 GiB "
+        "(RFC 7323)",
     ]
-    assert found[2] == ("the guest may need 19.6 GiB of memory for what is in flight and queued")
+    assert found[2] == ("the guest may need 19.6 GiB of memory for packets in flight and queued")
 
 
 def test_variants_that_are_alike_warn_once() -> None:

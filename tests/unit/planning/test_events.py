@@ -58,13 +58,11 @@ FAULTS = {
         "there is no link `r1-r3` (did you mean `r1-r2`?); defined: r1-r2, up, down, a-r1, "
     ),
     "{at: 4s, link: a-r1, rate: ^5mbit}": (
-        "a-r1:forward has no rate that could change: give the link one, or another direction"
+        "a-r1:forward has no rate: give the link a rate, or change the other direction"
     ),
-    "{at: 4s, link: down, queue: ^{limit: 5p}}": (
-        "down:forward has no queue that was given in the scenario"
-    ),
+    "{at: 4s, link: down, queue: ^{limit: 5p}}": ("down:forward has no queue in the scenario"),
     "{at: 4s, link: r1-r2, queue: {limit: ^50kB}}": (
-        "the queue of r1-r2:forward counts packets (pfifo), and must go on to"
+        "the queue of r1-r2:forward counts packets (pfifo): an event cannot change that"
     ),
     "{at: 4s, link: r1-r2, queue: {kind: ^codel}}": (
         "the queue of r1-r2:forward is droptail: an event changes its parameters, not its kind"
@@ -82,13 +80,13 @@ FAULTS = {
     ),
     "{at: 4s, link: up, loss: {kind: gilbert-elliott, mean_loss: 1%, mean_burst: 3}, "
     "jitter: ^{spread: 1ms, correlation: 1s}}": (
-        "correlated jitter cannot be had with the gilbert-elliott loss of up:forward"
+        "correlated jitter and gilbert-elliott loss exclude each other on up:forward"
     ),
     "{at: 4s, link: r1-r2, delay: 0s, reordering: ^1%}": (
-        "r1-r2:forward has no delay: there is nothing to overtake"
+        "r1-r2:forward has no delay: reordering needs one"
     ),
     "{at: 4s, link: r1-r2, jitter: ^{spread: 1ms, correlation: 10us}}": (
-        "passes through about 1600000 states until the end; at most 200000"
+        "has about 1600000 states until the end; at most 200000 are allowed"
     ),
     "{at: 4s, link: r1-r2, duplication: ^100%}": ("`100%`: a probability must be below 100%"),
     "{at: ^20s, link: r1-r2, rate: 5mbit}": ("must be before the end at 20s"),
@@ -112,7 +110,7 @@ FAULTS = {
         "must not be after the end at 20s"
     ),
     "{at: 0s, link: r1-r2, rate: 1mbit, every: ^1us}": (
-        "20000000 times; all events may happen 100000 times at most"
+        "this event takes effect 20000000 times; all events together may take effect 100000 "
     ),
     "{at: 4s, link: r1-r2, state: ^broken}": ("`broken` is not valid; valid: up, down"),
     "{at: 4s, link: [r1-r2, up], state: down, reroute: ^true}": (
@@ -125,7 +123,7 @@ FAULTS = {
     "{at: 4s, reroute: {groups: [^i]}}": ("there is no group `i`; defined: g, h"),
     "{at: 4s, reroute: {flows: [^on]}}": ("there is no flow `on` (did you mean `one`?)"),
     "{at: 4s, reroute: {flows: ^[one]}}": (
-        "flow `three` runs between a and b, too, and a switch tells packets by their hosts"
+        "flow `three` also runs between a and b, and a switch matches packets by their hosts"
     ),
     "{at: 4s, reroute: ^{groups: [g], flows: [one]}}": ("give `flows` or `groups`, not both"),
     "{at: 4s, reroute: ^all}": ("must be a mapping, not `all`"),
@@ -153,7 +151,7 @@ def test_reroutes_need_time_in_between(tmp_path: Path) -> None:
     (fault,) = validate(
         written(tmp_path, "{at: 1s, reroute: {avoid: [r1-r2]}}", "{at: 1009ms, reroute: {}}")
     )
-    assert fault.message == "routes change at the same time or 10ms apart at least"
+    assert fault.message == "changes of routes must be at the same time or at least 10ms apart"
     run(tmp_path, "{at: 1s, reroute: {avoid: [r1-r2]}}", "{at: 1010ms, reroute: {}}")
 
 
@@ -231,7 +229,10 @@ def test_a_link_with_a_radio_takes_no_rate_and_any_impairment() -> None:
                 ["topology.wireless.delay=1ms", "events=[{at: 1s, link: wireless, rate: 1mbit}]"],
             )
         )
-    assert caught.value.faults[0].message == "the rate of wireless:forward changes by itself"
+    assert (
+        caught.value.faults[0].message
+        == "the rate of wireless:forward follows the model of its topology"
+    )
     (spec,) = plan(load(wlan, ["topology.wireless.delay=1ms", f"events=[{event}]"])).runs
     assert spec.events[0].channels["wireless:reverse"].channel.jitter is not None
 
@@ -242,4 +243,4 @@ def test_a_traced_link_takes_no_rate(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8").replace("rate: 10mbit", "capacity: {trace: cell.trace}")
     path.write_text(text, encoding="utf-8")
     (fault,) = faults_of(path)
-    assert fault.message == "r1-r2:forward follows a trace, which alone sets its rate"
+    assert fault.message == "the rate of r1-r2:forward follows its trace"

@@ -41,7 +41,7 @@ def test_one_event_changes_several_things_in_both_directions(tmp_path: Path) -> 
     assert (channel.rate_bps, channel.delay_s) == (5_000_000, 0.02)
     assert channel.queue is not None
     assert channel.queue.limit_packets == 30
-    assert event.asked == {
+    assert event.requested == {
         "link": "r1-r2", "rate": "5mbit", "delay": "20ms", "queue": {"limit": "30p"},
     }  # fmt: skip
     found = [(step["time_ns"], step["do"], step["channel"]) for step in steps(spec)]
@@ -117,7 +117,7 @@ def test_every_and_until(tmp_path: Path) -> None:
         "{at: 1s, every: 4s, until: 13s, link: r1-r2, state: down}",
         "{at: 2s, every: 4s, link: r1-r2, state: up}",
     )
-    times = [(event.time_ns // 10**9, event.asked["state"]) for event in spec.events]
+    times = [(event.time_ns // 10**9, event.requested["state"]) for event in spec.events]
     assert times == [
         (1, "down"), (2, "up"), (5, "down"), (6, "up"), (9, "down"), (10, "up"), (13, "down"),
         (14, "up"), (18, "up"),

@@ -81,8 +81,8 @@ def test_access_queues() -> None:
     links = {link.name: link for link in network.links}
     assert links["a_src0"].forward.queue == droptail(limit_packets=100_000)
     assert links["b_src0"].forward.queue == droptail(limit_bytes=1_250_000)
-    assert not links["a_src0"].forward.judged
-    assert links["b_dst0"].reverse.judged
+    assert not links["a_src0"].forward.is_bottleneck
+    assert links["b_dst0"].reverse.is_bottleneck
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_default_queue_that_is_too_short_is_a_fault_of_its_link() -> None:
 def test_a_bdp_needs_a_flow_that_crosses() -> None:
     with pytest.raises(ScenarioError) as refused:
         run("flows.reno.group=a", "topology.groups.b.access.queue={limit: 1bdp}")
-    assert "needs a flow that crosses it, and none does" in refused.value.faults[0].message
+    assert "needs the base RTT of a flow, and none crosses it" in refused.value.faults[0].message
 
 
 def test_faults_of_variants_are_at_the_matrix_and_each_once(tmp_path: Path) -> None:
@@ -163,12 +163,12 @@ def test_more_memory_than_any_guest_can_have(
     assert fault.file.startswith(place)
     assert (fault.line, fault.column) == (1, column)
     assert fault.message.startswith(
-        f"{packets} full-size packets can be in flight and queued at bottleneck:forward: with "
+        f"{packets} full-size packets can be in flight and queued at bottleneck:forward: the "
     )
-    assert fault.message.endswith("GiB at most")
+    assert fault.message.endswith("its limit is 500 GiB")
 
 
 def test_a_rate_that_an_event_sets_counts_for_the_memory() -> None:
     event = "{link: bottleneck, at: 10s, rate: 100gbit, delay: 600s}"
-    with pytest.raises(ScenarioError, match="of memory, and it can have"):
+    with pytest.raises(ScenarioError, match="of memory, and its limit is"):
         run(f"events=[{event}]")

@@ -119,56 +119,55 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
     ),
     "no router": (
         [(ROUTER, "")], "inventory: hosts",
-        "`router` is missing: a host has to emulate the bottleneck; a network as it is has the "
-        "topology `live-path`",
+        "`router` is missing: name the host that emulates the bottleneck, or use the topology "
+        "`live-path` for a network without emulation",
     ),
     "router of a live path": (
         [LIVE], "{host: four", "a live path is not emulated: leave `router` out",
     ),
-    "more hosts than parts": (
+    "more hosts than roles": (
         [("hosts: 2", "hosts: 1")], "{host: three",
-        "the topology has 1 sinks only: this host would have no part",
+        "the topology has only 1 sinks: this host would have no role",
     ),
     "access with a delay": (
         [("access: {delay: 0ms}", "access: {delay: 5ms}")], "{delay: 5ms}",
-        "a_src0 is a real link of the lab: only what the router emulates can be said, so "
-        "`delay: 0ms` is all that is valid here with `lab`",
+        "a_src0 is a real link of the lab, and only the router emulates: with `lab`, "
+        "`delay: 0ms` is the only valid setting here",
     ),
     "several bottlenecks": (
         [("kind: dumbbell\n  bottleneck: {rate: 10mbit, delay: 10ms}",
           "kind: parking-lot\n  hops: [{rate: 10mbit, delay: 1ms}, {rate: 10mbit, delay: 1ms}]")],
         "parking-lot",
-        "a lab has one router, which emulates one bottleneck, not 2: take `dumbbell` or "
+        "a lab has one router, which emulates one bottleneck, not 2: use `dumbbell` or "
         "`live-path`",
     ),
     "offloads": (
         [(ROUTER, ROUTER + "  offloads: leave\n")], "leave",
-        "where a bottleneck is emulated they have to be off: 64 KB would leave in one piece",
+        "an emulated bottleneck needs offloads off: with them 64 KB leave as one packet",
     ),
     "policer": (
         [("delay: 10ms}", "delay: 10ms, policer: {rate: 5mbit, burst: 15kB}}")], "{rate: 5mbit",
-        "a policer cannot be had with `lab`, only a queue",
+        "`lab` does not support a policer, only a queue",
     ),
     "corruption": (
         [("delay: 10ms}", "delay: 10ms, corruption: 1%}")], "1%",
-        "packets that a real host forwards cannot be corrupted: netem would damage their headers "
-        "only",
+        "`lab` does not support corruption: on a forwarding host netem damages only the headers",
     ),
-    "traffic with two heads": (
+    "traffic with a shared random source": (
         [("traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}",
           "congestion: reno, traffic: {kind: request-response, request: 1kB, response: 1kB}")],
         "request-response",
-        "request-response traffic cannot be had with `lab`: its two ends draw from one source, "
-        "and are on two hosts there",
+        "`lab` does not support request-response traffic: its two ends share a random source, "
+        "and lab hosts cannot",
     ),
     "random arrivals": (
         [("{kind: campaign, controls: [reno, cubic], turn: 1s}",
           "{kind: transfers, size: 10kB, arrivals: 5/s}")], "5/s",
-        "connections that arrive at random cannot be had with `lab`: take a `gap`",
+        "`lab` does not support connections that arrive at random: use a `gap`",
     ),
-    "a first threshold": (
+    "an initial ssthresh": (
         [("alpha_max: 64}}", "alpha_max: 64}}, tcp: {initial_ssthresh: 20}")], "20}",
-        "a first threshold is taught by connections within one kernel: not with `lab`",
+        "`lab` does not support an initial ssthresh: setting it needs one shared kernel",
     ),
     "unknown host": (
         [("host: one", "host: won")], "won",
@@ -195,7 +194,7 @@ def test_events_change_the_emulated_link_only(tmp_path: Path) -> None:
     assert planned(tmp_path, ("lab:", event % "bottleneck")).events
     found = faults(tmp_path, ("access: {delay: 0ms}", "access: {delay: 0ms, rate: 1gbit}"),
                    ("\nlab:", "\n" + event % "a_src0"))  # fmt: skip
-    text = "`a_src0` is a real link: only what the router emulates can change"
+    text = "`a_src0` is a real link: an event can change only the emulated one"
     assert (*place(tmp_path, "a_src0, rate"), text) in found
 
 
@@ -207,7 +206,7 @@ def test_a_live_path_needs_lab_hosts(tmp_path: Path) -> None:
         plan(load(path))
     (fault,) = refused.value.faults
     assert (fault.line, fault.column) == (5, 9)
-    assert fault.message == "a live path joins lab hosts: the section `lab` is missing"
+    assert fault.message == "a live path needs lab hosts: add the section `lab`"
 
 
 def test_a_live_path_says_nothing_of_what_is_not_known(tmp_path: Path) -> None:
@@ -263,12 +262,11 @@ def test_each_host_is_told_its_own_part(tmp_path: Path) -> None:
     assert two["round_trips"] == []
 
 
-def test_a_host_that_plays_two_is_told_one_thing_of_tcp(tmp_path: Path) -> None:
+def test_hosts_on_one_machine_have_the_same_tcp_settings(tmp_path: Path) -> None:
     found = faults(
         tmp_path,
         ("groups: [", "groups: [{name: b, hosts: 1}, "),
         ("turn: 1s}}", "turn: 1s}}\n  - {name: other, group: b, tcp: {sack: false}}"),
     )
-    text = ("`one` plays b_src0 and a_src0, which are told different things of TCP: name a host "
-            "for each")  # fmt: skip
+    text = "`one` plays b_src0 and a_src0, whose TCP settings differ: name a machine for each"
     assert (*place(tmp_path, "{host: one"), text) in found

@@ -43,7 +43,7 @@ def test_the_graph_is_as_written() -> None:
     assert layout.network.bottlenecks == ("r-s",)
     middle = layout.network.links[1]
     assert (middle.forward.rate_bps, middle.reverse.rate_bps) == (10_000_000, 1_000_000)
-    assert [middle.forward.judged, middle.reverse.judged] == [True, True]
+    assert [middle.forward.is_bottleneck, middle.reverse.is_bottleneck] == [True, True]
     assert layout.queues["r-s:reverse"].where[:3] == ("topology", "links", 1)
     written = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert Custom.model_validate(written) == spec

@@ -67,7 +67,11 @@ def test_the_base_rtt_is_there_and_back_over_all_links() -> None:
 def test_the_bottleneck_is_judged_and_has_one_bdp_unless_told() -> None:
     layout = dumbbell(BOTTLENECK, group("a"))
     link = layout.network.links[0]
-    assert link.forward == link.reverse == Channel(0.01, 10_000_000, None, loss(0.0), judged=True)
+    assert (
+        link.forward
+        == link.reverse
+        == Channel(0.01, 10_000_000, None, loss(0.0), is_bottleneck=True)
+    )
     for direction in ("forward", "reverse"):
         place = layout.queues[f"bottleneck:{direction}"]
         assert (place.spec.kind, str(place.spec.limit)) == ("droptail", "1bdp")
@@ -88,8 +92,8 @@ def test_access_links_with_a_rate_never_drop_unless_a_queue_is_asked_for() -> No
     )
     assert str(layout.queues["a_src0:forward"].spec.limit) == "100000p"
     assert str(layout.queues["b_src0:forward"].spec.limit) == "50p"
-    judged = {link.name: link.forward.judged for link in layout.network.links}
-    assert judged == {
+    bottlenecks = {link.name: link.forward.is_bottleneck for link in layout.network.links}
+    assert bottlenecks == {
         "bottleneck": True,
         "a_src0": False,
         "a_dst0": False,
@@ -109,8 +113,8 @@ def test_each_direction_may_have_its_own() -> None:
         group("a"),
     )
     link = layout.network.links[0]
-    assert link.forward == Channel(0.01, 10_000_000, None, loss(0.001), judged=True)
-    assert link.reverse == Channel(0.03, 1_000_000, None, loss(0.0), judged=True)
+    assert link.forward == Channel(0.01, 10_000_000, None, loss(0.001), is_bottleneck=True)
+    assert link.reverse == Channel(0.03, 1_000_000, None, loss(0.0), is_bottleneck=True)
     assert str(layout.queues["bottleneck:reverse"].spec.limit) == "10kB"
     assert layout.network.base_rtt_s("a_src0", "a_dst0") == pytest.approx(0.12)
 
