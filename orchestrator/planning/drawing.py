@@ -1,41 +1,24 @@
-"""A network as SVG: routers in columns by the order of the paths, hosts gathered into boxes.
+"""Draws a network as SVG: routers in columns along the paths, and a box for each group's hosts.
 
-The same network gives the same bytes. Colours follow the viewer's light or dark setting.
+Equal networks give identical bytes. Colours follow the viewer's light or dark setting.
 """
 
 from __future__ import annotations
 
-import html
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.network import Channel, Link, Network, Policer
+from orchestrator.planning.svg_canvas import LINE_HEIGHT, PADDING, Canvas, Point, text_width
 from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.units import format_rate, format_size
 
-_CHAR, _LINE, _PAD, _MARGIN = 6.7, 15.0, 8.0, 20.0
 _ROUTER_HEIGHT, _GAP, _INDENT, _LEAST_STEP = 30.0, 10.0, 14.0, 160.0
 _SIDE = 50.0
-"""Between a router and the hosts on its left or right."""
+"""Distance between a router and the hosts on its left or right."""
 _BULGE = 70.0
-"""How far a link bends that passes by a router, or beside another link."""
-
-_STYLE = """
-svg { --ink: #1f2328; --paper: #ffffff; --box: #f6f8fa; --line: #818b98; --hot: #bc4c00;
-  font: 11px ui-monospace, "DejaVu Sans Mono", monospace; }
-@media (prefers-color-scheme: dark) {
-  svg { --ink: #f0f6fc; --paper: #0d1117; --box: #1c2129; --line: #6e7681; --hot: #f0883e; } }
-text { fill: var(--ink); }
-.title { font-size: 14px; font-weight: bold; }
-.paper { fill: var(--paper); }
-.router { fill: var(--box); stroke: var(--ink); stroke-width: 1.5; }
-.hosts { fill: var(--box); stroke: var(--line); }
-.link { fill: none; stroke: var(--line); stroke-width: 1.5; }
-.bottleneck { fill: none; stroke: var(--hot); stroke-width: 3; }
-"""
-
-Point = tuple[float, float]
+"""How far a link bends to pass a router, or another link between the same routers."""
 
 
 def draw(network: Network, title: str) -> str:
@@ -43,7 +26,7 @@ def draw(network: Network, title: str) -> str:
     places = _placed(network)
     _add_hosts(network, places)
     geometry = _Geometry.of(network, places)
-    canvas = _Canvas()
+    canvas = Canvas()
     pairs: dict[frozenset[str], int] = {}
     for link in network.links:
         if link.a in places and link.b in places:
@@ -58,17 +41,17 @@ def draw(network: Network, title: str) -> str:
 
 @dataclass(frozen=True)
 class _Bundle:
-    """The lines of a box that stands for the hosts of one side of a group at one router."""
+    """The text of a box for the hosts on one side of a group at one router."""
 
     lines: Sequence[str]
 
     @property
     def width(self) -> float:
-        return _width(self.lines)
+        return text_width(self.lines)
 
     @property
     def height(self) -> float:
-        return len(self.lines) * _LINE + _PAD
+        return len(self.lines) * LINE_HEIGHT + PADDING
 
 
 @dataclass
@@ -84,7 +67,7 @@ class _Place:
 
 
 def _placed(network: Network) -> dict[str, _Place]:
-    """Give every router a column and a row: what is in no column of a path goes between."""
+    """Give every router a column and a row; routers on no path go between their neighbours."""
     hosts = set(network.hosts)
     nodes = list(network.switches)  # and hosts that are joined without a router
     nodes += [host for one in network.links if {one.a, one.b} <= hosts for host in (one.a, one.b)]
@@ -109,7 +92,7 @@ def _placed(network: Network) -> dict[str, _Place]:
 
 
 def _columns(walks: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Return the column of each router on a group's path: behind all that come before it."""
+    """Return the column of each router on a group's path, after all routers before it."""
     after: dict[str, dict[str, None]] = {}
     for walk in walks:
         for node in walk:
@@ -133,7 +116,7 @@ def _columns(walks: Sequence[Sequence[str]]) -> dict[str, int]:
 
 
 def _walks(network: Network, nodes: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the routers along the way of each group's pairs; each way once."""
+    """Yield the routers along the path of each group's pairs, each path once."""
     known = set(nodes)
     seen: set[tuple[str, ...]] = set()
     for group in network.groups:
@@ -162,7 +145,7 @@ def _reaches(after: dict[str, dict[str, None]], start: str, goal: str) -> bool:
 
 
 def _add_hosts(network: Network, places: dict[str, _Place]) -> None:
-    """Gather the hosts of each side of each group at each router into a box there."""
+    """Add a box for the hosts of each side of each group at each router."""
     sides = {host: (group.name, "sources") for group in network.groups for host in group.sources}
     for group in network.groups:
         for host in group.sinks:
@@ -198,7 +181,7 @@ def _link_caption(link: Link) -> list[str]:
 
 
 def _caption(forward: Sequence[Channel], reverse: Sequence[Channel]) -> list[str]:
-    """Return what to write at alike links: with an arrow what holds in one direction only."""
+    """Return the caption of equal links; an arrow marks what holds in one direction only."""
     there, back = _summary(forward), _summary(reverse)
     common = [line for line in there if line in back]
     ahead = [f"→ {line}" for line in there if line not in back]
@@ -244,20 +227,20 @@ def _loss_text(channel: Channel) -> str:
 
 @dataclass(frozen=True)
 class _Geometry:
-    """Where the middle of each router is, and how much room a link's caption takes above it."""
+    """The centre of each router, and the height of a link's caption above it."""
 
     centres: dict[str, Point]
     lift: float
 
     @classmethod
     def of(cls, network: Network, places: dict[str, _Place]) -> _Geometry:
-        """Make columns and rows as wide and high as what stands in them."""
+        """Size columns and rows to what they hold."""
         captions = [
             _link_caption(link) for link in network.links if link.a in places and link.b in places
         ]
-        router = max((_width((name,)) for name in places), default=0.0)
-        step = max([_LEAST_STEP, *(_width(caption) + router + _GAP for caption in captions)])
-        lift = max((len(caption) for caption in captions), default=0) * _LINE + _PAD
+        router = max((text_width((name,)) for name in places), default=0.0)
+        step = max([_LEAST_STEP, *(text_width(caption) + router + _GAP for caption in captions)])
+        lift = max((len(caption) for caption in captions), default=0) * LINE_HEIGHT + PADDING
         tops: dict[int, float] = {}
         bottoms: dict[int, float] = {}
         for place in places.values():
@@ -278,7 +261,7 @@ class _Geometry:
 
 
 def _draw_link(
-    canvas: _Canvas, network: Network, link: Link, centres: dict[str, Point], parallel: int
+    canvas: Canvas, network: Network, link: Link, centres: dict[str, Point], parallel: int
 ) -> None:
     style = "bottleneck" if link.name in network.bottlenecks else "link"
     caption = _link_caption(link)
@@ -287,13 +270,13 @@ def _draw_link(
     passed = level and any(y == y1 and min(x1, x2) < x < max(x1, x2) for x, y in centres.values())
     bend = _BULGE * (parallel + passed)
     canvas.curve((x1, y1), ((x1 + x2) / 2, (y1 + y2) / 2 - 2 * bend), (x2, y2), style)
-    lift = (len(caption) * _LINE + _PAD) / 2 + 3 if level else 0.0
+    lift = (len(caption) * LINE_HEIGHT + PADDING) / 2 + 3 if level else 0.0
     canvas.caption(((x1 + x2) / 2, (y1 + y2) / 2 - bend - lift), caption)
 
 
-def _draw_hosts(canvas: _Canvas, name: str, place: _Place, geometry: _Geometry) -> None:
+def _draw_hosts(canvas: Canvas, name: str, place: _Place, geometry: _Geometry) -> None:
     x, y = geometry.centres[name]
-    half = _width((name,)) / 2
+    half = text_width((name,)) / 2
     for bundles, sign in ((place.left, -1), (place.right, 1)):
         top = y - _height(bundles) / 2
         for bundle in bundles:
@@ -309,91 +292,6 @@ def _draw_hosts(canvas: _Canvas, name: str, place: _Place, geometry: _Geometry) 
             canvas.line((x, middle[1]), middle)
             canvas.box(middle, bundle.lines, "hosts")
             free += bundle.height + _GAP
-
-
-class _Canvas:
-    """Collects shapes: lines lie under boxes, and texts above both."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._boxes: list[str] = []
-        self._texts: list[str] = []
-        self._xs: list[float] = [0.0]
-        self._ys: list[float] = [0.0]
-
-    def line(self, start: Point, end: Point) -> None:
-        """Draw an access link."""
-        self._lines.append(f'<path class="link" d="M{_xy(start)} L{_xy(end)}"/>')
-
-    def curve(self, start: Point, control: Point, end: Point, style: str) -> None:
-        """Draw a link between routers."""
-        shape = f"M{_xy(start)} Q{_xy(control)} {_xy(end)}"
-        self._lines.append(f'<path class="{style}" d="{shape}"/>')
-
-    def box(self, middle: Point, lines: Sequence[str], style: str) -> None:
-        """Draw a box around lines of text."""
-        self._rectangle(self._boxes, middle, lines, f'class="{style}" rx="4"')
-        self._text(middle, lines)
-
-    def caption(self, middle: Point, lines: Sequence[str]) -> None:
-        """Write lines of text that hide what is under them."""
-        self._rectangle(self._boxes, middle, lines, 'class="paper"')
-        self._text(middle, lines)
-
-    def _rectangle(
-        self, shapes: list[str], middle: Point, lines: Sequence[str], attributes: str
-    ) -> None:
-        width, height = _width(lines), len(lines) * _LINE + _PAD
-        left, top = middle[0] - width / 2, middle[1] - height / 2
-        self._xs += [left, left + width]
-        self._ys += [top, top + height]
-        shapes.append(
-            f'<rect {attributes} x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
-            f'height="{height:.1f}"/>'
-        )
-
-    def _text(self, middle: Point, lines: Sequence[str]) -> None:
-        x, y = middle
-        first = y - (len(lines) - 1) * _LINE / 2 + 4
-        for number, line in enumerate(lines):
-            self._texts.append(
-                f'<text x="{x:.1f}" y="{first + number * _LINE:.1f}" text-anchor="middle">'
-                f"{html.escape(line)}</text>"
-            )
-
-    def document(self, title: str) -> str:
-        """Return everything as one SVG document that needs nothing else."""
-        left, top = min(self._xs) - _MARGIN, min(self._ys) - 2 * _MARGIN - _LINE
-        width = max(max(self._xs) + _MARGIN - left, len(title) * 1.3 * _CHAR + 2 * _MARGIN)
-        height = max(self._ys) + _MARGIN - top
-        name = html.escape(title)
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
-            f'height="{height:.0f}" viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}">'
-        )
-        return "\n".join(
-            [
-                head,
-                f"<title>{name}</title>",
-                f"<style>{_STYLE}</style>",
-                f'<rect class="paper" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
-                f'height="{height:.1f}"/>',
-                f'<text class="title" x="{left + _MARGIN:.1f}" y="{top + _MARGIN + 4:.1f}">'
-                f"{name}</text>",
-                *self._lines,
-                *self._boxes,
-                *self._texts,
-                "</svg>\n",
-            ]
-        )
-
-
-def _xy(point: Point) -> str:
-    return f"{point[0]:.1f},{point[1]:.1f}"
-
-
-def _width(lines: Sequence[str]) -> float:
-    return max(map(len, lines), default=0) * _CHAR + 2 * _PAD
 
 
 def _height(bundles: Sequence[_Bundle]) -> float:

@@ -1,0 +1,112 @@
+"""Draws lines, boxes and captions into an SVG document; knows nothing of networks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+_CHARACTER_WIDTH, LINE_HEIGHT, PADDING, _MARGIN = 6.7, 15.0, 8.0, 20.0
+
+_STYLE = """
+svg { --ink: #1f2328; --paper: #ffffff; --box: #f6f8fa; --line: #818b98; --hot: #bc4c00;
+  font: 11px ui-monospace, "DejaVu Sans Mono", monospace; }
+@media (prefers-color-scheme: dark) {
+  svg { --ink: #f0f6fc; --paper: #0d1117; --box: #1c2129; --line: #6e7681; --hot: #f0883e; } }
+text { fill: var(--ink); }
+.title { font-size: 14px; font-weight: bold; }
+.paper { fill: var(--paper); }
+.router { fill: var(--box); stroke: var(--ink); stroke-width: 1.5; }
+.hosts { fill: var(--box); stroke: var(--line); }
+.link { fill: none; stroke: var(--line); stroke-width: 1.5; }
+.bottleneck { fill: none; stroke: var(--hot); stroke-width: 3; }
+"""
+
+Point = tuple[float, float]
+
+
+class Canvas:
+    """Collects shapes; boxes cover lines, and texts cover both."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._boxes: list[str] = []
+        self._texts: list[str] = []
+        self._xs: list[float] = [0.0]
+        self._ys: list[float] = [0.0]
+
+    def line(self, start: Point, end: Point) -> None:
+        """Draw an access link."""
+        self._lines.append(f'<path class="link" d="M{_xy(start)} L{_xy(end)}"/>')
+
+    def curve(self, start: Point, control: Point, end: Point, style: str) -> None:
+        """Draw a link between routers."""
+        shape = f"M{_xy(start)} Q{_xy(control)} {_xy(end)}"
+        self._lines.append(f'<path class="{style}" d="{shape}"/>')
+
+    def box(self, middle: Point, lines: Sequence[str], style: str) -> None:
+        """Draw a box around lines of text."""
+        self._rectangle(self._boxes, middle, lines, f'class="{style}" rx="4"')
+        self._text(middle, lines)
+
+    def caption(self, middle: Point, lines: Sequence[str]) -> None:
+        """Write lines of text on a background that covers the lines below."""
+        self._rectangle(self._boxes, middle, lines, 'class="paper"')
+        self._text(middle, lines)
+
+    def _rectangle(
+        self, shapes: list[str], middle: Point, lines: Sequence[str], attributes: str
+    ) -> None:
+        width, height = text_width(lines), len(lines) * LINE_HEIGHT + PADDING
+        left, top = middle[0] - width / 2, middle[1] - height / 2
+        self._xs += [left, left + width]
+        self._ys += [top, top + height]
+        shapes.append(
+            f'<rect {attributes} x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
+            f'height="{height:.1f}"/>'
+        )
+
+    def _text(self, middle: Point, lines: Sequence[str]) -> None:
+        x, y = middle
+        first = y - (len(lines) - 1) * LINE_HEIGHT / 2 + 4
+        for number, line in enumerate(lines):
+            self._texts.append(
+                f'<text x="{x:.1f}" y="{first + number * LINE_HEIGHT:.1f}" text-anchor="middle">'
+                f"{html.escape(line)}</text>"
+            )
+
+    def document(self, title: str) -> str:
+        """Return all shapes as one SVG document without external resources."""
+        left, top = min(self._xs) - _MARGIN, min(self._ys) - 2 * _MARGIN - LINE_HEIGHT
+        width = max(
+            max(self._xs) + _MARGIN - left, len(title) * 1.3 * _CHARACTER_WIDTH + 2 * _MARGIN
+        )
+        height = max(self._ys) + _MARGIN - top
+        name = html.escape(title)
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
+            f'height="{height:.0f}" viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}">'
+        )
+        return "\n".join(
+            [
+                head,
+                f"<title>{name}</title>",
+                f"<style>{_STYLE}</style>",
+                f'<rect class="paper" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
+                f'height="{height:.1f}"/>',
+                f'<text class="title" x="{left + _MARGIN:.1f}" y="{top + _MARGIN + 4:.1f}">'
+                f"{name}</text>",
+                *self._lines,
+                *self._boxes,
+                *self._texts,
+                "</svg>\n",
+            ]
+        )
+
+
+def _xy(point: Point) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"
+
+
+def text_width(lines: Sequence[str]) -> float:
+    """Return the width of a box around lines of text."""
+    return max(map(len, lines), default=0) * _CHARACTER_WIDTH + 2 * PADDING
