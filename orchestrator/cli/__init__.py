@@ -1,8 +1,8 @@
-"""The command line: a file a command, found by looking into this folder.
+"""The command line: one file for each command, found in this folder.
 
 A module whose name does not begin with an underscore defines one click command named
-``command``; its module name is the command's. Modules import nothing heavy before they are
-called, so that ``--help`` stays instant.
+``command``; the module's name is the command's. Modules import heavy packages only when called, so
+``--help`` is instant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Commands(click.Group):
-    """The commands of this folder, and the one place where errors become text and a status."""
+    """The commands of this folder; errors become text and an exit status only here."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, sorted."""
@@ -48,12 +48,12 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and its arguments; a wrong name is told the right ones."""
+        """Return name, command and its arguments; the error for a wrong name lists all names."""
         names = self.list_commands(ctx)
         if args and args[0] not in names and not args[0].startswith("-"):
             close = difflib.get_close_matches(args[0], names, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
-            ctx.fail(f"no command {args[0]!r}; {hint}there are: {', '.join(names)}")
+            ctx.fail(f"there is no command {args[0]!r}; {hint}available: {', '.join(names)}")
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -70,7 +70,7 @@ class Commands(click.Group):
         except click.exceptions.Exit as leaving:
             return leaving.exit_code
         except click.Abort:
-            click.echo("orchestrator: interrupted", err=True)
+            click.echo("interrupted", err=True)
             return INTERRUPTED
         except click.ClickException as error:
             error.show()
@@ -78,25 +78,26 @@ class Commands(click.Group):
         except OrchestratorError as error:
             if settings["debug"]:
                 traceback.print_exc()
-            # A fault of a scenario begins with its place, for editors that jump to it.
-            name = "" if isinstance(error, ScenarioError) else "orchestrator: "
-            click.echo(plaintext.visible(f"{name}{error}"), err=True)
+            # Faults of a scenario begin with file:line:column, so that editors can jump there.
+            prefix = "" if isinstance(error, ScenarioError) else "error: "
+            click.echo(plaintext.visible(f"{prefix}{error}"), err=True)
             return error.exit_status
-        except Exception as error:  # noqa: BLE001 - the outermost one: a mistake of this program
+        except Exception as error:  # noqa: BLE001 - the outermost handler: a bug in this program
             if settings["debug"]:
                 traceback.print_exc()
             name = type(error).__name__
-            text = f"orchestrator: unexpected {name}: {error}"
+            text = f"error: unexpected {name}: {error}"
             click.echo(plaintext.visible(text), err=True)
             if not settings["debug"]:
-                click.echo("  `orchestrator --debug ...` shows where it happened", err=True)
+                hint = "this is a bug; report it with the traceback of `orchestrator --debug ...`"
+                click.echo(f"  fix: {hint}", err=True)
             return 1
         return status if isinstance(status, int) else 0
 
 
 @contextlib.contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
-    """Let a polite kill or a closed terminal unwind the program, so that nothing is left."""
+    """Make SIGTERM and SIGHUP unwind the program like Ctrl-C, so that it cleans up."""
 
     def leave(number: int, _frame: FrameType | None) -> NoReturn:
         sys.exit(128 + number)
@@ -112,19 +113,19 @@ def _terminated_like_interrupted() -> Iterator[None]:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 done; 1 a run failed; 2 wrong usage or scenario; 3 a run was not "
+    epilog="Exit status: 0 success; 1 a run failed; 2 invalid usage or scenario; 3 a run was not "
     "faithful; 4 this machine lacks something; 130 interrupted.",
 )
 @click.version_option(__version__, prog_name="orchestrator")
 @click.option("--debug", is_flag=True, help="Show a traceback with an error.")
 @click.pass_obj
 def commands(settings: dict[str, bool], debug: bool) -> None:
-    """Run TCP congestion-control experiments on real kernels, and judge how far to trust them.
+    """Run TCP congestion-control experiments on real kernels, and check how faithful each run is.
 
     \b
     orchestrator run scenarios/quickstart.yaml     run a scenario
-    orchestrator runs                              what has been run
-    orchestrator web                               look at it
+    orchestrator runs                              list the stored runs
+    orchestrator web                               show them in a browser
     """
     settings["debug"] = debug
 

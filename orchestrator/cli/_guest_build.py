@@ -1,4 +1,4 @@
-"""Building the guest kernel with its progress on a status line."""
+"""Builds the guest kernel and shows the progress on a status line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from guest.recipe import Progress
 
 
-def shown_on(line: StatusLine) -> Progress:
-    """Return what shows a step, and the fraction of it that is done or None, on the line."""
+def progress_on(line: StatusLine) -> Progress:
+    """Return a function that shows a build step, and the fraction done if known, on the line."""
 
     def progress(step: str, fraction: float | None) -> None:
         line.show(step, "" if fraction is None else f"{fraction:.0%}")
@@ -21,11 +21,11 @@ def shown_on(line: StatusLine) -> Progress:
 
 
 def ensure_kernel(line: StatusLine) -> GuestKernel:
-    """Return the guest kernel, built first when it is not cached.
+    """Return the guest kernel; build it first when it is not cached.
 
     Raises:
         MachineError: it cannot be built here.
     """
     from guest import build
 
-    return build.ensure(shown_on(line))
+    return build.ensure(progress_on(line))

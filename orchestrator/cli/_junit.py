@@ -1,4 +1,4 @@
-"""Runs as a JUnit XML report, for continuous integration servers."""
+"""Writes runs as a JUnit XML report, for continuous integration servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.files.user_files import FileError, require_regular
 
 
 def require_writable(path: Path) -> None:
-    """Raise UsageError unless a report could be written there; asked before anything runs."""
+    """Raise UsageError unless a report can be written there; called before anything runs."""
     try:
         require_regular(path)
     except FileError as error:
@@ -28,7 +28,7 @@ def require_writable(path: Path) -> None:
 
 
 def write(document: Mapping[str, Any], path: Path) -> None:
-    """Write one test case a run; it fails when the run failed or was unfaithful.
+    """Write one test case for each run; it fails when the run failed or was unfaithful.
 
     Raises:
         UsageError: the file cannot be written.
@@ -66,7 +66,7 @@ def write(document: Mapping[str, Any], path: Path) -> None:
 
 
 def _failure(run: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return kind and text of what is wrong with a run, or None."""
+    """Return the kind and the text of a run's failure, or None."""
     if run["status"] != "ok":
         return str(run["status"]), str(run["error"] or run["status"])
     if run["fidelity"]["verdict"] != "unfaithful":
@@ -81,7 +81,7 @@ def _failure(run: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _clean(text: str) -> str:
-    """Return the text without what XML 1.0 cannot hold, even escaped (section 2.2)."""
+    """Return the text without characters that XML 1.0 cannot hold even escaped (section 2.2)."""
     return plaintext.visible(text)
 
 

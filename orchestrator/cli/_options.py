@@ -17,7 +17,7 @@ def wall_time(text: str | None) -> float | None:
     """Return the seconds of ``--timeout``, None when it is not given.
 
     Raises:
-        UsageError: it is no time above zero.
+        UsageError: it is not a time above zero.
     """
     if text is None:
         return None
@@ -29,12 +29,12 @@ def wall_time(text: str | None) -> float | None:
     except UnitError as error:
         raise UsageError(f"--timeout {error}") from None
     if time_s <= 0:
-        raise UsageError(f"--timeout {text}: a time above zero is valid, such as 30min")
+        raise UsageError(f"--timeout {text}: give a time above zero, such as 30min")
     return time_s
 
 
 def database(command: Command) -> Command:
-    """Add ``--db``, handed over as ``db: Path``."""
+    """Add ``--db``, passed as ``db: Path``."""
     return click.option(
         "--db",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -47,32 +47,30 @@ def database(command: Command) -> Command:
 
 
 def as_json(command: Command) -> Command:
-    """Add ``--json``, handed over as ``as_json: bool``."""
+    """Add ``--json``, passed as ``as_json: bool``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
         command
     )
 
 
 def overrides(command: Command) -> Command:
-    """Add ``--set PATH=VALUE``, handed over as ``overrides: tuple[str, ...]``."""
+    """Add ``--set PATH=VALUE``, passed as ``overrides: tuple[str, ...]``."""
     return click.option(
         "--set",
         "overrides",
         metavar="PATH=VALUE",
         multiple=True,
-        help="Replace a value of the scenario; list items by their name. Repeatable.",
+        help="Replace a value of the scenario; a list item is named by its `name`. Repeatable.",
     )(command)
 
 
 def reduced(command: Command) -> Command:
-    """Add ``--reduced``, handed over as ``reduced: bool``."""
-    return click.option("--reduced", is_flag=True, help="Take the scenario's reduced form.")(
-        command
-    )
+    """Add ``--reduced``, passed as ``reduced: bool``."""
+    return click.option("--reduced", is_flag=True, help="Use the scenario's reduced form.")(command)
 
 
 def scenario_file(name: str = "file", **more: Any) -> Callable[[Command], Command]:
-    """Add a scenario file as argument ``name``; loading tells what is wrong with it."""
+    """Add a scenario file as argument ``name``; loading it reports a missing file."""
     return click.argument(
         name, metavar=more.pop("metavar", "FILE"), type=click.Path(path_type=Path), **more
     )

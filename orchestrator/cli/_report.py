@@ -1,4 +1,4 @@
-"""A run's document (the JSON of ``run`` and ``show``) as text for people."""
+"""Prints a run's document (the JSON of ``run`` and ``show``) as text for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import plaintext
-from orchestrator.cli import _text
+from orchestrator.cli import _output
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,16 +65,16 @@ CHECK_MARKS = {True: "ok", False: "FAILED", None: "not measured"}
 
 
 def quantity(name: str, value: object) -> str:
-    """Return a value as people read it, in the unit that :func:`unit` tells."""
+    """Return a value for people, in the unit of :func:`unit`."""
     if value is None:
-        return _text.NO_VALUE
+        return _output.NO_VALUE
     if not isinstance(value, int | float) or isinstance(value, bool):
         return str(value)
     for suffix, scale, digits, _ in _UNITS:
         if name.endswith(suffix):
-            return _text.number(value, digits, scale)
+            return _output.number(value, digits, scale)
     whole = name.endswith(_COUNTS) or isinstance(value, int)
-    return _text.integer(value) if whole else f"{value:#.4g}"
+    return _output.integer(value) if whole else f"{value:#.4g}"
 
 
 def unit(name: str) -> str:
@@ -86,9 +86,10 @@ def unit(name: str) -> str:
 
 
 def rate(link: Document) -> str:
-    """Return a link's rate in Mbit/s: ``10.000 -> 5.000`` of one change, of more the range.
+    """Return a link's rate in Mbit/s.
 
-    Of one that changes by itself, in a plan, ``~`` and its mean.
+    One change is shown as ``10.000 -> 5.000``, several as the range. A rate that follows a trace or
+    a model is shown in a plan as ``~`` and its mean.
     """
     first = quantity("rate_bps", link["rate_bps"])
     if link["rate_changes"] is None:
@@ -101,25 +102,25 @@ def rate(link: Document) -> str:
     return f"{least}..{most}"
 
 
-def events(happened: Sequence[Document], out: Console) -> None:
-    """Print a table of events, asked for and applied where they were; the first of many."""
+def events(listed_events: Sequence[Document], out: Console) -> None:
+    """Print a table of the first events, with the applied times where they are known."""
     rows = [
         [
             f"{event['time_s']:.6g}",
             *([f"{event['applied_s']:.9f}"] if "applied_s" in event else []),
-            _text.pairs({key: value for key, value in event.items() if key not in _EVENT_TIMES}),
+            _output.pairs({key: value for key, value in event.items() if key not in _EVENT_TIMES}),
         ]
-        for event in happened[:_MOST_EVENTS]
+        for event in listed_events[:_MOST_EVENTS]
     ]
-    applied = ["applied at s"] if happened and "applied_s" in happened[0] else []
+    applied = ["applied at s"] if listed_events and "applied_s" in listed_events[0] else []
     right = range(1 + len(applied))
-    out.print(_text.table(["event at s", *applied, "what"], rows, right=right))
-    if len(happened) > _MOST_EVENTS:
-        _line(f"and {len(happened) - _MOST_EVENTS} more, which --json lists", out)
+    out.print(_output.table(["event at s", *applied, "what"], rows, right=right))
+    if len(listed_events) > _MOST_EVENTS:
+        _line(f"and {len(listed_events) - _MOST_EVENTS} more; --json lists all", out)
 
 
 def headline(run: Document) -> str:
-    """Return one line on what a run was."""
+    """Return a run's id, variant, seed and times on one line."""
     words = [variant(run["variant"])] if run["variant"] else []
     words.append(f"repetition {run['repetition']}, seed {run['seed']}")
     if run["status"] == "ok":
@@ -128,12 +129,12 @@ def headline(run: Document) -> str:
 
 
 def outcome(run: Document) -> str:
-    """Return status and verdict in words."""
+    """Return the status, or the verdict and the number of checks that passed."""
     if run["status"] != "ok":
         return f"{run['status']}: {run['error']}" if run["error"] else str(run["status"])
     checks = run["fidelity"]["checks"]
     passed = sum(check["ok"] is True for check in checks)
-    return f"{run['fidelity']['verdict']}: {passed} of {_text.plural(len(checks), 'check')}"
+    return f"{run['fidelity']['verdict']}: {passed} of {_output.plural(len(checks), 'check')}"
 
 
 def variant(values: Mapping[str, Any]) -> str:
@@ -142,7 +143,7 @@ def variant(values: Mapping[str, Any]) -> str:
 
 
 def print_run(run: Document, out: Console, everything: bool = False) -> None:
-    """Print one run: flows, bottlenecks, the main metrics, and the checks that need a look.
+    """Print one run: flows, bottlenecks, the main metrics, and the checks that did not pass.
 
     ``everything`` adds all other metrics and checks.
     """
@@ -169,7 +170,7 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
     metrics = run["metrics"]
     if everything:
         rows = [[name, quantity(name, value), unit(name)] for name, value in metrics.items()]
-        out.print(_text.table(["metric", "value", "unit"], rows, right=(1,)))
+        out.print(_output.table(["metric", "value", "unit"], rows, right=(1,)))
         out.print()
     else:
         shown = [f"{words} {quantity(name, metrics.get(name))}" for name, words in _MAIN_METRICS]
@@ -181,19 +182,19 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
 
 
 def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) -> None:
-    """Print a line a run; with its scenario when they may differ."""
+    """Print a table with a row for each run, with ``scenarios`` also the runs' scenarios."""
     names = ("goodput_bps", "utilisation", "jain_index")
     rows = [
         [
             run["id"],
             *([run["scenario"]] if scenarios else []),
-            variant(run["variant"]) or _text.NO_VALUE,
+            variant(run["variant"]) or _output.NO_VALUE,
             str(run["repetition"]),
             str(run["seed"]),
             run["status"],
-            run["fidelity"]["verdict"] or _text.NO_VALUE,
+            run["fidelity"]["verdict"] or _output.NO_VALUE,
             *(quantity(name, run["metrics"].get(name)) for name in names),
-            _text.number(run["wall_s"], 1),
+            _output.number(run["wall_s"], 1),
         ]
         for run in runs
     ]
@@ -201,11 +202,11 @@ def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) 
     headings += ["status", "verdict", "goodput Mbit/s", "utilisation", "Jain's index", "wall s"]
     words = {"run", "scenario", "variant", "status", "verdict"}
     numbers = [index for index, heading in enumerate(headings) if heading not in words]
-    out.print(_text.table(headings, rows, right=numbers))
+    out.print(_output.table(headings, rows, right=numbers))
 
 
 def _flows(flows: Sequence[Document]) -> Iterable[Any]:
-    """Yield a table of TCP flows, one of UDP flows and one of transfers, as there are any."""
+    """Yield the tables of TCP flows, UDP flows and transfers, each only if there are any."""
     tcp = [flow for flow in flows if flow.get("transport") != "udp"]
     udp = [flow for flow in flows if flow.get("transport") == "udp"]
     many = [flow for flow in flows if flow.get("transfers") is not None]
@@ -221,17 +222,17 @@ def _of_flows(flows: Sequence[Document], what: str, heading: str, columns: _Colu
     rows = [
         [
             flow["name"],
-            flow[what] or _text.NO_VALUE,
+            flow[what] or _output.NO_VALUE,
             *(quantity(name, flow.get(name)) for name, _ in columns),
         ]
         for flow in flows
     ]
     headings = ["flow", heading, *(heading for _, heading in columns)]
-    return _text.table(headings, rows, right=range(2, len(headings)))
+    return _output.table(headings, rows, right=range(2, len(headings)))
 
 
 def _windows(run: Document) -> Any:
-    """Return the table of the goodput in each window, of every flow, in Mbit/s."""
+    """Return a table of every flow's goodput in each window, in Mbit/s."""
     windows = run["windows"]
     rows = [
         [
@@ -243,7 +244,7 @@ def _windows(run: Document) -> Any:
         ]
         for i, flow in enumerate(run["flows"])
     ]
-    return _text.table(["goodput Mbit/s of", *windows], rows, right=range(1, len(windows) + 1))
+    return _output.table(["goodput Mbit/s of", *windows], rows, right=range(1, len(windows) + 1))
 
 
 def _links(links: Sequence[Document]) -> Any:
@@ -259,7 +260,7 @@ def _links(links: Sequence[Document]) -> Any:
         for link in links
     ]
     headings = ["bottleneck", "rate Mbit/s", *(heading for _, heading in columns)]
-    return _text.table(headings, rows, right=range(1, len(headings)))
+    return _output.table(headings, rows, right=range(1, len(headings)))
 
 
 def _checks(checks: Iterable[Document]) -> Any:
@@ -274,7 +275,7 @@ def _checks(checks: Iterable[Document]) -> Any:
         for check in checks
     ]
     headings = ["check", "of", "expected", "measured", "tolerance", "unit", ""]
-    return _text.table(headings, rows, right=(2, 3, 4))
+    return _output.table(headings, rows, right=(2, 3, 4))
 
 
 def _line(text: str, out: Console) -> None:
@@ -283,5 +284,5 @@ def _line(text: str, out: Console) -> None:
 
 def _plain(value: object) -> str:
     if value is None:
-        return _text.NO_VALUE
+        return _output.NO_VALUE
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""One line on standard error that tells how far something is."""
+"""A status line on standard error."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Self, TextIO
 from orchestrator import plaintext
 
 PERIOD_S = 0.1
-"""Least time between two states of the line on a terminal."""
+"""Least time between two updates of the line on a terminal."""
 
 PLAIN_PERIOD_S = 10.0
-"""Least time between two lines elsewhere, unless something new began."""
+"""Least time between two lines of one topic elsewhere."""
 
 
 class StatusLine:
-    """A line that is rewritten in place on a terminal; elsewhere an occasional plain line.
+    """A line that is updated in place on a terminal; elsewhere, a plain line now and then.
 
-    ``quiet`` shows nothing at all. Leaving the context clears the line.
+    ``quiet`` shows nothing. Leaving the context clears the line.
     """
 
     def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
@@ -43,7 +43,7 @@ class StatusLine:
         self.clear()
 
     def show(self, topic: str, detail: str = "") -> None:
-        """Show ``topic detail``, unless another state of the same topic was shown just now."""
+        """Show ``topic detail``, unless the same topic was shown less than a period ago."""
         now_s = time.monotonic()
         period_s = PERIOD_S if self._terminal else PLAIN_PERIOD_S
         if self._quiet or (topic == self._topic and now_s - self._shown_s < period_s):
@@ -59,14 +59,14 @@ class StatusLine:
         self._stream.flush()
 
     def say(self, text: str) -> None:
-        """Leave ``text`` on a line of its own, above the status line."""
+        """Print ``text`` on a line of its own, above the status line."""
         if not self._quiet:
             self.clear()
             self._stream.write(f"{plaintext.visible(text)}\n")
             self._stream.flush()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._drawn:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""``orchestrator compare``: runs side by side."""
+"""``orchestrator compare``: compare stored runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _options, _report, _text
+from orchestrator.cli import _options, _output, _report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @_options.database
 @_options.as_json
 def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
-    """Set stored runs side by side: metrics, and what differs.
+    """Compare stored runs: their metrics, and the values in which they differ.
 
-    Changes are against the first run. RUN is an id, a unique start of one, or "last".
+    Changes are relative to the first run. RUN is an id, a unique prefix of one, or "last".
 
     \b
     orchestrator compare 20261120-1015 last
@@ -33,9 +33,9 @@ def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
     with Store.open_read_only(db) as store:
         compared = compare([store.load(run) for run in runs])
     if as_json:
-        _text.print_json(compared)
+        _output.print_json(compared)
     else:
-        _print(compared, _text.console())
+        _print(compared, _output.console())
 
 
 def _print(compared: Mapping[str, Any], out: Console) -> None:
@@ -48,19 +48,19 @@ def _print(compared: Mapping[str, Any], out: Console) -> None:
         if lines:
             rows = [_metric_row(line) for line in lines]
             headings = [title, "unit", *ids, *(f"change {run}" for run in ids[1:])]
-            out.print(_text.table(headings, rows, right=range(2, len(headings))))
+            out.print(_output.table(headings, rows, right=range(2, len(headings))))
             out.print()
     for part, lines in compared["differs"].items():
         if lines:
             rows = [[line["path"], *(_shown(value) for value in line["values"])] for line in lines]
-            out.print(_text.table([f"differs: {part}", *ids], rows))
+            out.print(_output.table([f"differs: {part}", *ids], rows))
             out.print()
 
 
 def _metric_row(line: Mapping[str, Any]) -> Sequence[str]:
     name = line["name"]
     changes = [
-        _text.NO_VALUE if ratio is None else f"{ratio - 1:+.1%}" for ratio in line["ratios"][1:]
+        _output.NO_VALUE if ratio is None else f"{ratio - 1:+.1%}" for ratio in line["ratios"][1:]
     ]
     values = [_report.quantity(name, value) for value in line["values"]]
     return [name, _report.unit(name), *values, *changes]
@@ -69,4 +69,4 @@ def _metric_row(line: Mapping[str, Any]) -> Sequence[str]:
 def _shown(value: object) -> str:
     if isinstance(value, Mapping) and "measured" in value:  # a fidelity check
         return f"{value['measured']} {_report.CHECK_MARKS[value['ok']]}"
-    return _text.NO_VALUE if value is None else str(value)
+    return _output.NO_VALUE if value is None else str(value)

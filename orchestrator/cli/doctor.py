@@ -1,4 +1,4 @@
-"""``orchestrator doctor``: what this machine lacks, or what of a store is damaged."""
+"""``orchestrator doctor``: check this machine, or a results database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _options, _text
+from orchestrator.cli import _options, _output
 from orchestrator.errors import MachineError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -17,24 +17,27 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--backend", metavar="NAME", help=f"Only that one of {', '.join(backends.MODULES)}.")
-@click.option("--store", is_flag=True, help="Look for damage in the results database instead.")
+@click.option(
+    "--backend", metavar="NAME", help=f"Check only this back end: {', '.join(backends.MODULES)}."
+)
+@click.option("--store", is_flag=True, help="Check the results database for damage instead.")
 @_options.database
 @_options.as_json
 def command(backend: str | None, store: bool, db: Path, as_json: bool) -> int:
-    """Look for what this machine lacks, and name a fix for each.
+    """Check what each back end needs on this machine, and name a fix for what is missing.
 
-    Everything that running on each back end needs is tried. Ends with 4 when something is missing;
-    a back end that is not set up here is none, unless it is asked for by --backend or no other is
-    ready.
+    The exit status is 4 when something is missing. A back end that is not set up here does not
+    count, unless --backend names it or no other is ready.
 
     With --store, read the whole results database and compare every run with the checksum that was
-    stored with it. Ends with 1 when something is damaged. Runs of versions that stored no checksum
-    are named as not checked.
+    stored with it. The exit status is 1 when something is damaged. Runs of versions that stored no
+    checksum are listed as not checked.
     """
     if store:
         if backend is not None:
-            raise UsageError("--store looks at the database, and --backend at this machine: one")
+            raise UsageError(
+                "--store checks the database and --backend checks this machine: give one of them"
+            )
         return _examine_store(db, as_json)
     from dataclasses import asdict
 
@@ -51,7 +54,7 @@ def command(backend: str | None, store: bool, db: Path, as_json: bool) -> int:
             for finding in group
         ]
         states = {name: _state(each) for name, each in found.backends.items()}
-        _text.print_json({"ok": found.ok, "backends": states, "findings": findings})
+        _output.print_json({"ok": found.ok, "backends": states, "findings": findings})
     else:
         for name, each in found.backends.items():
             click.echo(f"{name}: {_state(each)}{each.absent and f': {each.absent}'}")
@@ -63,7 +66,7 @@ def command(backend: str | None, store: bool, db: Path, as_json: bool) -> int:
 
 
 def _examine_store(db: Path, as_json: bool) -> int:
-    """Print what is damaged in a store, and return the exit status."""
+    """Print the damage in a store, and return the exit status."""
     from dataclasses import asdict
 
     from results import integrity
@@ -71,7 +74,7 @@ def _examine_store(db: Path, as_json: bool) -> int:
     found = integrity.examine(db)
     if as_json:
         runs = [asdict(run) for run in found.runs]
-        _text.print_json(
+        _output.print_json(
             {
                 "ok": found.ok,
                 "schema": found.schema,
@@ -81,7 +84,7 @@ def _examine_store(db: Path, as_json: bool) -> int:
             }
         )
         return 0 if found.ok else StoreError.exit_status
-    click.echo(f"{db}: schema {found.schema}, {_text.plural(len(found.runs), 'run')}")
+    click.echo(f"{db}: schema {found.schema}, {_output.plural(len(found.runs), 'run')}")
     click.echo(", ".join(f"{count} {state}" for state, count in found.counts.items()))
     if found.counts["not checked"]:
         click.echo(f"not checked: {integrity.UNCHECKED}")
@@ -91,7 +94,7 @@ def _examine_store(db: Path, as_json: bool) -> int:
         for damage in run.damage:
             click.echo(f"DAMAGED run {run.id}, table {damage.table}: {damage.problem}")
     if not found.ok:
-        click.echo("fix: put back a copy of the file, or run the damaged runs again", err=True)
+        click.echo("fix: restore a copy of the file, or run the damaged runs again", err=True)
     return 0 if found.ok else StoreError.exit_status
 
 

@@ -1,4 +1,4 @@
-"""``orchestrator export``: a stored run as files."""
+"""``orchestrator export``: write a stored run to files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from orchestrator.errors import UsageError
 
 @click.command()
 @click.argument("run")
-@click.option("--format", "name", metavar="NAME", help="csv or json; by default FILE's ending.")
+@click.option(
+    "--format", "name", metavar="NAME", help="csv or json; by default the extension of FILE."
+)
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to; csv also writes FILE.queues.csv and FILE.flows.csv beside it.",
+    help="File to write; csv also writes FILE.queues.csv and FILE.flows.csv.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @_options.database
 def command(run: str, name: str | None, output: Path, force: bool, db: Path) -> None:
-    """Write a stored run to files, samples and all.
+    """Write a stored run, with all samples, to files.
 
-    RUN is an id, a unique start of one, or "last". Prints the names of the files.
+    RUN is an id, a unique prefix of one, or "last". Prints the names of the files.
 
     \b
     orchestrator export last -o run.json

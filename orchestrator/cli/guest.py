@@ -1,4 +1,4 @@
-"""``orchestrator guest``: build the guest kernel, tell about it, or boot it by hand."""
+"""``orchestrator guest``: build, describe or boot the guest kernel."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def command() -> None:
 
     \b
     orchestrator guest build     build it from Debian's kernel source, unless it is cached
-    orchestrator guest info      what it was built from
-    orchestrator guest shell     boot it and look around
+    orchestrator guest info      show what it was built from
+    orchestrator guest shell     boot it with a shell
     """
 
 
 @command.command()
-@click.option("--quiet", is_flag=True, help="Say nothing when the kernel is cached.")
+@click.option("--quiet", is_flag=True, help="Print nothing when the kernel is cached.")
 def build(quiet: bool) -> None:
     """Build the guest kernel unless it is cached (some minutes).
 
@@ -40,16 +40,16 @@ def build(quiet: bool) -> None:
 @command.command()
 @_options.as_json
 def info(as_json: bool) -> None:
-    """Tell what the cached guest kernel is and was built from."""
+    """Show the cached guest kernel and what it was built from."""
     from guest import build as guest_build
-    from orchestrator.cli import _text
+    from orchestrator.cli import _output
     from orchestrator.errors import MachineError
 
     kernel = guest_build.find()
     if kernel is None:
         raise MachineError("the guest kernel is not built yet", "orchestrator guest build")
     if as_json:
-        _text.print_json({"key": kernel.key, "linux": str(kernel.linux), **kernel.manifest})
+        _output.print_json({"key": kernel.key, "linux": str(kernel.linux), **kernel.manifest})
         return
     manifest = kernel.manifest
     for name, value in {
@@ -68,7 +68,7 @@ def info(as_json: bool) -> None:
 def shell() -> int:
     """Boot the guest kernel with a shell on this terminal; leave with Ctrl-D or ``exit``.
 
-    With commands on standard input, run those and end with their status:
+    With commands on standard input, run them and exit with their status:
 
     \b
     echo 'cat /proc/sys/net/ipv4/tcp_available_congestion_control' | orchestrator guest shell

@@ -1,4 +1,4 @@
-"""``orchestrator kmods``: build our congestion-control modules, and see that they work."""
+"""``orchestrator kmods``: build and check the congestion-control modules of this project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """Build our congestion-control modules, or see that each of them works."""
+    """Build or check the congestion-control modules of this project."""
 
 
 @command.command()
@@ -37,31 +37,31 @@ def build() -> None:
 @click.argument("modules", metavar="[MODULE]...", nargs=-1)
 @_options.as_json
 def check(modules: tuple[str, ...], as_json: bool) -> int:
-    """Build the modules and see that each of them (or those named) keeps its promises.
+    """Build all modules, or those named, and check that each works in the guest's kernel.
 
-    In the guest's kernel each is loaded: every parameter and setting must have the default of its
-    source, take both ends of its range and refuse what lies outside. It must not be unloaded while
-    a socket uses it, and must be after that. Then a flow of it must fill a link, faithfully.
-    Exit status 1 if one does not.
+    Each module is loaded. Every parameter and setting must have the default of its source, accept
+    both ends of its range and reject values outside. Unloading must fail while a socket uses the
+    module, and succeed after that. Then one flow must fill a link in a faithful run. The exit
+    status is 1 if a check fails.
     """
-    from orchestrator.cli import _text
-    from orchestrator.cli._live import Live
+    from orchestrator.cli import _output
+    from orchestrator.cli._progress import LiveProgress
     from orchestrator.execution import module_check
 
     names = _known(modules)
     with StatusLine() as line:
         kernel = ensure_kernel(line)
-        line.show("asking the guest's kernel about the modules")
-        checked = module_check.check(kernel, names, lambda planned: Live(planned, line))
+        line.show("checking the modules in the guest's kernel")
+        checked = module_check.check(kernel, names, lambda planned: LiveProgress(planned, line))
     if as_json:
-        _text.print_json({"modules": [_document(each) for each in checked]})
+        _output.print_json({"modules": [_document(each) for each in checked]})
     else:
         _print(checked)
     return 0 if all(each.ok for each in checked) else RunError.exit_status
 
 
 def _known(modules: Sequence[str]) -> list[str]:
-    """Return the names of the modules to check, each once: all when none are given."""
+    """Return the names of the modules to check, each once; all when none is given."""
     from kmods import catalogue
     from orchestrator.units import suggest
 
@@ -69,12 +69,12 @@ def _known(modules: Sequence[str]) -> list[str]:
     unknown = [name for name in modules if name not in valid]
     if unknown:
         hint = suggest(unknown[0], valid)
-        raise UsageError(f"there is no module `{unknown[0]}`{hint}; valid: {', '.join(valid)}")
+        raise UsageError(f"there is no module `{unknown[0]}`{hint}; available: {', '.join(valid)}")
     return list(dict.fromkeys(modules)) or valid
 
 
 def _document(checked: Checked) -> dict[str, object]:
-    """Return everything about a module, for JSON."""
+    """Return all results of a module, JSON-ready."""
     from dataclasses import asdict
 
     from orchestrator.execution.module_check import ABOUT
@@ -89,7 +89,7 @@ def _document(checked: Checked) -> dict[str, object]:
 
 
 def _print(rows: Sequence[Checked]) -> None:
-    from orchestrator.cli import _text
+    from orchestrator.cli import _output
 
     headings = (
         "module",
@@ -100,15 +100,15 @@ def _print(rows: Sequence[Checked]) -> None:
         "utilisation",
         "verdict",
     )
-    table = _text.table(headings, [_cells(row) for row in rows], right=(5,))
-    _text.console().print(table)
+    table = _output.table(headings, [_cells(row) for row in rows], right=(5,))
+    _output.console().print(table)
     for row in rows:
         for fault in row.faults:
             click.echo(f"{row.module}: {fault}", err=True)
 
 
 def _cells(checked: Checked) -> list[str]:
-    from orchestrator.cli import _text
+    from orchestrator.cli import _output
 
     parameters = checked.about("parameters")
     names = {answer.parameter for answer in parameters if answer.parameter}
@@ -121,14 +121,14 @@ def _cells(checked: Checked) -> list[str]:
         _how_many(not wrong, len(names - wrong), len(names)),
         _how_many(all(refused), sum(refused), len(refused)),
         "yes" if checked.holds("unloads") else "NO",
-        _text.number(driven.utilisation, 3),
+        _output.number(driven.utilisation, 3),
         driven.verdict or driven.status,
     ]
 
 
 def _how_many(ok: bool, right: int, total: int) -> str:
-    from orchestrator.cli import _text
+    from orchestrator.cli import _output
 
     if ok:
-        return f"{total} verified" if total else _text.NO_VALUE
+        return f"{total} verified" if total else _output.NO_VALUE
     return f"NO: {right} of {total}"

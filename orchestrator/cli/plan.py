@@ -1,4 +1,4 @@
-"""``orchestrator plan``: what would be run."""
+"""``orchestrator plan``: list the runs of a scenario."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _options, _report, _text
+from orchestrator.cli import _options, _output, _report
 from orchestrator.errors import UsageError
 from orchestrator.files.user_files import FileError, require_regular
 from orchestrator.protocol.frames import FRAME_BYTES
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "drawing",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Draw the network into this file; of a matrix, the first variant's.",
+    help="Draw the network into this file; with a matrix, that of the first variant.",
 )
 def command(
     file: Path,
@@ -39,7 +39,7 @@ def command(
     as_json: bool,
     drawing: Path | None,
 ) -> None:
-    """List the runs of a scenario, its flows and bottlenecks, with estimates; run nothing.
+    """List a scenario's runs, flows and bottlenecks, with estimates, without running it.
 
     \b
     orchestrator plan scenarios/quickstart.yaml
@@ -56,7 +56,7 @@ def command(
     if drawing is not None:
         _draw(planned, drawing)
     if as_json:
-        _text.print_json(described)
+        _output.print_json(described)
     else:
         _print(described)
 
@@ -80,7 +80,7 @@ def _print(described: dict[str, Any]) -> None:
     rows = [
         [
             str(index),
-            _report.variant(run["variant"]) or _text.NO_VALUE,
+            _report.variant(run["variant"]) or _output.NO_VALUE,
             str(run["repetition"]),
             str(run["seed"]),
             str(len(run["flows"])),
@@ -91,12 +91,12 @@ def _print(described: dict[str, Any]) -> None:
         for index, run in enumerate(described["runs"])
     ]
     headings = ["run", "variant", "repetition", "seed", "flows", "simulated s", "wall s", "disk MB"]
-    out = _text.console()
-    out.print(_text.table(headings, rows, right=(0, 2, 3, 4, 5, 6, 7)))
+    out = _output.console()
+    out.print(_output.table(headings, rows, right=(0, 2, 3, 4, 5, 6, 7)))
     for run in described["runs"]:
-        if run["repetition"] == 0:  # the others differ from it in what the seed draws alone
+        if run["repetition"] == 0:  # the others differ only in what is drawn from the seed
             _print_network(out, run)
-    runs = _text.plural(len(rows), "run")
+    runs = _output.plural(len(rows), "run")
     disk = f"{described['estimated_disk_bytes'] / 1e6:.1f} MB"
     wall = f"about {described['estimated_wall_s']:.0f} s of wall time in the guest"
     real = f"over {described['duration_s']:g} s in real time"
@@ -113,35 +113,35 @@ def _print_network(out: Console, run: dict[str, Any]) -> None:
         for first, last, number, rest in _alike(run["flows"])
     ]
     headings = ["flow", "flows", "congestion control", "base RTT ms", "path"]
-    out.print(_text.table(headings, flows, right=(1, 3)))
+    out.print(_output.table(headings, flows, right=(1, 3)))
     out.print()
     bottlenecks = [
         [
             each["name"],
             _report.rate(each),
             _report.quantity("delay_s", each["delay_s"]),
-            _text.number(each["bdp_bytes"], 1, FRAME_BYTES),
-            each["queue_kind"] or _text.NO_VALUE,
-            _text.number(each["queue_packets"], 1),
-            _text.number(each["queue_ms"], 3),
+            _output.number(each["bdp_bytes"], 1, FRAME_BYTES),
+            each["queue_kind"] or _output.NO_VALUE,
+            _output.number(each["queue_packets"], 1),
+            _output.number(each["queue_ms"], 3),
             f"{each['loss']:.4g}",
         ]
         for each in run["bottlenecks"]
     ]
     headings = ["bottleneck", "rate Mbit/s", "delay ms", "BDP packets", "queue", "queue packets",
                 "queue ms", "mean loss"]  # fmt: skip
-    out.print(_text.table(headings, bottlenecks, right=(1, 2, 3, 5, 6, 7)))
+    out.print(_output.table(headings, bottlenecks, right=(1, 2, 3, 5, 6, 7)))
     if run["policers"]:
         rows = [
             [
                 each["name"],
                 _report.quantity("rate_bps", each["rate_bps"]),
-                _text.number(each["burst_bytes"], 3, 1e3),
+                _output.number(each["burst_bytes"], 3, 1e3),
             ]
             for each in run["policers"]
         ]
         out.print()
-        out.print(_text.table(["policer", "rate Mbit/s", "burst kB"], rows, right=(1, 2)))
+        out.print(_output.table(["policer", "rate Mbit/s", "burst kB"], rows, right=(1, 2)))
     if run["events"]:
         out.print()
         _report.events(run["events"], out)
@@ -149,9 +149,9 @@ def _print_network(out: Console, run: dict[str, Any]) -> None:
 
 
 def _alike(flows: list[dict[str, Any]]) -> Iterator[tuple[str, str, int, list[str]]]:
-    """Yield (first name, last name, number, cells) of neighbours that differ in their hosts alone.
+    """Yield (first name, last name, number, cells) of adjacent flows that differ only in hosts.
 
-    A path is shown without the hosts' own links.
+    The path leaves out the hosts' own links.
     """
 
     def cells(flow: dict[str, Any]) -> list[str]:
@@ -159,8 +159,8 @@ def _alike(flows: list[dict[str, Any]]) -> Iterator[tuple[str, str, int, list[st
         inner = [name for name in flow["path"] if name.rpartition(":")[0] not in hosts]
         path = " ".join(name.removesuffix(":forward") for name in inner or flow["path"])
         return [
-            flow["congestion"] or _text.NO_VALUE,
-            _text.number(flow["base_rtt_s"], 3, 1e-3),
+            flow["congestion"] or _output.NO_VALUE,
+            _output.number(flow["base_rtt_s"], 3, 1e-3),
             path,
         ]
 

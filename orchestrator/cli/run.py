@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _junit, _options, _report, _text
+from orchestrator.cli import _junit, _options, _output, _report
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestrator.planning.plan import Plan
 
 DETAILED_RUNS = 4
-"""Up to so many runs are each shown with their flows; more are shown as a list."""
+"""Up to this many runs are shown with their flows; more are shown as a list."""
 
 
 @click.command()
@@ -30,7 +30,7 @@ DETAILED_RUNS = 4
     "--backend",
     default="guest",
     show_default=True,
-    help=f"Where to run: {', '.join(backends.MODULES)}.",
+    help=f"Back end to run on: {', '.join(backends.MODULES)}.",
 )
 @_options.overrides
 @_options.reduced
@@ -39,11 +39,11 @@ DETAILED_RUNS = 4
     default=1,
     show_default=True,
     type=click.IntRange(1),
-    help="Runs at a time, a CPU each.",
+    help="Number of runs at a time, with a CPU each.",
 )
 @_options.database
-@click.option("--resume", is_flag=True, help="Leave out the runs that are stored already.")
-@click.option("--verify", metavar="RUN", help="Run that stored run again; must give its digest.")
+@click.option("--resume", is_flag=True, help="Skip the runs that are stored already.")
+@click.option("--verify", metavar="RUN", help="Run a stored run again and compare the digests.")
 @_options.as_json
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML there."
@@ -51,11 +51,11 @@ DETAILED_RUNS = 4
 @click.option(
     "--timeout",
     metavar="TIME",
-    help="The most wall time of each run, such as 90s or 30min; by default 30 minutes and 20 times "
+    help="Wall-time limit of each run, such as 90s or 30min; by default 30 minutes plus 20 times "
     "the estimate.",
 )
-@click.option("--unconfined", is_flag=True, help="Run the guest without a boundary around it.")
-@click.option("--quiet", is_flag=True, help="No progress and no hints.")
+@click.option("--unconfined", is_flag=True, help="Run the guest without its sandbox.")
+@click.option("--quiet", is_flag=True, help="Show no progress and no hints.")
 def command(
     file: Path | None,
     backend: str,
@@ -71,10 +71,10 @@ def command(
     unconfined: bool,
     quiet: bool,
 ) -> int:
-    """Run a scenario, store the results and judge them.
+    """Run a scenario, store the results and check their fidelity.
 
-    A scenario is one run, or a matrix of them, with repetitions. Ends with 1 when a run failed and
-    with 3 when the emulation was not faithful.
+    A scenario is one run, or a matrix of runs, with repetitions. The exit status is 1 when a run
+    failed, and 3 when the emulation was not faithful.
 
     \b
     orchestrator run scenarios/quickstart.yaml
@@ -89,29 +89,30 @@ def command(
     if verify is not None:
         if file is not None or overrides or reduced or resume:
             raise UsageError(
-                "--verify RUN takes the stored scenario: no FILE, --set, --reduced or --resume"
+                "--verify RUN uses the stored scenario: leave out FILE, --set, --reduced and "
+                "--resume"
             )
         ids, same = _verify(verify, request)
     elif file is not None:
         planned = _planned(file, overrides, reduced)
         ids, same = _run(planned, resume, request), True
     else:
-        raise UsageError("name a scenario file, or a stored run with --verify RUN")
+        raise UsageError("give a scenario file, or a stored run with --verify RUN")
     document = _document(ids, db)
     if junit is not None:
         _junit.write(document, junit)
     if as_json:
-        _text.print_json(document)
+        _output.print_json(document)
     else:
         _print(document["runs"])
         if not quiet:
-            _tell_where(ids, db)
+            _print_next_commands(ids, db)
     return exit_status(document["runs"], same)
 
 
 @dataclass(frozen=True)
 class _Request:
-    """What does not depend on the scenario."""
+    """The options that do not depend on the scenario."""
 
     db: Path
     backend: str
@@ -122,7 +123,7 @@ class _Request:
 
 
 def exit_status(runs: Sequence[Mapping[str, Any]], same: bool = True) -> int:
-    """Return 1 when a run failed or differs from what it must equal, 3 when one is unfaithful."""
+    """Return 1 when a run failed or its digest differs, 3 when a run is unfaithful, else 0."""
     if not same or any(run["status"] != "ok" for run in runs):
         return RunError.exit_status
     if any(run["fidelity"]["verdict"] == "unfaithful" for run in runs):
@@ -138,18 +139,18 @@ def _planned(file: Path, overrides: Sequence[str], reduced: bool) -> Plan:
 
 
 def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
-    """Run the plan and return the ids of its runs, with those that were stored already."""
+    """Run the plan and return the ids of its runs, including those that were stored already."""
     if not (resume and request.db.exists()):
         return _execute(planned, request)
-    from orchestrator.cli import _again
+    from orchestrator.cli import _stored_runs
     from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
     from results.store import Store
 
     with Store.open_existing(request.db) as store:  # migrated now: runs are added to it anyway
-        rest = _again.remaining(planned, store, request.backend)
+        rest = _stored_runs.remaining(planned, store, request.backend)
     if not request.quiet:
         total, left = len(planned.runs), len(rest.plan.runs)
-        click.echo(f"{total - left} of {_text.plural(total, 'run')} stored already", err=True)
+        click.echo(f"{total - left} of {_output.plural(total, 'run')} are stored already", err=True)
     if rest.plan.runs:
         return rest.complete(_execute(rest.plan, request))
     remove_abandoned(temporary_root(), RUN_FOLDER)  # as a run would
@@ -157,41 +158,41 @@ def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
 
 
 def _verify(run: str, request: _Request) -> tuple[list[str], bool]:
-    """Run a stored run again; return the new run's id and whether the digests are equal."""
-    from orchestrator.cli import _again
+    """Run a stored run again; return the new run's id, and whether the digests are equal."""
+    from orchestrator.cli import _stored_runs
     from results.store import Store
 
     with Store.open_existing(request.db) as store:
-        asked = _again.verification(run, store, request.backend)
-    ids = _execute(asked.plan, request, again=True)
+        verification = _stored_runs.verification(run, store, request.backend)
+    ids = _execute(verification.plan, request, again=True)
     with Store.open_read_only(request.db) as store:
         digests = [store.load(run_id).row.digest for run_id in ids]
-    same = digests == [asked.digest]
-    word = "the same digest as" if same else "ANOTHER digest than"
-    click.echo(f"{', '.join(ids)}: {word} {asked.run_id} ({asked.digest})", err=True)
+    same = digests == [verification.digest]
+    word = "the same digest as" if same else "a DIFFERENT digest from"
+    click.echo(f"{', '.join(ids)}: {word} {verification.run_id} ({verification.digest})", err=True)
     return ids, same
 
 
 def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
     """Run every run of the plan and return their ids; progress goes to standard error.
 
-    ``again`` tells that each must be equal to one that was stored.
+    ``again`` requires a back end on which equal runs give equal digests.
     """
     from orchestrator.backends.contract import BackendOptions
-    from orchestrator.cli._guest_build import shown_on
-    from orchestrator.cli._live import Live
+    from orchestrator.cli._guest_build import progress_on
+    from orchestrator.cli._progress import LiveProgress
     from orchestrator.execution.runner import RunOptions, run_plan
 
     with StatusLine(request.quiet) as line:
         backend = backends.make(
-            request.backend, BackendOptions(shown_on(line), request.unconfined, request.jobs)
+            request.backend, BackendOptions(progress_on(line), request.unconfined, request.jobs)
         )
         if again and not backend.reproducible:
-            raise UsageError(
-                f"--verify: with the back end {backend.name} no run is equal to another to the bit"
-            )
+            raise UsageError(f"--verify: runs on the back end {backend.name} are not bit-identical")
         return run_plan(
-            plan, RunOptions(request.db, backend, request.jobs, request.timeout_s), Live(plan, line)
+            plan,
+            RunOptions(request.db, backend, request.jobs, request.timeout_s),
+            LiveProgress(plan, line),
         )
 
 
@@ -203,7 +204,7 @@ def _document(ids: Sequence[str], db: Path) -> dict[str, Any]:
 
 
 def _print(runs: Sequence[Mapping[str, Any]]) -> None:
-    out = _text.console()
+    out = _output.console()
     if len(runs) > DETAILED_RUNS:
         _report.print_list(runs, out)
         return
@@ -213,8 +214,8 @@ def _print(runs: Sequence[Mapping[str, Any]]) -> None:
         _report.print_run(run, out)
 
 
-def _tell_where(ids: Sequence[str], db: Path) -> None:
-    """Say on standard error how to look at the runs, with the program as it was called."""
+def _print_next_commands(ids: Sequence[str], db: Path) -> None:
+    """Print on standard error the commands that show the runs, with the program as called."""
     program = sys.argv[0] if Path(sys.argv[0]).name == "orchestrator" else "orchestrator"
     if shutil.which("orchestrator"):
         program = "orchestrator"

@@ -1,4 +1,4 @@
-"""``orchestrator runs``: what is stored."""
+"""``orchestrator runs``: list the stored runs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _options, _report, _text
+from orchestrator.cli import _options, _output, _report
 
 
 @click.command()
 @_options.database
-@click.option("--experiment", metavar="NAME", help="Only the runs of that experiment.")
+@click.option("--experiment", metavar="NAME", help="List only the runs of this experiment.")
 @_options.as_json
 def command(db: Path, experiment: str | None, as_json: bool) -> None:
     """List the stored runs, oldest first."""
@@ -20,6 +20,6 @@ def command(db: Path, experiment: str | None, as_json: bool) -> None:
     with Store.open_read_only(db) as store:
         listing = store.listing(experiment)
     if as_json:
-        _text.print_json(listing)
+        _output.print_json(listing)
         return
-    _report.print_list(listing["runs"], _text.console(), scenarios=True)
+    _report.print_list(listing["runs"], _output.console(), scenarios=True)

@@ -1,10 +1,10 @@
-"""``orchestrator schema``: the scenario language for editors and other programs."""
+"""``orchestrator schema``: print the scenario language for editors and other programs."""
 
 from __future__ import annotations
 
 import click
 
-from orchestrator.cli import _text
+from orchestrator.cli import _output
 
 
 @click.command()
@@ -22,4 +22,4 @@ def command(markdown: bool) -> None:
         return
     from orchestrator.scenario.schema import json_schema
 
-    _text.print_json(json_schema())
+    _output.print_json(json_schema())

@@ -1,4 +1,4 @@
-"""``orchestrator show``: one stored run."""
+"""``orchestrator show``: show a stored run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from orchestrator import plaintext
-from orchestrator.cli import _options, _report, _text
+from orchestrator.cli import _options, _output, _report
 
 
 @click.command()
@@ -15,11 +15,11 @@ from orchestrator.cli import _options, _report, _text
 @_options.database
 @_options.as_json
 @click.option("--console", "artefact", flag_value="console", help="Print the guest's console.")
-@click.option("--log", "artefact", flag_value="log", help="Print what the test bed said.")
+@click.option("--log", "artefact", flag_value="log", help="Print the test bed's log.")
 def command(run: str, db: Path, as_json: bool, artefact: str | None) -> None:
-    """Show a stored run, with every check of its fidelity.
+    """Show a stored run, with all metrics and fidelity checks.
 
-    RUN is an id, a unique start of one, or "last".
+    RUN is an id, a unique prefix of one, or "last".
 
     \b
     orchestrator show last
@@ -29,11 +29,11 @@ def command(run: str, db: Path, as_json: bool, artefact: str | None) -> None:
 
     with Store.open_read_only(db) as store:
         if artefact is not None:
-            # Runs of earlier versions are stored with what the guest wrote as it was.
+            # Earlier versions stored the guest's output without escaping control characters.
             click.echo(plaintext.visible(store.load(run).artefact(artefact)), nl=False)
             return
         document = store.document([run])
     if as_json:
-        _text.print_json(document)
+        _output.print_json(document)
     else:
-        _report.print_run(document["runs"][0], _text.console(), everything=True)
+        _report.print_run(document["runs"][0], _output.console(), everything=True)

@@ -1,4 +1,4 @@
-"""``orchestrator validate``: is a scenario file right?"""
+"""``orchestrator validate``: check scenario files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _options, _text
+from orchestrator.cli import _options, _output
 
 
 @click.command()
@@ -15,7 +15,7 @@ from orchestrator.cli import _options, _text
 @_options.overrides
 @_options.reduced
 def command(files: tuple[Path, ...], overrides: tuple[str, ...], reduced: bool) -> None:
-    """Check scenario files, with their reduced forms; every fault with its place.
+    """Check scenario files and their reduced forms; print each fault with file, line and column.
 
     \b
     orchestrator validate scenarios/*.yaml
@@ -42,11 +42,11 @@ def command(files: tuple[Path, ...], overrides: tuple[str, ...], reduced: bool) 
 
 
 def _runs(file: Path, overrides: tuple[str, ...], reduced: bool, optional: bool) -> list[str]:
-    """Return how many runs a form of a scenario has, nothing when there is no such form.
+    """Return the number of runs of a form of a scenario as text; empty when it has no such form.
 
     Raises:
-        ScenarioError: it is not valid.
-        UsageError: there is no reduced form, and it is not ``optional``.
+        ScenarioError: the form is not valid.
+        UsageError: the scenario has no reduced form, and the form is not ``optional``.
     """
     from orchestrator.errors import ScenarioError, UsageError
     from orchestrator.planning.plan import plan
@@ -60,5 +60,5 @@ def _runs(file: Path, overrides: tuple[str, ...], reduced: bool, optional: bool)
         if optional:
             return []
         raise
-    runs = _text.plural(len(planned.runs), "run")
+    runs = _output.plural(len(planned.runs), "run")
     return [f"{runs} reduced" if reduced and optional else runs]

@@ -1,4 +1,4 @@
-"""``orchestrator web``: the dashboard."""
+"""``orchestrator web``: serve the dashboard."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ TOKEN_VARIABLE = "ORCHESTRATOR_WEB_TOKEN"
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
-    help="A file that only you can read, with what a visitor must know: 16 or more letters, "
-    f"digits and -._~ in one line; or put that into {TOKEN_VARIABLE}. Needed where others can "
-    "reach the address.",
+    help="File with the access token, readable only by you: one line of 16 or more letters, digits "
+    f"and -._~; or set {TOKEN_VARIABLE}. Required when others can reach the address.",
 )
 @click.option("--token", hidden=True, help="Refused: every user of the machine could see it.")
 def command(db: Path, host: str, port: int, token_file: Path | None, token: str | None) -> None:
@@ -42,10 +41,11 @@ def command(db: Path, host: str, port: int, token_file: Path | None, token: str 
 
     if token is not None:
         raise UsageError(
-            "--token is refused, as everybody on this machine can read a command line: put the "
-            f"token into a file of mode 600 and name it with --token-file, or set {TOKEN_VARIABLE}"
+            "--token is refused, because every user of this machine can read a command line: put "
+            "the token into a file of mode 600 and name it with --token-file, or set "
+            f"{TOKEN_VARIABLE}"
         )
     known = os.environ.get(TOKEN_VARIABLE) if token_file is None else read_token(token_file)
     if known == "":
-        raise UsageError(f"{TOKEN_VARIABLE}: an empty token protects nothing")
+        raise UsageError(f"{TOKEN_VARIABLE} is empty: set a token, or unset the variable")
     serve(db, host, port, known)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator import plaintext
-from orchestrator.cli import Commands, _junit, _report, _text
+from orchestrator.cli import Commands, _junit, _output, _report
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import BedError
 
@@ -31,7 +31,7 @@ def test_control_characters_are_escapes() -> None:
 
 
 def test_json_has_no_raw_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    _text.print_json({"console": HOSTILE})
+    _output.print_json({"console": HOSTILE})
     said = capsys.readouterr().out
     assert json.loads(said) == {"console": HOSTILE}
     assert all(char.isprintable() or char == "\n" for char in said)
@@ -68,8 +68,10 @@ def run(**values: Any) -> dict[str, Any]:
 
 def test_reports_of_people_show_escapes(tmp_path: Path) -> None:
     out = io.StringIO()
-    _report.print_run(run(), _text.console(out))
-    _report.print_list([run(scenario=HOSTILE, status=HOSTILE)], _text.console(out), scenarios=True)
+    _report.print_run(run(), _output.console(out))
+    _report.print_list(
+        [run(scenario=HOSTILE, status=HOSTILE)], _output.console(out), scenarios=True
+    )
     with StatusLine(stream=out) as line:
         line.show(HOSTILE, HOSTILE)
         line.say(HOSTILE)

@@ -173,7 +173,9 @@ def test_modules_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unknown_module_is_refused_with_the_valid_ones() -> None:
     result = CliRunner().invoke(commands, ["kmods", "check", "tibet", "libar"])
     assert result.exit_code == 2
-    assert "there is no module `libar` (did you mean `libra`?); valid: csfq, fast" in result.stderr
+    assert (
+        "there is no module `libar` (did you mean `libra`?); available: csfq, fast" in result.stderr
+    )
 
 
 @pytest.mark.parametrize(

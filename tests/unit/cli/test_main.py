@@ -88,10 +88,10 @@ def test_help_needs_none_of_the_heavy_libraries(word: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_wrong_command_is_told_the_right_ones() -> None:
+def test_the_error_for_a_wrong_command_lists_all() -> None:
     result = run("rnu")
     assert result.exit_code == 2
-    assert "did you mean 'run'? there are: compare, doctor" in result.stderr
+    assert "did you mean 'run'? available: compare, doctor" in result.stderr
     assert result.stdout == ""
 
 
@@ -122,7 +122,7 @@ def test_errors_become_a_message_and_a_status(
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
     if isinstance(error, OrchestratorError):
-        assert result.stderr == f"orchestrator: {error}\n"
+        assert result.stderr == f"error: {error}\n"
 
 
 def test_every_fault_of_a_scenario_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

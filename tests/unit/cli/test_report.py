@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli import _junit, _report, _status, _text
+from orchestrator.cli import _junit, _output, _report, _status
 from orchestrator.errors import UsageError
 
 
@@ -53,7 +53,7 @@ def stored_run(**changes: Any) -> dict[str, Any]:
 
 def text_of(run: dict[str, Any], everything: bool = False) -> str:
     out = io.StringIO()
-    _report.print_run(run, _text.console(out), everything)
+    _report.print_run(run, _output.console(out), everything)
     return out.getvalue()
 
 
@@ -100,7 +100,7 @@ def test_show_lists_the_events_and_when_they_were_applied() -> None:
     lines = [line.strip() for line in text.splitlines()]
     (line,) = [line for line in lines if line.startswith("4 ")]
     assert line.split(maxsplit=2) == ["4", "4.000000042", "link: up, queue: {limit: 5p}"]
-    assert "and 5 more, which --json lists" in lines
+    assert "and 5 more; --json lists all" in lines
     assert sum("reroute: true" in line for line in lines) == 19
 
 
@@ -157,7 +157,7 @@ def test_quantities(name: str, value: object, shown: str, unit: str) -> None:
 
 def test_a_list_of_runs() -> None:
     out = io.StringIO()
-    _report.print_list([stored_run(), stored_run(variant={"a": 1})], _text.console(out), True)
+    _report.print_list([stored_run(), stored_run(variant={"a": 1})], _output.console(out), True)
     lines = [line.split() for line in out.getvalue().splitlines()]
     assert len({len(line.rstrip()) for line in out.getvalue().splitlines()[:1]}) == 1
     assert lines[2][:7] == ["20261120-1", "quickstart", "-", "0", "1", "ok", "faithful"]

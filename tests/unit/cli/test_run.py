@@ -206,7 +206,7 @@ def test_resume_runs_only_what_is_missing(fake: FakeRunner) -> None:
     fake.failed = set()
     result = orchestrator(*words, "--resume")
     assert result.exit_code == 0
-    assert "2 of 3 runs stored already" in result.stderr
+    assert "2 of 3 runs are stored already" in result.stderr
     assert [spec.repetition for spec in fake.asked[1][0].runs] == [0]
     shown = [run["id"] for run in json.loads(result.stdout)["runs"]]
     assert shown == [run_ids()[-1], *first[1:]]
@@ -247,7 +247,7 @@ def test_verify_runs_again_and_compares(fake: FakeRunner) -> None:
     fake.digest = lambda spec: "another"
     result = orchestrator("run", "--verify", second)
     assert result.exit_code == 1
-    assert f"ANOTHER digest than {second}" in result.stderr
+    assert f"a DIFFERENT digest from {second}" in result.stderr
 
 
 def test_only_an_ok_run_can_be_verified(fake: FakeRunner) -> None:
@@ -255,17 +255,17 @@ def test_only_an_ok_run_can_be_verified(fake: FakeRunner) -> None:
     orchestrator("run", "pair.yaml")
     result = orchestrator("run", "--verify", "last")
     assert result.exit_code == 2
-    assert "only an ok run" in result.stderr
+    assert "only a run that is ok" in result.stderr
     assert orchestrator("run", "--verify", "nosuch").exit_code == 2
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run"], "name a scenario file"),
+        (["run"], "give a scenario file"),
         (["run", "pair.yaml", "--backend", "cloud"], "no such back end; available: guest"),
         (["run", "pair.yaml", "--jobs", "0"], "0 is not in the range"),
-        (["run", "pair.yaml", "--verify", "last"], "takes the stored scenario"),
+        (["run", "pair.yaml", "--verify", "last"], "uses the stored scenario"),
         (["run", "pair.yaml", "--set", "seed=x"], "--set seed=x"),
         (["run", "pair.yaml", "--junit", "none/x.xml"], "there is no folder"),
         (["run", "nosuch.yaml"], "nosuch.yaml:1:1: cannot be read"),
@@ -293,7 +293,7 @@ def test_a_machine_that_lacks_something_ends_with_4(
     monkeypatch.setattr("guest.build.ensure", lack)
     result = orchestrator("run", "pair.yaml")
     assert result.exit_code == 4
-    assert result.stderr == "orchestrator: no compiler\n  fix: apt-get install gcc\n"
+    assert result.stderr == "error: no compiler\n  fix: apt-get install gcc\n"
 
 
 def test_validate_reports_the_faults_of_all_files(fake: FakeRunner) -> None:

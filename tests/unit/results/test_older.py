@@ -104,7 +104,7 @@ def test_resume_and_verify_migrate_and_know_what_was_stored(
     path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
     Path("tiny.yaml").write_text(TINY)
     resumed = orchestrator("run", "tiny.yaml", "--resume", "--db", str(path))
-    assert "2 of 2 runs stored already" in resumed.stderr
+    assert "2 of 2 runs are stored already" in resumed.stderr
     assert resumed.exit_code == 0
     assert not fake.asked
     assert pragma(path, "user_version") == newest()
@@ -122,7 +122,7 @@ def test_a_changed_scenario_is_no_stored_one(tmp_path: Path, fake: FakeRunner) -
     for change in ("--set=duration=2s", "--set=tcp={sack: false}", "--set=flows.one.stagger=1ms"):
         Path("tiny.yaml").write_text(TINY)
         resumed = orchestrator("run", "tiny.yaml", "--resume", change, "--db", str(path))
-        assert "0 of 2 runs stored already" in resumed.stderr, change
+        assert "0 of 2 runs are stored already" in resumed.stderr, change
 
 
 @pytest.mark.parametrize("words", [["run", "tiny.yaml", "--resume"], ["run", "--verify", "last"]])

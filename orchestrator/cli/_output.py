@@ -1,4 +1,4 @@
-"""Plain tables and lines for people: the same words on a terminal and in a file."""
+"""Formats tables and values for people, with the same words on a terminal and in a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NO_VALUE = "-"
 WIDE = 10_000
-"""Columns where nobody's screen limits them: a line of a file is never cut or wrapped."""
+"""Columns of output that is not a terminal, so that a line is never cut or wrapped."""
 
 
 def console(file: TextIO | None = None) -> Console:
@@ -63,7 +63,7 @@ def integer(value: float | None) -> str:
 
 
 def pairs(values: Mapping[str, Any]) -> str:
-    """Return keys and values on one line, as a scenario would have them."""
+    """Return keys and values on one line, in the syntax of a scenario."""
     return ", ".join(f"{key}: {_plain(value)}" for key, value in values.items())
 
 

@@ -1,4 +1,4 @@
-"""Runs that are stored already: which of a plan need not be run, and how to run one again."""
+"""Finds the runs of a plan that are stored already, and plans a stored run again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Remaining:
-    """A plan without the runs that are stored; ``ids`` has a place for every run of the whole."""
+    """The runs of a plan that are not stored yet.
+
+    ``ids`` has an element for every run of the whole plan: its id when it is stored, else None.
+    """
 
     plan: Plan
     ids: tuple[str | None, ...]
@@ -30,7 +33,7 @@ class Remaining:
 
 @dataclass(frozen=True)
 class Verification:
-    """A plan of one run that was stored before, and what it then gave."""
+    """A plan of one stored run, with the run's id and digest."""
 
     plan: Plan
     run_id: str
@@ -38,10 +41,11 @@ class Verification:
 
 
 def remaining(plan: Plan, store: Store, backend: str) -> Remaining:
-    """Leave out of a plan what is stored ok: same resolved scenario, variant, repetition, seed.
+    """Leave out of a plan the runs that are stored as ok.
 
-    An earlier version resolved a scenario to fewer keys. What it stored counts as the same if this
-    version fills it up to the same.
+    A stored run is the same when its resolved scenario, variant, repetition and seed are equal.
+    Earlier versions resolved a scenario to fewer keys; such a run is the same when this version
+    resolves its scenario to the planned one.
     """
     known: dict[str, list[tuple[Mapping[str, Any], str]]] = {}
     seeds = {spec.seed for spec in plan.runs}
@@ -67,7 +71,7 @@ def remaining(plan: Plan, store: Store, backend: str) -> Remaining:
 
 
 def verification(run: str, store: Store, backend: str) -> Verification:
-    """Plan a stored run once more, from the scenario that was stored with it.
+    """Plan a stored run again, from the scenario that is stored with it.
 
     Raises:
         UsageError: there is no such run, it did not end ok, or it ran on another back end.
@@ -75,14 +79,15 @@ def verification(run: str, store: Store, backend: str) -> Verification:
     stored = store.load(run)
     if stored.status != "ok" or stored.row.digest is None:
         raise UsageError(
-            f"--verify: run {stored.id} is {stored.status}; only an ok run has results"
+            f"--verify: run {stored.id} is {stored.status}; only a run that is ok can be verified"
         )
     head = stored.head
     if head.backend != backend:
         raise UsageError(
-            f"--verify: run {stored.id} ran with --backend {head.backend}, not {backend}"
+            f"--verify: run {stored.id} ran with --backend {head.backend}, not {backend}: give "
+            f"--backend {head.backend}"
         )
-    again = _planned_again(head.resolved, head.experiment)
+    again = _plan_resolved(head.resolved, head.experiment)
     (spec,) = again.runs
     spec = replace(
         spec,
@@ -95,34 +100,36 @@ def verification(run: str, store: Store, backend: str) -> Verification:
 
 
 def _place(variant: Mapping[str, Any], repetition: int, seed: int) -> str:
-    """Return what tells the runs of one plan apart."""
+    """Return a key that is different for each run of a plan."""
     return json.dumps([dict(variant), repetition, seed], sort_keys=True)
 
 
-def _is_same(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Tell whether a stored scenario, as an earlier version resolved it, is the one wanted."""
-    if _text(stored) == _text(wanted):
+def _is_same(stored: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
+    """Tell whether a stored resolved scenario, maybe of an earlier version, is the planned one."""
+    if _canonical_json(stored) == _canonical_json(planned):
         return True
-    if not _is_part(json.loads(_text(stored)), json.loads(_text(wanted))):
+    if not _is_part(json.loads(_canonical_json(stored)), json.loads(_canonical_json(planned))):
         return False
     try:
-        (spec,) = _planned_again(stored).runs
+        (spec,) = _plan_resolved(stored).runs
     except ScenarioError:  # this version refuses what the earlier one ran
         return False
-    return _text(spec.resolved) == _text(wanted)
+    return _canonical_json(spec.resolved) == _canonical_json(planned)
 
 
-def _is_part(stored: object, wanted: object) -> bool:
-    """Tell whether ``wanted`` has everything that ``stored`` has, and maybe more keys."""
-    if isinstance(stored, dict) and isinstance(wanted, dict):
-        return all(key in wanted and _is_part(value, wanted[key]) for key, value in stored.items())
-    if isinstance(stored, list) and isinstance(wanted, list):
-        return len(stored) == len(wanted) and all(map(_is_part, stored, wanted))
-    return stored == wanted
+def _is_part(stored: object, planned: object) -> bool:
+    """Tell whether ``planned`` has all values of ``stored``; it may have more keys."""
+    if isinstance(stored, dict) and isinstance(planned, dict):
+        return all(
+            key in planned and _is_part(value, planned[key]) for key, value in stored.items()
+        )
+    if isinstance(stored, list) and isinstance(planned, list):
+        return len(stored) == len(planned) and all(map(_is_part, stored, planned))
+    return stored == planned
 
 
-def _planned_again(resolved: Mapping[str, Any], experiment: str | None = None) -> Plan:
-    """Return the plan of a resolved scenario, which is one run."""
+def _plan_resolved(resolved: Mapping[str, Any], experiment: str | None = None) -> Plan:
+    """Return the plan of a resolved scenario, which has one run."""
     from orchestrator.files.temporary import temporary_folder
     from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
@@ -133,5 +140,5 @@ def _planned_again(resolved: Mapping[str, Any], experiment: str | None = None) -
         return plan(load(file), experiment)
 
 
-def _text(resolved: Mapping[str, Any]) -> str:
+def _canonical_json(resolved: Mapping[str, Any]) -> str:
     return json.dumps(dict(resolved), sort_keys=True)

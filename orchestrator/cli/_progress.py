@@ -1,4 +1,4 @@
-"""The progress of a plan's runs on a status line."""
+"""Shows the progress of a plan's runs on a status line."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 FINAL_PHASES = ("ok", "failed", "interrupted")
 
 
-class Live:
-    """An observer of the runner: every running run on one line, each ended one on its own."""
+class LiveProgress:
+    """An observer of the runner: one status line for all running runs, one line per ended run."""
 
     def __init__(self, plan: Plan, line: StatusLine) -> None:
         self._durations_s = [run.duration_s for run in plan.runs]
@@ -23,7 +23,7 @@ class Live:
         self._ended = 0
 
     def progress(self, progress: Progress) -> None:
-        """Show where a run is."""
+        """Show the phase of a run."""
         total = len(self._durations_s)
         wall = f"{progress.wall_s:.1f} s of wall time"
         if progress.phase in FINAL_PHASES:
