@@ -186,7 +186,7 @@ def _confinement() -> Finding:
         sandbox.require_confinement()
     except MachineError as error:
         return _finding(name, error)
-    return Finding(name, True, sandbox.described())
+    return Finding(name, True, sandbox.describe_confinement())
 
 
 def _ptrace() -> Finding:

@@ -1,17 +1,17 @@
-"""The boundary around the guest, and around builds of users' modules.
+"""The sandbox of the guest, and of builds of users' modules.
 
-User Mode Linux is a process of the host. Root inside it may remount, mount the host's files anew
-or load a module, which is native code, so the guest itself bounds nothing. What bounds it, from
-the outside in:
+User Mode Linux is a process of the host. Root in the guest can remount, mount the host's files or
+load a module, which is native code, so the guest itself confines nothing. These layers confine it,
+from the outside in:
 
-1. a user of its own, where root starts it (``identity``);
-2. a control group, where one can be made (``cgroup``);
-3. bubblewrap: namespaces, no capabilities, and a view of the host that shows little (``view``);
+1. a separate user, when root starts it (``identity``);
+2. a control group, where one can be created (``cgroup``);
+3. bubblewrap: namespaces, no capabilities, and a small view of the host (``view``);
 4. a filter of system calls (``syscalls``);
-5. limits on each process, and Landlock where the kernel has it (``launcher``).
+5. limits on each process, and Landlock where the kernel supports it (``launcher``).
 
-Paths inside are the same wherever the project lies, so they cannot reach a result. SECURITY.md
-says what is promised and how it is tested.
+Paths inside do not depend on the project's folder, so no result depends on it. SECURITY.md says
+what the sandbox guarantees and how that is tested.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import MachineError
-from orchestrator.sandbox import boundary, cgroup, identity, reach, syscalls, view
+from orchestrator.sandbox import access, boundary, cgroup, identity, syscalls, view
 from orchestrator.sandbox import limits as limited
-from orchestrator.sandbox.boundary import Boundary, opened
+from orchestrator.sandbox.access import Access
+from orchestrator.sandbox.boundary import Boundary, open_boundary
 from orchestrator.sandbox.identity import Identity
 from orchestrator.sandbox.limits import MIB, Limits
-from orchestrator.sandbox.reach import Reach
 
 KERNEL, BED, MODULES, INPUT, OUTPUT = (
     "/bed/linux",
@@ -41,16 +41,16 @@ KERNEL, BED, MODULES, INPUT, OUTPUT = (
 )
 COPIES = "copies"
 _BESIDE_MEMORY_BYTES = 16 * MIB
-"""In /dev/shm beside the guest's memory: what else may lie there is small."""
+"""Room in /dev/shm for small files beside the guest's memory."""
 _TRY_TIMEOUT_S = 20
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Where the guest's parts lie on the host. ``output`` is the one that it writes.
+    """Host paths of the guest's files; the guest writes only ``output``.
 
     ``bed`` are the parts of the package ``orchestrator`` that go into the guest.
-    The folders that hold ``input`` and ``output`` must be the controller's own.
+    The parent folders of ``input`` and ``output`` must belong to the controller.
     """
 
     linux: Path
@@ -61,7 +61,7 @@ class Paths:
 
 
 @contextlib.contextmanager
-def around_guest(
+def guest_sandbox(
     paths: Paths,
     memory_bytes: int,
     limits: Limits | None = None,
@@ -73,91 +73,91 @@ def around_guest(
     With ``terminal`` the guest keeps the terminal that it is started from.
 
     Raises:
-        MachineError: something that the boundary needs is missing.
+        MachineError: this machine lacks something that the sandbox needs.
     """
-    with identity.lent() as own:
-        found = _handed_over(paths, own)
-        words = view.alone(new_session=not terminal)
+    with identity.allocate() as user:
+        found = _guest_access(paths, user)
+        words = view.base_command(new_session=not terminal)
         for folder in ("/home", "/root", "/run", "/sys", "/var", "/mnt"):
             words += ["--dir", folder]
-        words += ["--ro-bind", str(found.at[paths.linux]), KERNEL]
+        words += ["--ro-bind", str(found.paths[paths.linux]), KERNEL]
         for part in paths.bed:
-            words += ["--ro-bind", str(found.at[part]), f"{BED}/orchestrator/{part.name}"]
-        words += ["--ro-bind", str(found.at[paths.modules]), MODULES]
-        words += ["--ro-bind", str(found.at[paths.input]), INPUT]
-        words += ["--bind", str(found.at[paths.output]), OUTPUT]
-        words += view.temporary("/dev/shm", memory_bytes + _BESIDE_MEMORY_BYTES)
-        words += [*view.temporary("/tmp"), "--chdir", "/tmp"]
-        with opened(
-            found.words,
+            words += ["--ro-bind", str(found.paths[part]), f"{BED}/orchestrator/{part.name}"]
+        words += ["--ro-bind", str(found.paths[paths.modules]), MODULES]
+        words += ["--ro-bind", str(found.paths[paths.input]), INPUT]
+        words += ["--bind", str(found.paths[paths.output]), OUTPUT]
+        words += view.tmpfs("/dev/shm", memory_bytes + _BESIDE_MEMORY_BYTES)
+        words += [*view.tmpfs("/tmp"), "--chdir", "/tmp"]
+        with open_boundary(
+            found.prefix,
             words,
             limits or limited.of_guest(memory_bytes),
-            own,
+            user,
             writable=(OUTPUT, "/dev", "/dev/shm", "/tmp"),
-            files=view.MADE_UP,
+            files=view.SYNTHETIC_FILES,
             fixed_addresses=fixed_addresses,
-        ) as around:
-            yield around
+        ) as opened:
+            yield opened
 
 
 @contextlib.contextmanager
-def around_build(tree: Path, workshop: Path) -> Iterator[Boundary]:
-    """Open a sandbox for a build by rules that are not ours.
+def build_sandbox(tree: Path, workshop: Path) -> Iterator[Boundary]:
+    """Open a sandbox for a build whose rules a user wrote.
 
-    It reads the kernel's ``tree``, writes the folder ``workshop``, both at their own paths, and has
-    nothing else: what it does beyond building is gone with it. The folder that holds ``workshop``
-    must be the controller's own.
+    It reads the kernel's ``tree`` and writes the folder ``workshop``, both at their host paths, and
+    sees nothing else. All other changes that a build makes are discarded. The parent folder of
+    ``workshop`` must belong to the controller.
 
     Raises:
-        MachineError: something that the boundary needs is missing.
+        MachineError: this machine lacks something that the sandbox needs.
     """
-    with identity.lent() as own:
-        way = True
-        if own is not None:
-            way = own.let_pass(workshop.parent)
-            own.own(workshop)
-        at = reach.to([tree], [workshop], way, own, workshop.parent / COPIES)
-        words = [*view.alone(), *view.temporary("/tmp", 256 * MIB)]
-        words += ["--ro-bind", str(at.at[tree]), str(tree)]
-        words += ["--bind", str(at.at[workshop]), str(workshop)]
-        with opened(
-            at.words,
+    with identity.allocate() as user:
+        passable = True
+        if user is not None:
+            passable = user.grant_passage(workshop.parent)
+            user.give_ownership(workshop)
+        found = access.provide_access([tree], [workshop], passable, user, workshop.parent / COPIES)
+        words = [*view.base_command(), *view.tmpfs("/tmp", 256 * MIB)]
+        words += ["--ro-bind", str(found.paths[tree]), str(tree)]
+        words += ["--bind", str(found.paths[workshop]), str(workshop)]
+        with open_boundary(
+            found.prefix,
             [*words, "--chdir", str(workshop)],
             limited.of_build(),
-            own,
+            user,
             writable=(str(workshop), "/dev", "/tmp"),
-            files=view.MADE_UP,
+            files=view.SYNTHETIC_FILES,
             fixed_addresses=False,
-        ) as around:
-            yield around
+        ) as opened:
+            yield opened
 
 
-def _handed_over(paths: Paths, own: Identity | None) -> Reach:
-    """Give the output to the sandbox's user, and let it reach all that it is shown."""
+def _guest_access(paths: Paths, user: Identity | None) -> Access:
+    """Make all paths accessible to the sandbox's user, and the output writable."""
     run = paths.output.parent
     ours = [path for path in (paths.input, paths.output) if path.parent == run]
     readable = [paths.linux, *paths.bed, paths.modules, paths.input]
     readable = [path for path in readable if path not in ours]
-    if own is None:
-        return reach.to(readable, ours, True, own, run / COPIES)
-    way = own.let_pass(run)
-    own.own(paths.output)
+    if user is None:
+        return access.provide_access(readable, ours, True, user, run / COPIES)
+    passable = user.grant_passage(run)
+    user.give_ownership(paths.output)
     if paths.input in ours:
-        own.let_read(paths.input)
-    return reach.to(readable, ours, way, own, run / COPIES)
+        user.grant_read(paths.input)
+    return access.provide_access(readable, ours, passable, user, run / COPIES)
 
 
-def described() -> str:
-    """Return in words what confines a guest of this user on this machine, and what is missing."""
+def describe_confinement() -> str:
+    """Return the layers that confine a guest of this user on this machine, and those missing."""
     layers = ["bubblewrap", "system calls filtered"]
     if os.geteuid() == 0:
-        layers.append("a user of its own")
+        layers.append("a separate user")
     version = boundary.landlock_version()
     layers.append(f"Landlock {version}" if version else "no Landlock in this kernel")
     if cgroup.parent() is not None:
-        layers.append("memory and processes bounded in all")
+        layers.append("limits on memory and processes of the whole sandbox")
     else:
-        layers.append("bounds for each process only: no control group of version 2 is delegated")
+        layers.append("limits on each process only: no control group of version 2 is delegated")
     return ", ".join(layers)
 
 
@@ -172,25 +172,29 @@ def require_confinement() -> None:
     syscalls.program()
     try:
         with (
-            identity.lent() as own,
-            opened((), view.alone(), limited.of_build(), own, ("/dev",), {}, False) as around,
+            identity.allocate() as user,
+            open_boundary(
+                (), view.base_command(), limited.of_build(), user, ("/dev",), {}, False
+            ) as opened,
         ):
             tried = subprocess.run(
-                around.command(["/bin/true"]),
+                opened.command(["/bin/true"]),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
                 check=False,
                 timeout=_TRY_TIMEOUT_S,
                 cwd="/",
-                preexec_fn=around.enter,
-                **around.options(),
+                preexec_fn=opened.enter,
+                **opened.options(),
             )
     except subprocess.TimeoutExpired:
-        raise MachineError("bubblewrap does not answer", "look at `bwrap true`" + fix) from None
-    if tried.returncode:
-        said = tried.stderr.strip() or f"exit status {tried.returncode}"
         raise MachineError(
-            f"bubblewrap cannot confine the guest: {said}",
+            f"bubblewrap did not end within {_TRY_TIMEOUT_S} s", "run `bwrap true` by hand" + fix
+        ) from None
+    if tried.returncode:
+        reason = tried.stderr.strip() or f"exit status {tried.returncode}"
+        raise MachineError(
+            f"bubblewrap cannot confine the guest: {reason}",
             "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000" + fix,
         )

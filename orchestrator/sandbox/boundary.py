@@ -1,4 +1,4 @@
-"""One sandbox, ready to start a command in: its command line, descriptors and user."""
+"""An open sandbox, in which commands can be started: its command line, descriptors and user."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Boundary:
-    """What stands between a command and the host.
+    """An open sandbox around a command.
 
     ``options()`` goes to ``subprocess.Popen``, and ``enter`` must be called by its preexec_fn.
 
     Attributes:
         words: the beginning of the command line, up to the launcher's ``--``.
         descriptors: those that bubblewrap reads.
-        limits: what it may take of the machine.
-        identity: the user that it runs as; None: the one that starts it.
-        group: the control group around it, where there can be one.
+        limits: the limits on its use of the machine.
+        identity: the user that it runs as, None for the user that starts it.
+        group: its control group, None where none can be created.
         gives_up_root: whether the process starts as ``identity``; else the command becomes it.
     """
 
@@ -56,7 +56,7 @@ class Boundary:
         return [*self.words, *words]
 
     def options(self) -> dict[str, Any]:
-        """Return the arguments of Popen that make the process another user's."""
+        """Return the arguments of Popen that set the process's user and descriptors."""
         options: dict[str, Any] = {"pass_fds": self.descriptors}
         if self.identity is not None and self.gives_up_root:
             number = self.identity.number
@@ -64,15 +64,15 @@ class Boundary:
         return options
 
     def enter(self) -> None:
-        """Prepare the forked child, which is the sandbox's user already, for bubblewrap."""
+        """Prepare the forked child, which runs as the sandbox's user already, for bubblewrap."""
         if self.group is not None:
             os.write(self.group.entrance, b"0")
-        # Changing the user clears this, so it comes here, and a keyring of its own, too.
+        # A change of user clears the death signal, so both calls come after it.
         _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         _libc.syscall(_SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None)
 
     def explain(self) -> str:
-        """Return what is to be said of the limits when the sandbox has ended too early."""
+        """Return the limits that were exceeded, else all limits, for the error of an early end."""
         hit = self.group.exceeded() if self.group else []
         if hit:
             return f"it exceeded its limit of {' and '.join(hit)}"
@@ -80,8 +80,8 @@ class Boundary:
 
 
 @contextlib.contextmanager
-def opened(
-    before: Sequence[str],
+def open_boundary(
+    prefix: Sequence[str],
     bubblewrap: Sequence[str],
     limits: Limits,
     identity: Identity | None,
@@ -89,15 +89,15 @@ def opened(
     files: Mapping[str, bytes],
     fixed_addresses: bool,
 ) -> Iterator[Boundary]:
-    """Open a sandbox around what the words of ``bubblewrap`` show.
+    """Open a sandbox with the view of the command line ``bubblewrap``.
 
     Args:
-        before: words that show it more and give up root, see ``reach``; or none.
+        prefix: words that mount files and give up root, see ``access``; may be empty.
         bubblewrap: the command line so far, without ``--``.
-        limits: what it may take.
+        limits: the limits on its use of the machine.
         identity: the user that it runs as, or None.
         writable: the folders inside that may be changed.
-        files: further files by their paths inside, read-only.
+        files: read-only files to add, by their paths inside.
         fixed_addresses: whether the address layout is not randomised.
     """
     with contextlib.ExitStack() as stack:
@@ -121,20 +121,20 @@ def opened(
         }
         words += [f"{key}={value}" for key, value in numbers.items()]
         words += [f"write={folder}" for folder in writable]
-        group = stack.enter_context(cgroup.around(limits))
-        whole = (*before, *words, "--")
-        yield Boundary(whole, tuple(descriptors), limits, identity, group, not before)
+        group = stack.enter_context(cgroup.create(limits))
+        whole = (*prefix, *words, "--")
+        yield Boundary(whole, tuple(descriptors), limits, identity, group, not prefix)
 
 
 def landlock_version() -> int:
-    """Return the version of Landlock that this kernel has, 0 when it has none or it is off."""
+    """Return the kernel's version of Landlock, 0 when it is missing or switched off."""
     version: int = _libc.syscall(_SYS_LANDLOCK_CREATE_RULESET, None, 0, _VERSION_FLAG)
     return max(version, 0)
 
 
 @contextlib.contextmanager
 def _readable(content: bytes) -> Iterator[int]:
-    """Yield a descriptor from which that content can be read once."""
+    """Yield a descriptor from which the content can be read once."""
     descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, content)

@@ -1,4 +1,4 @@
-"""Compiles sources that are not ours: in a sandbox, for a bounded time, in bounded space."""
+"""Compiles a user's sources in a sandbox, with limits on time, output and disk space."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from orchestrator.errors import MachineError
 from orchestrator.sandbox import limits
 from orchestrator.sandbox.boundary import Boundary
 
-MOST_SAID_BYTES = 16 * limits.MIB
+MAX_OUTPUT_BYTES = 16 * limits.MIB
 _LOOK_S = 0.1
-_FIX = "look into its Kbuild and sources: a module compiles in seconds"
+_FIX = "check its Kbuild and sources: a module compiles in seconds"
 
 
 def compile_confined(
     tree: Path, workshop: Path, words: Sequence[str], time_limit_s: float = limits.BUILD_TIME_S
 ) -> Compiled:
-    """Run a build's command in a sandbox that reads ``tree`` and writes ``workshop``.
+    """Run a build command in a sandbox that reads ``tree`` and writes ``workshop``.
 
     The folder that holds ``workshop`` must be the controller's own and hold nothing else.
 
     Raises:
-        MachineError: it took longer, wrote or said more than it may, which the message names; or
-            there can be no sandbox here.
+        MachineError: the build exceeded a limit, which the message names, or no sandbox is possible
+            on this machine.
     """
-    said = workshop.parent / "said"
-    with sandbox.around_build(tree, workshop) as boundary, said.open("wb") as output:
+    output_file = workshop.parent / "output"
+    with sandbox.build_sandbox(tree, workshop) as boundary, output_file.open("wb") as output:
         process = subprocess.Popen(
             boundary.command(words),
             env=recipe.environment(),
@@ -48,36 +48,36 @@ def compile_confined(
             **boundary.options(),
         )
         try:
-            _watch(process, workshop, said, time_limit_s)
+            _watch(process, workshop, output_file, time_limit_s)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        text = said.read_text(encoding="utf-8", errors="replace")
+        text = output_file.read_text(encoding="utf-8", errors="replace")
         if process.returncode:
             text += _explained(boundary)
     return Compiled(process.returncode, text)
 
 
 def _watch(
-    process: subprocess.Popen[bytes], workshop: Path, said: Path, time_limit_s: float
+    process: subprocess.Popen[bytes], workshop: Path, output_file: Path, time_limit_s: float
 ) -> None:
-    """Wait for the end of a build; MachineError when it exceeds a bound."""
+    """Wait for the end of a build; MachineError when it exceeds a limit."""
     deadline = time.monotonic() + time_limit_s
     end = os.pidfd_open(process.pid)
     try:
         while not select.select([end], [], [], _LOOK_S)[0]:
             if time.monotonic() > deadline:
                 raise MachineError(f"a build took more than {time_limit_s:g} s", _FIX)
-            _require_small(workshop, said)
+            _require_small(workshop, output_file)
     finally:
         os.close(end)
-    _require_small(workshop, said)
+    _require_small(workshop, output_file)
 
 
-def _require_small(workshop: Path, said: Path) -> None:
-    if said.stat().st_size > MOST_SAID_BYTES:
-        raise MachineError(f"a build printed more than {MOST_SAID_BYTES // limits.MIB} MiB", _FIX)
+def _require_small(workshop: Path, output_file: Path) -> None:
+    if output_file.stat().st_size > MAX_OUTPUT_BYTES:
+        raise MachineError(f"a build printed more than {MAX_OUTPUT_BYTES // limits.MIB} MiB", _FIX)
     total = 0
     for place, _folders, names in os.walk(workshop):
         for name in names:
@@ -89,6 +89,6 @@ def _require_small(workshop: Path, said: Path) -> None:
 
 
 def _explained(boundary: Boundary) -> str:
-    """Return a last line on a bound that was hit; empty where none is known to have been."""
+    """Return a last line that names the limits that the build exceeded, if any is known."""
     hit = boundary.group.exceeded() if boundary.group else []
-    return f"\nbuild: error: it exceeded its bound of {' and '.join(hit)}" if hit else ""
+    return f"\nbuild: error: it exceeded its limit of {' and '.join(hit)}" if hit else ""

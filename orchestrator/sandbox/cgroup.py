@@ -1,8 +1,9 @@
-"""A control group around a sandbox, where this process may make one: memory and processes in all.
+"""Creates a control group that limits memory and processes of a whole sandbox, where possible.
 
-That needs version 2 with the controllers ``memory`` and ``pids`` handed down to a folder that this
-user may write, and the right to move a process there: root has both, a user below a delegated
-unit of systemd. Elsewhere limits hold for each process only, which ``orchestrator doctor`` says.
+This needs version 2, with the controllers ``memory`` and ``pids`` delegated to a folder that this
+user may write, and the right to move a process there. Root has both, and so has a user below a
+delegated unit of systemd. Elsewhere only limits on each process hold, and ``orchestrator doctor``
+says so.
 
 Source: Documentation/admin-guide/cgroup-v2.rst, "Delegation" and "No Internal Process Constraint".
 """
@@ -28,7 +29,7 @@ _MOST_WAIT_S = 2.0
 
 @dataclass(frozen=True)
 class Group:
-    """A control group that bounds one sandbox; ``entrance`` is its cgroup.procs, open for writing.
+    """The control group of one sandbox; ``entrance`` is its cgroup.procs, open for writing.
 
     A process enters by writing ``0`` to it.
     """
@@ -37,7 +38,7 @@ class Group:
     entrance: int
 
     def exceeded(self) -> list[str]:
-        """Return the bounds that were hit, in words."""
+        """Return the limits that were exceeded, in words."""
         hit = []
         if _events(self.folder / "memory.events").get("oom_kill"):
             limit = int((self.folder / "memory.max").read_text())
@@ -48,7 +49,7 @@ class Group:
 
 
 def parent() -> Path | None:
-    """Return the folder in which a group can be made for a process of ours, None without one."""
+    """Return the folder in which this process can create groups, None when there is none."""
     own = _own_group()
     if own is None:
         return None
@@ -56,16 +57,16 @@ def parent() -> Path | None:
         if ROOT not in (folder, *folder.parents):
             return None
         if _can_hold(folder):
-            # Moving needs the right to write where both ways meet (cgroup-v2.rst, "Delegation").
+            # A move needs the right to write in the common ancestor (cgroup-v2.rst, "Delegation").
             return folder if os.access(folder / "cgroup.procs", os.W_OK) else None
     return None
 
 
 @contextlib.contextmanager
-def around(limits: Limits) -> Iterator[Group | None]:
-    """Make a group for one sandbox and remove it afterwards; None where none can be made.
+def create(limits: Limits) -> Iterator[Group | None]:
+    """Create a group for one sandbox and remove it at the end; None where none can be created.
 
-    What earlier processes of ours left empty is removed first.
+    Empty groups that killed processes left are removed first.
     """
     above = parent()
     if above is None:
@@ -88,7 +89,7 @@ def around(limits: Limits) -> Iterator[Group | None]:
 
 
 def remove_abandoned(above: Path) -> None:
-    """Remove groups whose makers have ended. One that still holds processes stays."""
+    """Remove the groups of processes that have ended, unless a group still holds processes."""
     for folder in above.glob(f"{PREFIX}*-*"):
         maker = folder.name.removeprefix(PREFIX).partition("-")[0]
         if maker.isdigit() and not Path(f"/proc/{maker}").exists():
@@ -97,12 +98,12 @@ def remove_abandoned(above: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a group whose processes have been killed: the last of them may still be ending."""
+    """Remove a group whose processes were killed; wait until the last of them has ended."""
     with contextlib.suppress(OSError):  # before Linux 5.14 there is none
         (folder / "cgroup.kill").write_text("1")
     deadline = time.monotonic() + _MOST_WAIT_S
     while _events(folder / "cgroup.events").get("populated") and time.monotonic() < deadline:
-        time.sleep(0.005)  # the kernel tells of an empty group by inotify only
+        time.sleep(0.005)  # only inotify reports an empty group
     with contextlib.suppress(OSError):  # the next start tries again
         folder.rmdir()
 

@@ -1,7 +1,7 @@
-"""The user that a sandbox of root runs as: one that owns nothing and that nobody else uses.
+"""The separate user of a sandbox that root starts; it owns nothing, and nothing else uses it.
 
-Without it root's sandbox would be root on the host: capabilities dropped, but still the owner of
-root's files and of every sysctl. An ordinary user's sandbox keeps that user, who has no other.
+Without it the sandbox would be root on the host: without capabilities, but still the owner of
+root's files and of every sysctl. The sandbox of an ordinary user keeps that user.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIRST = 0x70000000
 """systemd's list of user numbers (uids-gids.md) leaves 1879048192 to 2147483647 to nobody."""
 
 SLOTS = 64
-"""Sandboxes of one process with a user each; process numbers have 22 bits, so 28 bits hold both."""
+"""Sandboxes of one process with a user each; process ids have 22 bits, so 28 bits hold both."""
 
 _PID_BITS = 22
 _NOBODY = 65534
@@ -32,29 +32,29 @@ _free = list(range(SLOTS - 1, -1, -1))
 
 @dataclass(frozen=True)
 class Identity:
-    """A user and group of the same number, which no account has."""
+    """A user id and the equal group id, which no account has."""
 
     number: int
 
-    def own(self, folder: Path) -> None:
-        """Give a folder, with all it holds, to this user alone."""
+    def give_ownership(self, folder: Path) -> None:
+        """Make this user the owner of a folder and of all it holds; nobody else may enter it."""
         for path in (folder, *folder.rglob("*")):
             os.chown(path, self.number, self.number, follow_symlinks=False)
         folder.chmod(0o700)
 
-    def let_read(self, folder: Path) -> None:
-        """Let this user read a folder of root's, with all it holds, and nobody else."""
+    def grant_read(self, folder: Path) -> None:
+        """Let only this user read a folder of root's, with all it holds."""
         for path in (folder, *folder.rglob("*")):
             os.chown(path, 0, self.number, follow_symlinks=False)
             if not path.is_symlink():
                 runnable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
                 path.chmod(0o750 if runnable else 0o640)
 
-    def let_pass(self, folder: Path) -> bool:
-        """Let this user go through a folder of ours, without listing it.
+    def grant_passage(self, folder: Path) -> bool:
+        """Let this user pass through a folder of ours, without listing it.
 
-        Folders above it are opened likewise as far as they lie below the temporary one. Returns
-        whether that is the whole way: further up, what root has closed stays closed.
+        Folders above it get the same right if they lie below the temporary folder. Folders further
+        up stay as they are. Returns whether the user can pass all of them.
         """
         temporary = temporary_root().resolve()
         folder = folder.resolve()
@@ -72,16 +72,16 @@ class Identity:
         return True
 
 
-def lent() -> contextlib.AbstractContextManager[Identity | None]:
-    """Lend an identity that no other sandbox has; None where this process is not root.
+def allocate() -> contextlib.AbstractContextManager[Identity | None]:
+    """Allocate an identity that no other sandbox has; None when this process is not root.
 
-    Of more than ``SLOTS`` at a time the rest share one.
+    With more than ``SLOTS`` sandboxes at a time, the others share one.
     """
-    return _lent() if os.geteuid() == 0 else contextlib.nullcontext()
+    return _allocated() if os.geteuid() == 0 else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _lent() -> Iterator[Identity | None]:
+def _allocated() -> Iterator[Identity | None]:
     with _lock:
         slot = _free.pop() if _free else None
     try:
@@ -94,15 +94,15 @@ def _lent() -> Iterator[Identity | None]:
 
 
 def _number(slot: int) -> int | None:
-    """Return the number of a slot; None where this user namespace maps root only.
+    """Return the user id of a slot; None when this user namespace maps only root.
 
-    There root is an ordinary user of the host already.
+    In such a namespace root is an ordinary user of the host.
     """
     number = FIRST + (os.getpid() % (1 << _PID_BITS)) * SLOTS + slot
     maps = [_mapped(f"/proc/self/{kind}_map") for kind in ("uid", "gid")]
     if all(any(first <= number < end for first, end in each) for each in maps):
         return number
-    # A container has a part of the numbers: take from the end of what it has.
+    # A container maps only part of the ids: take them from the end of its range.
     end = min(max((end for _first, end in each), default=0) for each in maps)
     number = end - 1 - slot - (1 if end - 1 - slot <= _NOBODY < end else 0)
     both = all(any(first <= number < last for first, last in each) for each in maps)

@@ -1,4 +1,4 @@
-"""Runs inside the sandbox, before what it is for: limits, Landlock, a fixed address layout.
+"""Runs first inside the sandbox: sets limits, Landlock and a fixed address layout.
 
     python3 -I -S -B launcher.py KEY=NUMBER... [write=FOLDER...] -- COMMAND [ARGUMENT...]
 
@@ -31,7 +31,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(arguments: list[str]) -> None:
-    """Apply what the arguments ask for and become the command."""
+    """Apply the settings in the arguments and become the command."""
     end = arguments.index("--")
     settings = [argument.split("=", 1) for argument in arguments[:end]]
     numbers = {key: int(value) for key, value in settings if key != "write"}
@@ -47,14 +47,14 @@ def main(arguments: list[str]) -> None:
 
 
 def limit(kind: int, value: int) -> None:
-    """Set a limit, hard as well as soft, or leave it where it is lower already."""
+    """Set a soft and hard limit, unless the hard limit is lower already."""
     _soft, hard = resource.getrlimit(kind)
     lowest = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (lowest, lowest))
 
 
 def restrict(version: int, writable: list[str]) -> None:
-    """Let files be read and run everywhere, and changed below ``writable`` only; no TCP."""
+    """Allow to read and run all files, to change only those below ``writable``, and no TCP."""
     every = (1 << RIGHTS_OF_VERSION[min(version, max(RIGHTS_OF_VERSION))]) - 1
     size, more = 8, b""
     if version >= 4:
@@ -75,7 +75,7 @@ def restrict(version: int, writable: list[str]) -> None:
 
 
 def call(number: int, *arguments: object) -> int:
-    """Make a system call; its failure ends the launcher."""
+    """Make a system call; exit when it fails."""
     result: int = _libc.syscall(number, *arguments)
     if result < 0:
         fail(f"landlock call {number}")
@@ -83,7 +83,7 @@ def call(number: int, *arguments: object) -> int:
 
 
 def fail(what: str) -> None:
-    """End, with what failed and why, on standard error."""
+    """Exit with a message on standard error that names what failed and why."""
     sys.exit(f"launcher: {what}: {os.strerror(ctypes.get_errno())}")
 
 

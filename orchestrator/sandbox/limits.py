@@ -1,7 +1,7 @@
-"""How much of the machine a sandbox may take, process by process.
+"""Limits on a sandbox's use of the machine.
 
-These are limits of setrlimit(2), which hold everywhere. Where control groups are delegated,
-``cgroup.py`` bounds the whole sandbox, too.
+setrlimit(2) limits each process on every machine. Where control groups are delegated, ``cgroup.py``
+also limits the whole sandbox.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from dataclasses import dataclass
 MIB = 2**20
 
 GUEST_PROCESSES = 256
-"""A guest has one process of the host for each of its own; a run without iperf3 has under 20."""
+"""Each process of a guest is a process of the host; a run without iperf3 has fewer than 20."""
 
 PROCESSES_A_FLOW = 4
-"""iperf3 has two of its own for each flow."""
+"""iperf3 has two processes for each flow."""
 
 GUEST_OVERHEAD_BYTES = 1024 * MIB
-"""Address space beside the guest's memory: the kernel itself, libc, and the same memory mapped
-once more by each process of the guest. Measured: 0.3 GiB."""
+"""Address space beyond twice the guest's memory, for the kernel and libc. Measured: 0.3 GiB."""
 
 OPEN_FILES = 16384
 
@@ -31,7 +30,7 @@ BUILD_TOTAL_BYTES = 1024 * MIB
 
 @dataclass(frozen=True)
 class Limits:
-    """What each process of a sandbox may take, and all of them.
+    """Limits on each process of a sandbox, and on the whole sandbox.
 
     Attributes:
         address_bytes: address space of each process.
@@ -57,7 +56,7 @@ class Limits:
 
 
 def of_guest(memory_bytes: int, flows: int = 0, output_bytes: int = 2048 * MIB) -> Limits:
-    """Return the bounds of a guest with that memory, which is a file, too."""
+    """Return the limits of a guest with that memory, which is also a file."""
     return Limits(
         address_bytes=2 * memory_bytes + GUEST_OVERHEAD_BYTES,
         processes=GUEST_PROCESSES + PROCESSES_A_FLOW * flows,
@@ -67,5 +66,5 @@ def of_guest(memory_bytes: int, flows: int = 0, output_bytes: int = 2048 * MIB) 
 
 
 def of_build() -> Limits:
-    """Return the bounds of a build of a module."""
+    """Return the limits of a build of a module."""
     return Limits(BUILD_MEMORY_BYTES, BUILD_PROCESSES, BUILD_FILE_BYTES, BUILD_MEMORY_BYTES)

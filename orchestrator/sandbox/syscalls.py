@@ -1,14 +1,14 @@
-"""The system calls that a sandbox may make, as a seccomp filter in BPF: all others are denied.
+"""The system calls that a sandbox may make, as a seccomp filter in BPF; all others are denied.
 
 The list has what User Mode Linux, its launcher and a build with make, gcc and a shell need. A
-denied call fails with EPERM. Changing the user is allowed, for posix_spawn does so: without a
-capability there is no other user to become. Four calls are allowed by their arguments:
+denied call fails with EPERM. Calls that change the user are allowed, because posix_spawn makes
+them; without a capability they cannot change it. Four calls depend on their arguments:
 
-- ``clone`` without any flag that makes a namespace; ``clone3``, whose flags a filter cannot see,
-  answers ENOSYS, at which the C library uses ``clone``;
+- ``clone`` without any flag that creates a namespace; ``clone3``, whose flags a filter cannot see,
+  fails with ENOSYS, and the C library then uses ``clone``;
 - ``socket`` and ``socketpair`` for AF_UNIX only;
-- ``ioctl`` for the requests of ``IOCTLS``: TIOCSTI and TIOCLINUX, which type into the terminal of
-  whoever started the sandbox, are not among them.
+- ``ioctl`` for the requests of ``IOCTLS``, without TIOCSTI and TIOCLINUX, which could insert input
+  into the terminal that the sandbox was started from.
 
 Source: seccomp(2), seccomp_rule_add(3), linux/sched.h, asm-generic/ioctls.h.
 """
@@ -106,7 +106,9 @@ def program() -> bytes:
     library = _library()
     context = library.seccomp_init(_ERRNO | errno.EPERM)
     if not context:
-        raise MachineError(f"{LIBRARY} makes no filter", f"apt-get install --reinstall {PACKAGE}")
+        raise MachineError(
+            f"{LIBRARY} cannot create a filter", f"apt-get install --reinstall {PACKAGE}"
+        )
     try:
         filter_ = _Filter(library, context)
         for name in ALLOWED:
@@ -116,7 +118,7 @@ def program() -> bytes:
         for name in ("socket", "socketpair"):
             filter_.add(_ALLOW, name, _Compare(0, _MASKED_EQUAL, _LOW_HALF, socket.AF_UNIX))
         for request in IOCTLS:
-            # The kernel looks at the lower half of the register only, and so must the filter.
+            # The kernel reads only the lower half of the register, so the filter must too.
             filter_.add(_ALLOW, "ioctl", _Compare(1, _MASKED_EQUAL, _LOW_HALF, request))
         return filter_.exported()
     finally:
@@ -128,11 +130,11 @@ class _Filter:
 
     def __init__(self, library: ctypes.CDLL, context: int) -> None:
         self._library, self._context = library, ctypes.c_void_p(context)
-        # Some 250 comparisons in a row would cost each system call that is looked at.
+        # A linear list of some 250 comparisons would slow down each system call.
         library.seccomp_attr_set(self._context, _OPTIMISE, _BINARY_TREE)
 
     def add(self, action: int, name: str, *compared: _Compare) -> None:
-        """Add a rule; a call that this libseccomp is too old to know stays denied."""
+        """Add a rule; a call that this libseccomp does not know stays denied."""
         number = self._library.seccomp_syscall_resolve_name(name.encode())
         if number == _UNKNOWN:
             return

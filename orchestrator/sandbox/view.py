@@ -1,7 +1,7 @@
-"""What a sandbox sees of the host, as words of bubblewrap's command line.
+"""Builds the part of bubblewrap's command line that decides what a sandbox sees of the host.
 
-The system's own folders, read-only; of ``/etc`` a few files that programs need, and accounts that
-are made up; of ``/proc`` no more than containers show; no homes, no network, no other process.
+It sees the system's folders, read-only. It sees a few files of ``/etc`` with invented accounts, and
+no more of ``/proc`` than a container does. It sees no homes, no network and no other process.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ ETC = (
     "services",
     "terminfo",
 )
-"""What programs of the guest and of a build read there, and no secret can be in."""
+"""Files of /etc that programs of the guest and of a build read, and that hold no secrets."""
 
-MADE_UP = {
+SYNTHETIC_FILES = {
     "/etc/passwd": b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "/etc/group": b"root:x:0:\nnogroup:x:65534:\n",
     "/etc/hosts": b"127.0.0.1 localhost\n",
@@ -41,17 +41,17 @@ READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """Below /proc: what they show read-only. Writing it needs no capability, only root's number."""
 
 RUN_VARIABLE = "ORCHESTRATOR_RUN"
-"""In the environment of bubblewrap, but not inside: the folder of the run that it is for, so that
-whoever looks at a process of another user knows where it belongs."""
+"""Names the folder of a run in the environment of bubblewrap, not inside. It shows to which run a
+process of a sandbox's user belongs."""
 
 _SMALL_BYTES = 16 * MIB
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
-def alone(new_session: bool = True) -> list[str]:
-    """Return the beginning of a command line: nothing of the host but its system folders.
+def base_command(new_session: bool = True) -> list[str]:
+    """Return the beginning of a command line that shows only the host's system folders.
 
-    Without a ``new_session`` the sandbox keeps the terminal that it is started from.
+    Without ``new_session`` the sandbox keeps the terminal that it is started from.
     """
     words = ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
     words += ["--hostname", "sandbox", "--unsetenv", RUN_VARIABLE]
@@ -69,13 +69,13 @@ def alone(new_session: bool = True) -> list[str]:
     return [*words, *_processes(), "--dev", "/dev", "--remount-ro", "/dev"]
 
 
-def marked(run: Path) -> dict[str, str]:
-    """Return what is added to bubblewrap's environment to tell which run it is for."""
+def run_environment(run: Path) -> dict[str, str]:
+    """Return the environment variable that tells which run a bubblewrap process belongs to."""
     return {RUN_VARIABLE: str(run)}
 
 
-def temporary(folder: str, size_bytes: int = _SMALL_BYTES) -> list[str]:
-    """Return how a sandbox gets a folder in memory that holds no more than that."""
+def tmpfs(folder: str, size_bytes: int = _SMALL_BYTES) -> list[str]:
+    """Return the options for a folder in memory with a limit on its size."""
     return ["--size", str(size_bytes), "--tmpfs", folder]
 
 
@@ -93,7 +93,7 @@ def _processes() -> list[str]:
 
 
 def _system_folder(folder: Path) -> list[str]:
-    """Return how the sandbox gets a folder that Debian makes a link into /usr."""
+    """Return the options for a folder that may be a link into /usr, as on Debian."""
     if folder.is_symlink():
         return ["--symlink", str(folder.readlink()), str(folder)]
     return ["--ro-bind", str(folder), str(folder)] if folder.is_dir() else []
@@ -101,11 +101,11 @@ def _system_folder(folder: Path) -> list[str]:
 
 @functools.cache
 def _options() -> frozenset[str]:
-    """Return the options that the installed bubblewrap knows; none where it does not run."""
+    """Return the options of the installed bubblewrap; empty when it does not run."""
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             ["bwrap", "--help"], capture_output=True, text=True, check=False, timeout=20
         )
     except (OSError, subprocess.TimeoutExpired):
         return frozenset()
-    return frozenset(word for word in told.stdout.split() if word.startswith("--"))
+    return frozenset(word for word in answer.stdout.split() if word.startswith("--"))

@@ -23,7 +23,7 @@ def enter(group: cgroup.Group) -> None:
 
 
 for words in ACTS:
-    with cgroup.around(LIMITS) as group:
+    with cgroup.create(LIMITS) as group:
         assert group is not None, "no control group can be made"
         process = subprocess.Popen(words, preexec_fn=functools.partial(enter, group))
         try:

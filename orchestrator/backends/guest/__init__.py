@@ -85,7 +85,9 @@ class Guest:
             process.started(
                 command if boundary is None else boundary.command(command),
                 console,
-                _ENVIRONMENT if boundary is None else {**_ENVIRONMENT, **view.marked(folder)},
+                _ENVIRONMENT
+                if boundary is None
+                else {**_ENVIRONMENT, **view.run_environment(folder)},
                 {place.cpu},
                 boundary=boundary,
             ) as started,
@@ -108,7 +110,7 @@ class Guest:
             yield None
             return
         allowed = limits.of_guest(memory, len(spec.flows), place.bounds.total_bytes)
-        with sandbox.around_guest(paths, memory, allowed) as boundary:
+        with sandbox.guest_sandbox(paths, memory, allowed) as boundary:
             place.output.owner_uid = boundary.uid
             yield boundary
 

@@ -174,7 +174,7 @@ def _boundary(
     kernel: GuestKernel, given: Path, output: Path, interactive: bool
 ) -> contextlib.AbstractContextManager[Boundary]:
     paths = sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, given, output)
-    return sandbox.around_guest(paths, _MEMORY_BYTES, terminal=interactive, fixed_addresses=False)
+    return sandbox.guest_sandbox(paths, _MEMORY_BYTES, terminal=interactive, fixed_addresses=False)
 
 
 def _environment() -> dict[str, str]:

@@ -58,7 +58,7 @@ def answers(kernel: GuestKernel) -> dict[str, Any]:
         output.mkdir()
         (output / "plan.json").write_text(json.dumps(plan.document()), encoding="utf-8")
         paths = sandbox.Paths(kernel.linux, bed_code.PARTS, modules, _TESTS, output)
-        with sandbox.around_guest(paths, _MEMORY_BYTES) as boundary:
+        with sandbox.guest_sandbox(paths, _MEMORY_BYTES) as boundary:
 
             def settle() -> None:
                 boundary.enter()

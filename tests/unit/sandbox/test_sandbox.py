@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator import sandbox
 from orchestrator.errors import MachineError
-from orchestrator.sandbox import cgroup, identity, launcher, limits, reach, syscalls, view
+from orchestrator.sandbox import access, cgroup, identity, launcher, limits, syscalls, view
 from orchestrator.sandbox.identity import Identity
 from orchestrator.sandbox.limits import MIB
 
@@ -21,7 +21,7 @@ ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a user t
 
 
 def test_a_sandbox_of_root_has_a_number_of_its_own() -> None:
-    with identity.lent() as first, identity.lent() as second:
+    with identity.allocate() as first, identity.allocate() as second:
         if os.geteuid():
             assert first is second is None
             return
@@ -30,7 +30,7 @@ def test_a_sandbox_of_root_has_a_number_of_its_own() -> None:
         assert first.number != second.number
         for each in (first, second):
             assert 0x70000000 <= each.number < 0x80000000
-    with identity.lent() as again:
+    with identity.allocate() as again:
         assert again == first
 
 
@@ -55,22 +55,24 @@ def test_a_container_gives_a_number_that_it_has(
 def test_what_only_root_can_reach_is_shown_elsewhere(tmp_path: Path) -> None:
     own, system = Identity(12345), Path("/usr/bin/env")
     before = sorted(Path("/mnt").iterdir())
-    as_it_lies = reach.to([system], [tmp_path], True, own, tmp_path / "copies")
-    assert (as_it_lies.words, as_it_lies.at[system]) == ((), system)
-    assert reach.to([tmp_path], [], False, None, tmp_path / "copies").words == ()
+    as_it_lies = access.provide_access([system], [tmp_path], True, own, tmp_path / "copies")
+    assert (as_it_lies.prefix, as_it_lies.paths[system]) == ((), system)
+    assert access.provide_access([tmp_path], [], False, None, tmp_path / "copies").prefix == ()
     hidden = tmp_path / "hidden"  # pytest's folders are the owner's only
     hidden.mkdir()
     (hidden / "file").write_text("text", encoding="utf-8")
     hidden.chmod(0o755)
-    elsewhere = reach.to([hidden, system], [], True, own, tmp_path / "copies")
-    script = f"id -u; cat {elsewhere.at[hidden]}/file; test -x {elsewhere.at[system]}; ls {hidden}"
+    elsewhere = access.provide_access([hidden, system], [], True, own, tmp_path / "copies")
+    script = (
+        f"id -u; cat {elsewhere.paths[hidden]}/file; test -x {elsewhere.paths[system]}; ls {hidden}"
+    )
     said = subprocess.run(
-        [*elsewhere.words, "sh", "-c", script], capture_output=True, text=True, check=False
+        [*elsewhere.prefix, "sh", "-c", script], capture_output=True, text=True, check=False
     )
     assert said.stdout == "12345\ntext", said
     assert "Permission denied" in said.stderr
     hidden.chmod(0o700)  # now all of it is root's alone
-    copied = reach.to([hidden], [], True, own, tmp_path / "copies").at[hidden]
+    copied = access.provide_access([hidden], [], True, own, tmp_path / "copies").paths[hidden]
     assert copied == tmp_path / "copies" / "hidden"
     status = (copied / "file").stat()
     assert (status.st_gid, status.st_mode & 0o777) == (12345, 0o640)
@@ -87,10 +89,10 @@ def test_a_way_is_opened_below_the_temporary_folder_only(monkeypatch: pytest.Mon
         session.chmod(0o700)
         run.chmod(0o700)
         monkeypatch.setenv("TMPDIR", str(above / "temporary"))
-        assert not Identity(12345).let_pass(run)
+        assert not Identity(12345).grant_passage(run)
         assert above.stat().st_mode & 0o777 == 0o700
         above.chmod(0o711)
-        assert Identity(12345).let_pass(run)
+        assert Identity(12345).grant_passage(run)
         assert run.stat().st_mode & 0o777 == 0o710
         assert session.stat().st_mode & 0o777 == 0o701
 
@@ -195,9 +197,9 @@ def test_abandoned_groups_are_removed_and_others_stay(tmp_path: Path) -> None:
 
 
 def test_the_view_shows_no_account_and_no_sysctl_to_write() -> None:
-    words = view.alone()
+    words = view.base_command()
     shown = {words[at + 1] for at, word in enumerate(words) if word.startswith("--ro-bind")}
     assert not {"/etc", "/etc/passwd", "/etc/shadow", "/"} & shown
     assert "/proc/sys" in shown
     assert "--new-session" in words
-    assert "--new-session" not in view.alone(new_session=False)
+    assert "--new-session" not in view.base_command(new_session=False)

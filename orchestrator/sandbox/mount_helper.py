@@ -1,9 +1,9 @@
-"""Runs outside of the sandbox as root: shows its user what that user cannot reach, then becomes it.
+"""Runs as root outside the sandbox: mounts what the sandbox's user cannot reach, then becomes it.
 
-    python3 -I -S -B stage.py PLACE NUMBER SOURCE... -- COMMAND [ARGUMENT...]
+    python3 -I -S -B mount_helper.py PLACE NUMBER SOURCE... -- COMMAND [ARGUMENT...]
 
-In mounts of its own, which nobody else sees, each SOURCE appears as PLACE/0, PLACE/1 and so on.
-Then the process becomes user and group NUMBER and runs the command.
+In a mount namespace of its own, each SOURCE appears as PLACE/0, PLACE/1 and so on. Then the process
+becomes user and group NUMBER and runs the command.
 
 Standard library only. Source: unshare(2), mount(2), mount_namespaces(7), linux/sched.h.
 """
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> None:
     if _libc.unshare(CLONE_NEWNS):
         fail("a mount namespace")
     mount("none", "/", "", MS_REC | MS_PRIVATE)
-    # Opened first: the place may cover the way to one of them.
+    # Opened first: the mount at the place may hide one of them.
     handles = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source in sources]
     mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=64k")
     for name, (source, handle) in enumerate(zip(sources, handles, strict=True)):
@@ -54,8 +54,8 @@ def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> No
 
 
 def fail(what: str) -> None:
-    """End, with what failed and why, on standard error."""
-    sys.exit(f"stage: {what}: {os.strerror(ctypes.get_errno())}")
+    """Exit with a message on standard error that names what failed and why."""
+    sys.exit(f"mount_helper: {what}: {os.strerror(ctypes.get_errno())}")
 
 
 if __name__ == "__main__":
