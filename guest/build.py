@@ -1,16 +1,16 @@
-"""Builds the guest kernel and finds a built one by a hash of everything that went into it.
+"""Builds the guest kernel, and finds a built one by a hash of all inputs.
 
-The recipe is that of Documentation/virt/uml/user_mode_linux_howto_v2.rst: ARCH=um defconfig,
-plus ``kernel.config``, plus the patches beside it. A built kernel is a folder of the cache::
+The build follows Documentation/virt/uml/user_mode_linux_howto_v2.rst: ARCH=um defconfig, plus
+``kernel.config``, plus the patches beside it. A built kernel is a folder of the cache::
 
     guest/<key>/linux            the kernel, an ordinary program
     guest/<key>/modules/*.ko     its modules, in one folder
     guest/<key>/config           .config as it was built
     guest/<key>/System.map
-    guest/<key>/tree/            headers, Makefiles and Module.symvers: what
-                                 ``make -C tree M=DIR ARCH=um modules`` needs, no more
-    guest/<key>/manifest.json    release, hashes, what went in, how long it took
-    guest/logs/<key>.log         everything the build said
+    guest/<key>/tree/            headers, Makefiles and Module.symvers: only what
+                                 ``make -C tree M=DIR ARCH=um modules`` needs
+    guest/<key>/manifest.json    release, hashes, inputs and build time
+    guest/logs/<key>.log         the output of the build
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from guest import cache, recipe, source
-from guest.recipe import Progress
+from guest import build_steps, cache, source
+from guest.build_steps import Progress
 from orchestrator.errors import MachineError
-from orchestrator.files.temporary import remove_patiently
+from orchestrator.files.temporary import remove_with_retries
 
 RECIPE_VERSION = 1
-"""Raised whenever the recipe gives another kernel from the same inputs."""
+"""Version of the build steps; raise it when they build another kernel from the same inputs."""
 
 FRAGMENT = Path(__file__).parent / "kernel.config"
 PATCHES = Path(__file__).parent / "patches"
@@ -48,12 +48,12 @@ TOOL_PACKAGES = {
 }
 LIBC_HEADER = Path("/usr/include/stdio.h")
 FREE_BYTES_NEEDED = 3 * 1000**3
-"""An unpacked and built tree takes 1.9 GB; most of it goes again at the end."""
+"""An unpacked and built tree takes 1.9 GB; most of it is removed at the end."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Everything that decides what a build gives; None where this machine cannot tell."""
+    """All inputs that decide the result of a build; None where this machine cannot tell."""
 
     source: str | None
     compiler: str | None
@@ -68,7 +68,7 @@ class Inputs:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def admit(self, manifest: dict[str, Any]) -> bool:
-        """Whether a kernel with this manifest came from the same inputs, so far as known."""
+        """Tell whether a manifest has the same inputs, as far as they are known."""
         built_from = manifest.get("inputs", {})
         return all(
             value is None or built_from.get(name) == value for name, value in asdict(self).items()
@@ -87,17 +87,17 @@ class GuestKernel:
 
     @property
     def tree(self) -> Path:
-        """The prepared tree that modules of our own build against."""
+        """The prepared kernel tree that modules are built against."""
         return self.linux.parent / "tree"
 
 
 def patches() -> list[Path]:
-    """Return the patches in the order they are applied."""
+    """Return the patches in the order in which they are applied."""
     return sorted(PATCHES.glob("*.patch"))
 
 
 def missing_tools() -> dict[str, str]:
-    """Return what the build needs and this machine lacks: name to Debian package."""
+    """Return the tools that the build needs and this machine lacks, each with its package."""
     missing = {
         tool: package for tool, package in TOOL_PACKAGES.items() if shutil.which(tool) is None
     }
@@ -107,12 +107,12 @@ def missing_tools() -> dict[str, str]:
 
 
 def current_inputs() -> Inputs:
-    """Return what a build here and now would be made of; comments do not count."""
+    """Return the inputs of a build on this machine now, without comments in the files."""
     try:
         identity = source.locate().identity()
     except MachineError:
         identity = None
-    options = "\n".join(recipe.wanted_options(FRAGMENT.read_text()))
+    options = "\n".join(build_steps.wanted_options(FRAGMENT.read_text()))
     changes = "".join(patch.read_text().partition("\n--- ")[2] for patch in patches())
     return Inputs(
         source=identity,
@@ -125,17 +125,17 @@ def current_inputs() -> Inputs:
 def find() -> GuestKernel | None:
     """Return the cached kernel of the current inputs, or None.
 
-    Where the source or the compiler is gone, the newest kernel that was made from everything
-    that can still be told is taken.
+    When the source or the compiler is missing, return the newest kernel whose other inputs are
+    equal.
 
     Raises:
-        MachineError: there is one, but others than this user and root could have changed it.
+        MachineError: there is one, but other users than this one and root could have changed it.
     """
     return _find(current_inputs())
 
 
-def ensure(progress: Progress = recipe.silent) -> GuestKernel:
-    """Return the kernel of the current inputs, building it (some minutes) when it is not cached.
+def ensure(progress: Progress = build_steps.silent) -> GuestKernel:
+    """Return the kernel of the current inputs; build it (some minutes) when it is not cached.
 
     Raises:
         MachineError: a tool, the source, space or rights are missing, a patch does not apply, or
@@ -154,11 +154,11 @@ def ensure(progress: Progress = recipe.silent) -> GuestKernel:
 
 
 def require_machine() -> None:
-    """Raise MachineError unless this machine could build the kernel."""
+    """Raise MachineError unless this machine can build the kernel."""
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         raise MachineError(
-            f"the guest kernel needs x86-64 Linux, and this is {platform.machine()}",
-            "run in a virtual machine of that kind",
+            f"the guest kernel needs x86-64 Linux, and this machine is {platform.machine()}",
+            "use an x86-64 Linux machine, or a virtual machine of that kind",
         )
     source.locate()
     missing = missing_tools()
@@ -177,7 +177,7 @@ def _compiler_version() -> str | None:
             capture_output=True,
             text=True,
             check=True,
-            env=recipe.environment(),
+            env=build_steps.environment(),
         )
     except (OSError, subprocess.CalledProcessError):
         return None
@@ -201,7 +201,7 @@ def _find(inputs: Inputs) -> GuestKernel | None:
 
 
 def _read(manifest: Path, root: Path) -> GuestKernel:
-    """Return the kernel of that manifest, once it is known to be nobody else's work."""
+    """Return the kernel of a manifest, after checking that only this user or root wrote it."""
     folder = manifest.parent
     for path in (manifest, folder / "linux", folder / "modules"):
         cache.require_trusted(path, root)
@@ -216,20 +216,20 @@ def _read(manifest: Path, root: Path) -> GuestKernel:
 
 
 def _build(inputs: Inputs, root: Path, progress: Progress, lock: int) -> GuestKernel:
-    """Build into a temporary folder and move the result to its place; needs the builder's lock."""
+    """Build into a temporary folder and move it into the cache; needs the builder lock."""
     free = shutil.disk_usage(root).free
     if free < FREE_BYTES_NEEDED:
         raise MachineError(
             f"{root} has {free / 1e9:.1f} GB free; a build needs {FREE_BYTES_NEEDED / 1e9:.0f} GB",
-            f"make room, or let {cache.CACHE_VARIABLE} name a folder that has it",
+            f"free some space, or set {cache.CACHE_VARIABLE} to a folder with enough",
         )
     workshop = root / "guest" / cache.WORKSHOP
-    remove_patiently(workshop)  # left by a builder that was killed
+    remove_with_retries(workshop)  # left by a builder that was killed
     log = root / "guest" / "logs" / f"{inputs.key}.log"
     log.parent.mkdir(mode=0o755, exist_ok=True)
     workshop.mkdir(mode=0o755)
     try:
-        build = recipe.Build(workshop, log, progress, held=(lock,))
+        build = build_steps.Build(workshop, log, progress, held=(lock,))
         result = build.make(source.locate(), patches(), FRAGMENT)
         manifest = {
             **build.describe(result),
@@ -241,8 +241,8 @@ def _build(inputs: Inputs, root: Path, progress: Progress, lock: int) -> GuestKe
     except OSError as error:
         raise MachineError(
             f"building the guest kernel in {workshop} failed: {error}",
-            f"see {log}, or let {cache.CACHE_VARIABLE} name another folder",
+            f"see {log}, or set {cache.CACHE_VARIABLE} to another folder",
         ) from error
     finally:
-        remove_patiently(workshop)
+        remove_with_retries(workshop)
     return _read(root / "guest" / inputs.key / "manifest.json", root)

@@ -1,7 +1,7 @@
-"""Where built kernels are kept, who may be trusted with them, and a lock for building them.
+"""The cache of built kernels: its place, the check of its owner, and a lock for builds.
 
-A kernel built as root goes to /var/cache/orchestrator and serves every user of the machine; one
-built by a user goes to that user's cache. ORCHESTRATOR_CACHE replaces both.
+A kernel that root builds goes to /var/cache/orchestrator and serves every user of the machine. A
+kernel that a user builds goes to the user's cache. ORCHESTRATOR_CACHE replaces both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from orchestrator.errors import MachineError
 from orchestrator.files.temporary import (
     remove_abandoned,
-    remove_patiently,
+    remove_with_retries,
     temporary_folder,
 )
 
@@ -26,13 +26,13 @@ CACHE_VARIABLE = "ORCHESTRATOR_CACHE"
 SHARED_ROOT = Path("/var/cache/orchestrator")
 MEMORY = "sources.json"
 WORKSHOP = "building"
-"""The folder below ``guest`` in which a kernel is built; whoever has the builder's lock owns it."""
+"""The folder below ``guest`` for a kernel build; the holder of the builder lock owns it."""
 MODULE_BUILD = "modules"
 """The purpose of the temporary folders below ``guest`` in which modules are built."""
 
 
 def own_root() -> Path:
-    """Return the cache this user builds into."""
+    """Return the cache that this user builds into."""
     named = os.environ.get(CACHE_VARIABLE)
     if named:
         return Path(named).expanduser().absolute()
@@ -43,36 +43,36 @@ def own_root() -> Path:
 
 
 def search_roots() -> tuple[Path, ...]:
-    """Return the caches to look into, in this order."""
+    """Return the caches to search, in this order."""
     if os.environ.get(CACHE_VARIABLE):
         return (own_root(),)
     return tuple(dict.fromkeys((own_root(), SHARED_ROOT)))
 
 
 def require_trusted(path: Path, root: Path) -> None:
-    """Refuse ``path`` below the cache ``root`` when another user could have put it there.
+    """Raise MachineError when another user could have written ``path`` below the cache ``root``.
 
-    What lies in a cache is run as this user, so it and every folder from ``root`` down must be
-    owned by this user or root and writable by nobody else.
+    Files of a cache are run as this user. So each file and every folder from ``root`` down must be
+    owned by this user or root, and nobody else may write to it.
 
     Raises:
-        MachineError: somebody else owns it or may write to it.
+        MachineError: another user owns it or may write to it.
     """
     for part in (path, *path.parents):
         status = part.stat()
         if status.st_uid not in (0, os.geteuid()):
             raise MachineError(
                 f"{part} belongs to user {status.st_uid}, not to you or root",
-                f"let {CACHE_VARIABLE} name a folder of your own",
+                f"set {CACHE_VARIABLE} to a folder of your own",
             )
         if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise MachineError(f"{part} can be written by others", f"chmod go-w {part}")
+            raise MachineError(f"other users can write to {part}", f"chmod go-w {part}")
         if part == root:
             return
 
 
 def make_root() -> Path:
-    """Create this user's cache, readable by all and writable by its owner only, and return it.
+    """Create this user's cache, which all may read and only its owner may write, and return it.
 
     Raises:
         MachineError: it cannot be created.
@@ -87,17 +87,17 @@ def make_root() -> Path:
     except OSError as error:
         raise MachineError(
             f"cannot create the cache {root}: {error.strerror}",
-            f"let {CACHE_VARIABLE} name a folder that you can write to",
+            f"set {CACHE_VARIABLE} to a folder that you can write to",
         ) from error
     return root
 
 
 @contextlib.contextmanager
 def builder_lock(root: Path, waiting: Callable[[], None]) -> Iterator[int]:
-    """Hold the one right to build into ``root``; calls ``waiting`` first if another has it.
+    """Hold the lock for builds into ``root``; call ``waiting`` first if another process has it.
 
-    Yields the descriptor of the lock. A process that it is passed to holds the lock, too, so what
-    a killed builder started and what is still ending keeps the next one waiting.
+    Yields the lock's descriptor. A process that inherits it also holds the lock. So processes that
+    a killed builder started keep the next builder waiting until they have ended.
     """
     with (root / "guest" / "lock").open("w") as lock:
         try:
@@ -105,14 +105,14 @@ def builder_lock(root: Path, waiting: Callable[[], None]) -> Iterator[int]:
         except BlockingIOError:
             waiting()
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock.fileno()  # closing the file gives the right back
+        yield lock.fileno()  # closing the file releases the lock
 
 
 def remove_abandoned_builds(root: Path) -> None:
-    """Remove what killed builds left in the cache ``root``, unless another build is under way.
+    """Remove what killed builds left in the cache ``root``, unless another build is running.
 
     Raises:
-        MachineError: it cannot be removed.
+        MachineError: a folder cannot be removed.
     """
     guest, workshop = root / "guest", root / "guest" / WORKSHOP
     if not guest.is_dir():
@@ -124,11 +124,11 @@ def remove_abandoned_builds(root: Path) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return
-            remove_patiently(workshop)
+            remove_with_retries(workshop)
 
 
 def publish(folder: Path, place: Path) -> None:
-    """Move a finished build to its place at once, readable by all, writable by its owner only."""
+    """Move a finished build to its place in one step; all may read it, only its owner may write."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             runnable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
@@ -143,9 +143,9 @@ def sha256(path: Path) -> str:
 
 
 def remembered_sha256(path: Path) -> str:
-    """Return the SHA-256 of a large file, from memory while its size and time are the same.
+    """Return the SHA-256 of a large file, as remembered while its size and time are the same.
 
-    Each cache has such a memory. Where none can be written the file is read each time.
+    Each cache remembers such hashes. When no cache can be written, the file is read each time.
     """
     status = path.stat()
     mark = [status.st_size, status.st_mtime_ns]
@@ -162,7 +162,7 @@ def remembered_sha256(path: Path) -> str:
 
 
 def _read_memory(root: Path) -> dict[str, dict[str, object]]:
-    """Return what was remembered; nothing when there is none or it is damaged."""
+    """Return the remembered hashes; empty when there are none or the file is damaged."""
     try:
         require_trusted(root / MEMORY, root)
         known = json.loads((root / MEMORY).read_text())
@@ -172,7 +172,7 @@ def _read_memory(root: Path) -> dict[str, dict[str, object]]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``, for all to read; a reader sees the old or the new file whole."""
+    """Replace ``path`` by a file with ``text`` in one step; all may read it."""
     with temporary_folder("draft", path.parent) as folder:
         draft = folder / path.name
         draft.write_text(text)

@@ -1,8 +1,8 @@
-"""What modules there are and what they take, read from their sources.
+"""Reads congestion-control modules and their parameters from the sources.
 
-One of ours is a file ``tcp_<name>.c``; its parameters are the CC_PARAM lines (see cc.h), its
-settings of a network namespace the CC_SETTING lines (see cc_netns.h). So a new module is one new
-file. A folder of the user's is read in the same way, and plain ``module_param`` lines there, too.
+A module of this project is a file ``tcp_<name>.c``. Its parameters are the CC_PARAM lines (see
+cc.h), its settings of a network namespace the CC_SETTING lines (see cc_netns.h). So a new module is
+one new file. A user's folder is read in the same way, including plain ``module_param`` lines.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ FOLDER = Path(__file__).resolve().parent
 
 MOST_ENTRIES = 1000
 MOST_BYTES = 4_000_000
-"""A folder with more is not looked into: it is somebody's home rather than a module."""
+"""Limits on a user's folder; a larger one is refused, as it is hardly the source of a module."""
 
 NAME_MAX = 15
-"""TCP_CA_NAME_MAX of include/net/tcp.h, less the closing zero."""
+"""TCP_CA_NAME_MAX of include/net/tcp.h, without the terminating zero."""
 
 UNITS = {"_kbps": "kbit/s", "_bps": "bit/s", "_us": "us", "_ms": "ms", "_bytes": "bytes"}
-"""A parameter whose name ends so is in that unit."""
+"""Units of parameters, by the ends of their names."""
 
-# A stranger's source may be anything of up to MOST_BYTES. So that none keeps a pattern busy for
-# hours, nothing is repeated in two ways at once, and what looks for an end stops at the end of the
-# text or after so many characters.
+# A source is untrusted text of up to MOST_BYTES. So no pattern here can backtrack for hours: no
+# text matches two repetitions, and searches for an end stop at the end of the text or after a fixed
+# number of characters.
 _TEXT = r"(?P<text>(?:\"(?:[^\"\\]|\\.)*+\"|\w|\s)++)\);"
 _RANGE = r"(?P<low>\d{1,20}),\s*(?P<high>\d{1,20}),\s*"
 _PARAMETER = re.compile(
@@ -62,7 +62,7 @@ _RANGES = {
     "ulong": (0, 2**64 - 1),
     "ullong": (0, 2**64 - 1),
 }
-"""What the kernel takes for a plain parameter, by its type (kernel/params.c)."""
+"""Range of a plain parameter, by its type (kernel/params.c)."""
 
 _SHOWN = re.compile(
     r"Shown by get_info and the trace: bw (.{1,99}?), min_rtt (.{1,99}?), pacing_gain (.{1,99}?),"
@@ -81,14 +81,14 @@ _IS_MODULE = re.compile(r"\bMODULE_LICENSE\s*\(|\bmodule_init\s*\(")
 
 
 class FolderError(ValueError):
-    """A folder holds no module that can be built; the message says why and what it needs."""
+    """A folder holds no module that can be built; the message says why."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a module can be told. ``low`` and ``high`` are included; a default may not be known.
+    """A parameter of a module; ``low`` and ``high`` are included, ``default`` None is unknown.
 
-    ``scope`` says for whom it holds: the whole kernel, or a network namespace, so one host.
+    ``scope`` is where a value holds: in the whole kernel, or in a network namespace, so one host.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Parameter:
 
     @property
     def unit(self) -> str:
-        """The unit of its values, empty where the name does not end in one."""
+        """The unit of its values, empty when the name does not end in one."""
         return next((unit for end, unit in UNITS.items() if self.name.endswith(end)), "")
 
     def fault(self, value: int) -> str | None:
@@ -109,29 +109,29 @@ class Parameter:
         fits = self.low <= value <= self.high
         if fits and not (self.power_of_two and value & (value - 1)):
             return None
-        kind = "powers of two " if self.power_of_two else ""
+        kind = "a power of two " if self.power_of_two else ""
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.name} takes {kind}from {self.low} to {self.high}{unit}, not {value}"
+        return f"{self.name} must be {kind}from {self.low} to {self.high}{unit}, not {value}"
 
 
 @dataclass(frozen=True)
 class Module:
-    """A congestion control and what it takes. Those of one ``source`` share their parameters."""
+    """A congestion control and its parameters; those of one ``source`` share them."""
 
     name: str
     source: Path
     parameters: Mapping[str, Parameter]
     shown: tuple[tuple[str, str], ...]
-    """(meaning, unit) of the four integers it shows: see "Shown by" in its source."""
+    """(meaning, unit) of the four integers in its info attribute; see "Shown by" in its source."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A user's folder of modules, as it was read at one time.
+    """A user's folder of modules, as it was read once.
 
-    ``files`` holds what goes into a build, by its path below the folder; ``kbuild`` is the text of
-    a Kbuild made up for it, None when it has its own; ``uses_ours`` tells whether a file includes
-    one of our headers.
+    ``files`` holds the files of a build, by their paths below the folder. ``kbuild`` is the text of
+    a generated Kbuild, None when the folder has its own. ``uses_ours`` tells whether a file
+    includes a header of this project.
     """
 
     path: Path
@@ -155,14 +155,14 @@ def hash_of(files: Mapping[str, bytes]) -> str:
 
 
 def headers(folder: Path = FOLDER) -> dict[str, Path]:
-    """Return our headers by the path that an include gives."""
+    """Return this project's headers, by the path in an include."""
     found = sorted((*folder.glob("*.h"), *folder.glob("core/*.h")))
     return {path.relative_to(folder).as_posix(): path for path in found}
 
 
 @functools.cache
 def modules(folder: Path = FOLDER) -> Mapping[str, Module]:
-    """Return the modules of a folder such as ours by the names of their congestion controls."""
+    """Return the modules of a folder laid out as this one, by their congestion controls' names."""
     texts = _texts(header.read_text(encoding="utf-8") for header in headers(folder).values())
     found: dict[str, Module] = {}
     for source in sorted(folder.glob("tcp_*.c")):
@@ -173,7 +173,7 @@ def modules(folder: Path = FOLDER) -> Mapping[str, Module]:
 
 
 def read(path: Path) -> Folder:
-    """Return what a user's folder holds. Where it has no Kbuild, one is made up for it.
+    """Read a user's folder; generate a Kbuild when it has none.
 
     Raises:
         FolderError: it is missing, cannot be read, or holds no congestion control.
@@ -185,15 +185,15 @@ def read(path: Path) -> Folder:
         if name.endswith((".c", ".h"))
     }
     if not any(name.endswith(".c") for name in code):
-        raise FolderError(f"`{path}` holds no source: no *.c file")
+        raise FolderError(f"`{path}` holds no source: it has no *.c file")
     own_build = "Kbuild" in files or b"obj-m" in files.get("Makefile", b"")
     sources = [name for name in code if name.endswith(".c")]
     if not own_build:
         sources = [name for name in sources if "/" not in name and _IS_MODULE.search(code[name])]
         if not sources:
             raise FolderError(
-                f"`{path}` holds no module: no *.c file in it has MODULE_LICENSE (for a "
-                "module of several files give it a Kbuild)"
+                f"`{path}` holds no module: no *.c file in it has MODULE_LICENSE (a module of "
+                "several files needs a Kbuild)"
             )
     ours = headers()
     uses_ours = any(name in ours for name in _includes(code))
@@ -202,26 +202,26 @@ def read(path: Path) -> Folder:
         texts = _texts(header.read_text(encoding="utf-8") for header in ours.values()) | texts
     found: dict[str, Module] = {}
     for name in sources:
-        # Which files its own Kbuild links into one module, only the build can tell.
+        # Only the build knows which files the folder's Kbuild links into one module.
         seen = code if own_build else [name, *(each for each in code if each.endswith(".h"))]
         whole = "\n".join(_without_comments(code[each]) for each in seen)
         found |= _defined(path / name, code[name], _parameters(whole, texts))
     if not found:
         raise FolderError(
-            f"`{path}` defines no congestion control: no struct tcp_congestion_ops with "
-            '`.name = "..."` in its sources'
+            f"`{path}` defines no congestion control: its sources have no struct "
+            'tcp_congestion_ops with `.name = "..."`'
         )
     kbuild = None if own_build else _kbuild(sources)
     return Folder(path, files, found, kbuild, uses_ours)
 
 
 def _files(path: Path) -> dict[str, bytes]:
-    """Return the files of a folder, and of those in it, that go into a build."""
+    """Return the files of a build in a folder and the folders below it."""
     try:
         if not path.exists():
             raise FolderError(f"there is no folder {named(path)}")
         if not path.is_dir():
-            raise FolderError(f"{named(path)} is no folder: name the one that holds the sources")
+            raise FolderError(f"{named(path)} is not a folder: give the folder of the sources")
         return read_folder(path, _goes_in, MOST_ENTRIES, MOST_BYTES)
     except OSError as error:
         raise FolderError(f"{named(path)} cannot be read: {error.strerror}") from None
@@ -230,14 +230,14 @@ def _files(path: Path) -> dict[str, bytes]:
 
 
 def _goes_in(name: str) -> bool:
-    """Whether a file is a source: what an earlier build left is not."""
+    """Tell whether a file is a source, and not the output of an earlier build."""
     return name in ("Kbuild", "Makefile") or (
         name.endswith((".c", ".h", ".S")) and not name.endswith(".mod.c")
     )
 
 
 def _includes(code: Mapping[str, str]) -> Iterator[str]:
-    """Yield what the sources include and do not bring along."""
+    """Yield the included headers that are not among the sources."""
     own = {PurePosixPath(name).name for name in code}
     for text in code.values():
         yield from (name for name in _INCLUDED.findall(text) if PurePosixPath(name).name not in own)

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from guest.recipe import Progress
+from guest.build_steps import Progress
 from orchestrator.compile.bounds import Bounds
 from orchestrator.decode.output import Output
 from orchestrator.planning.plan import Plan

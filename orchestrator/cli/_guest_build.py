@@ -8,7 +8,7 @@ from orchestrator.cli._status import StatusLine
 
 if TYPE_CHECKING:
     from guest.build import GuestKernel
-    from guest.recipe import Progress
+    from guest.build_steps import Progress
 
 
 def progress_on(line: StatusLine) -> Progress:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.errors import MachineError
-from orchestrator.files.temporary import remove_patiently
+from orchestrator.files.temporary import remove_with_retries
 
 _DONE = b"."
 _DISMISS_S = 10.0
@@ -98,5 +98,5 @@ def _clean_up(told: bytes, folder: Path, on_orphaned: Callable[[], None]) -> Non
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
     with contextlib.suppress(MachineError):  # the next start says why it cannot be removed
-        remove_patiently(folder)
+        remove_with_retries(folder)
     on_orphaned()

@@ -28,9 +28,9 @@ from orchestrator.execution.commit import git_commit
 from orchestrator.execution.crash_reaper import CrashReaper
 from orchestrator.files.temporary import (
     RUN_FOLDER,
-    Temporary,
-    naming_a_full_disk,
-    remove_patiently,
+    TemporaryFolder,
+    explain_full_disk,
+    remove_with_retries,
 )
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
@@ -149,7 +149,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         )
     with Store(options.db):
         pass  # made or migrated now, so that a store that cannot be used is found before any run
-    temporary = Temporary(RUN_FOLDER)
+    temporary = TemporaryFolder(RUN_FOLDER)
     # Before anything starts a thread.
     reaper = CrashReaper(temporary.path, lambda: Store(options.db).close())
     session = _Session(options, observer, temporary.path, reaper, free_cpus=_cpus(options.jobs))
@@ -218,7 +218,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
         limits = bounds.of(spec, options.timeout_s, not options.backend.reproducible)
         place = RunContext(folder, cpu, session.guard, session.release, session.stopping, limits)
         try:
-            with naming_a_full_disk(folder):
+            with explain_full_disk(folder):
                 recording = options.backend.run(spec, place, report)
             report("storing", spec.duration_s)
             _finish(store, run_id, recording, time.monotonic() - began)
@@ -229,7 +229,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
                 return run_id
             raise
         finally:
-            remove_patiently(folder)
+            remove_with_retries(folder)
         report("ok", spec.duration_s)
         return run_id
 

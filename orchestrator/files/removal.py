@@ -1,8 +1,8 @@
 """Removes a run's folder, whatever a test bed left in it.
 
-A bed may leave folders that nobody may enter (mode 0), trees of any depth, and links to elsewhere.
-Everything is removed by descriptors: no link is followed, and nothing outside the folder is
-touched.
+A bed may leave folders without access rights (mode 0), trees of any depth, and links to other
+places. Everything is removed through descriptors: no link is followed, and nothing outside the
+folder is touched.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEP = 256
-"""Folders inside each other that are open at a time; a deeper one is moved up first."""
+"""Largest number of nested folders that are open at a time; a deeper one is moved up first."""
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder and all it holds; nothing happens when it does not exist.
+    """Remove a folder and all it holds; do nothing when it does not exist.
 
     Raises:
         OSError: something in it cannot be removed, such as files of another user.
@@ -31,7 +31,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _remove(parent: int, name: str) -> None:
-    """Remove what that name stands for in an open folder."""
+    """Remove the entry of that name in an open folder."""
     try:
         mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -50,8 +50,8 @@ def _remove(parent: int, name: str) -> None:
 def _empty(top: int) -> None:
     """Remove everything in an open folder, without recursion.
 
-    The folders on the way down are a list of descriptors. Where it becomes long, the next folder
-    is moved to the top, under a new name, and emptied later from there.
+    A list of descriptors holds the folders on the way down. When it is full, the next folder is
+    moved to the top under a new name, and emptied later from there.
     """
     way = [top]
     names: list[str] = []
@@ -78,7 +78,7 @@ def _empty(top: int) -> None:
 
 
 def _remove_files(folder: int) -> str | None:
-    """Remove all but folders; return the name of a folder that is there, if any."""
+    """Remove all files in a folder; return the name of a folder in it, if any."""
     below = None
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -91,25 +91,25 @@ def _remove_files(folder: int) -> str | None:
 
 
 def _enter(name: str, parent: int) -> int:
-    """Open a folder so that what it holds can be removed."""
+    """Open a folder after giving this user the rights to remove what it holds."""
     _allow(name, parent)
     return os.open(name, _OPEN, dir_fd=parent)
 
 
 def _allow(name: str, parent: int) -> None:
-    """Give this user all rights on a folder of that name; never on what a link stands for."""
+    """Give this user all rights on the folder of that name; a link is not followed."""
     found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
         if os.fstat(found).st_mode & 0o700 != 0o700:
-            # fchmod refuses such a descriptor; this name stands for what it has open.
-            with contextlib.suppress(PermissionError):  # another user's: removing says so
+            # fchmod refuses an O_PATH descriptor, so its name in /proc is used.
+            with contextlib.suppress(PermissionError):  # another user's: the removal reports it
                 os.chmod(f"/proc/self/fd/{found}", 0o700)  # noqa: PTH101 - of a descriptor
     finally:
         os.close(found)
 
 
 def _free_name(top: int, number: int) -> str:
-    """Return a name that nothing in the folder has."""
+    """Return a name that is not in use in the folder."""
     while True:
         name = f".deep-{number}-{os.urandom(8).hex()}"
         try:

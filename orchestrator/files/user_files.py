@@ -1,8 +1,8 @@
-"""Reads files and folders that a user, or a stranger's scenario, names.
+"""Reads files and folders that a user or an untrusted scenario names.
 
-Such a path may name anything: a FIFO blocks whoever opens it, a device acts when it is opened, and
-``/dev/zero`` never ends. So the path is opened with O_PATH, which touches nothing, its kind and
-size are looked at, and the very same file is then opened through ``/proc/self/fd``.
+Such a path may name anything: opening a FIFO blocks, opening a device may have effects, and
+``/dev/zero`` never ends. So the path is opened with O_PATH, which has no effect. After a check of
+its type and size, the same file is opened through ``/proc/self/fd``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from orchestrator.units import shortened
 
 MOST_DEPTH = 20
-"""Folders within folders that ``read_folder`` goes down."""
+"""The deepest nesting of folders that ``read_folder`` accepts."""
 
 _MOST_SHOWN = 300
 _KINDS = {
@@ -31,9 +31,9 @@ _KINDS = {
 
 
 class FileError(ValueError):
-    """A file cannot be read, is no regular file or is too large.
+    """A file cannot be read, is not a regular file or is too large.
 
-    The message names the file; ``reason`` is what it says besides.
+    The message is the file's name and ``reason``.
     """
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -42,7 +42,7 @@ class FileError(ValueError):
 
 
 def named(path: Path | str) -> str:
-    """Return a path as an error message shows it: printable, in backquotes, not too long."""
+    """Return a path for an error message: printable, in backquotes, not too long."""
     return f"`{shortened(str(path), _MOST_SHOWN)}`"
 
 
@@ -50,7 +50,7 @@ def read(path: Path, most_bytes: int) -> bytes:
     """Return the content of a regular file; a symbolic link to one is followed.
 
     Raises:
-        FileError: it cannot be read, is no regular file, or is larger than ``most_bytes``.
+        FileError: it cannot be read, is not a regular file, or is larger than ``most_bytes``.
     """
     with _failures(path):
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -61,9 +61,9 @@ def read(path: Path, most_bytes: int) -> bytes:
 
 
 def require_regular(path: Path) -> None:
-    """Raise FileError if something is at ``path`` that is no regular file.
+    """Raise FileError if ``path`` exists and is not a regular file.
 
-    Ask this of a file that is to be written: opening a FIFO would block, a device would act.
+    Call this before writing a file: opening a FIFO blocks, and opening a device may have effects.
     """
     with _failures(path):
         try:
@@ -77,15 +77,15 @@ def require_regular(path: Path) -> None:
 def read_folder(
     path: Path, wanted: Callable[[str], bool], most_entries: int, most_bytes: int
 ) -> dict[str, bytes]:
-    """Return the files below a folder whose names are ``wanted``, by their paths below it, sorted.
+    """Return the files below a folder whose names are ``wanted``, sorted by their paths below it.
 
-    Hidden entries are left out. Every folder and file is opened relative to the folder that holds
-    it and without following symbolic links, so nothing outside of the folder is read, whatever
-    changes meanwhile.
+    Hidden entries are left out. Every folder and file is opened relative to its parent folder, and
+    symbolic links are not followed. So nothing outside the folder is read, whatever changes
+    meanwhile.
 
     Raises:
-        FileError: a wanted name or a folder is a symbolic link, a wanted name is no regular file,
-            something cannot be read, or there is more than ``most_entries`` or ``most_bytes``.
+        FileError: a wanted name or a folder is a symbolic link, a wanted name is not a regular
+            file, something cannot be read, or ``most_entries`` or ``most_bytes`` is exceeded.
     """
     reader = _FolderReader(path, wanted, most_entries, most_bytes)
     with _failures(path):
@@ -99,7 +99,7 @@ def read_folder(
 
 @dataclass
 class _FolderReader:
-    """What ``read_folder`` has found so far."""
+    """The state of ``read_folder``."""
 
     path: Path
     wanted: Callable[[str], bool]
@@ -130,8 +130,8 @@ class _FolderReader:
             if stat.S_ISLNK(mode):
                 raise FileError(
                     place,
-                    "is a symbolic link, and links in this folder are not followed: put a copy of "
-                    "what it leads to in its place",
+                    "is a symbolic link, and links in this folder are not followed: replace it by "
+                    "a copy of its target",
                 )
             content = _content(handle, place, self.most_bytes)
             self.size_bytes += len(content)
@@ -161,7 +161,7 @@ class _FolderReader:
         return FileError(
             self.path,
             f"holds more than {self.most_entries} files, or {self.most_bytes} bytes of sources: "
-            "name the folder of the sources alone",
+            "name a folder that holds only the sources",
         )
 
 
@@ -172,7 +172,7 @@ def _content(handle: int, path: Path, most_bytes: int) -> bytes:
         raise FileError(path, f"is {_kind(status.st_mode)}, not a regular file")
     if status.st_size > most_bytes:
         raise FileError(path, f"is larger than {most_bytes} bytes")
-    # No more than its size is read: files in /proc have none, and some of them never end.
+    # At most its size is read: files in /proc have the size 0, and some of them never end.
     readable = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(readable, "rb") as file:  # noqa: PTH123 - a descriptor has no path
         return file.read(status.st_size)
@@ -184,7 +184,7 @@ def _kind(mode: int) -> str:
 
 @contextlib.contextmanager
 def _failures(path: Path) -> Iterator[None]:
-    """Turn what the system says about ``path`` into a FileError."""
+    """Turn a system error about ``path`` into a FileError."""
     try:
         yield
     except FileError:

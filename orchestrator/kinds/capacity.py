@@ -1,9 +1,9 @@
 """A link's capacity as a recorded trace, in the format of mahimahi.
 
 A line is a whole number of milliseconds: the time of an opportunity to send 1500 bytes of IP.
-Lines do not decrease; several alike are several opportunities. The file's last time is its
-length, after which all begins anew. R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for
-HTTP", USENIX ATC 2015; mm-link(1).
+Lines do not decrease; equal lines are several opportunities. The last time is the length of the
+trace, which then repeats. R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP",
+USENIX ATC 2015; mm-link(1).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MAX_BYTES = 64_000_000
 MAX_MS = 30 * 24 * 3600 * 1000
 MAX_DIGITS = 12
 _HARMLESS = re.compile(rb"[-+.0-9]{1,20}")
-"""A line that an error may quote. A scenario may name any file as its trace, a private key say, and
-errors end up in the logs of CI servers."""
+"""A line that an error may quote. A scenario may name any file as its trace, for example a private
+key, and errors end up in the logs of CI servers."""
 MOST_IN_A_MS = 8_000
-"""97 Gbit/s, as fast as links get here."""
+"""97 Gbit/s, about the largest rate of a link."""
 
 
 class Capacity(Strict):
@@ -55,7 +55,7 @@ class Capacity(Strict):
         try:
             path = (folder / trace).resolve()
         except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
-            raise ValueError(f"{shown(trace)} is no path: {error}") from None
+            raise ValueError(f"{shown(trace)} is not a path: {error}") from None
         read_trace(path)
         return str(path)
 
@@ -65,7 +65,7 @@ class Capacity(Strict):
         trace = info.data.get("trace")
         if trace is None:
             if sha256 is not None and "trace" in info.data:
-                raise ValueError("belongs to `trace`, and none is given")
+                raise ValueError("needs `trace`, which is not given")
             return sha256
         has = read_trace(Path(trace)).sha256
         if sha256 not in (None, has):
@@ -80,7 +80,7 @@ class Capacity(Strict):
 
     @property
     def read(self) -> Trace | None:
-        """The trace, None where there is a rate."""
+        """The trace, None when a rate is given."""
         return None if self.trace is None else read_trace(Path(self.trace))
 
 
@@ -92,8 +92,8 @@ def read_trace(path: Path) -> Trace:
     """Return the trace in that file.
 
     Raises:
-        ValueError: it cannot be read or is no trace. The message names the line, and quotes it only
-            if it is a number.
+        ValueError: it cannot be read or is not a trace. The message names the line, and quotes it
+            only if it is a number.
     """
     return _parsed(str(path), read_file(path, MAX_BYTES))
 
@@ -119,6 +119,8 @@ def _parsed(path: str, content: bytes) -> Trace:
             raise ValueError(f"{path}:{number}: more than {MOST_IN_A_MS} in one millisecond")
         last_ms = time_ms
     if not last_ms:
-        raise ValueError(f"{named(path)} lasts 0 ms: the time in its last line is its length")
+        raise ValueError(
+            f"{named(path)} lasts 0 ms: its last line, which is its length, must be above 0"
+        )
     sha256 = hashlib.sha256(content).hexdigest()
     return Trace(path, sha256, last_ms, tuple(frames.items()))

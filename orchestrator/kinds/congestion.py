@@ -1,4 +1,4 @@
-"""Which congestion controls a flow may ask for, and what each can be told."""
+"""Names and parameters of the congestion controls that a flow may use."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MAINLINE = (
     "westwood",
     "yeah",
 )
-"""Those of Linux (net/ipv4/tcp_*.c); tcp_lp.c and tcp_nv.c call themselves lp and nv."""
+"""Congestion controls of Linux (net/ipv4/tcp_*.c); tcp_lp.c and tcp_nv.c are named lp and nv."""
 
 BUILT_IN = frozenset({"reno", "cubic"})
-"""Those inside the guest kernel itself; every other one is a module."""
+"""Congestion controls that are built into the guest kernel; all others are modules."""
 
 _QUANTITIES: dict[str, tuple[Callable[[object], int], int, str]] = {
     "bit/s": (units.parse_rate, 1, "5mbit"),
@@ -41,14 +41,14 @@ _QUANTITIES: dict[str, tuple[Callable[[object], int], int, str]] = {
     "ms": (units.parse_time_ns, 1_000_000, "100ms"),
     "bytes": (units.parse_size, 1, "150kB"),
 }
-"""By a parameter's unit: what reads a text, how many of what it gives make one, an example."""
+"""By a parameter's unit: a parser of texts, the parser's units in one of this, and an example."""
 
 
 class Modules:
-    """The modules that one scenario may use: ours, and those of the folders that it names.
+    """The modules that one scenario may use: this project's, and those of folders that it names.
 
-    A folder's path starts from ``base``, the scenario's own folder. Each is read once, so all
-    that is said of it, and what is built of it, is of one time.
+    A folder's path is relative to ``base``, the scenario's folder. Each folder is read once, so
+    that its checks and its build see the same files.
     """
 
     def __init__(self, base: Path) -> None:
@@ -56,11 +56,11 @@ class Modules:
         self._read: dict[Path, Folder | catalogue.FolderError] = {}
 
     def folder(self, given: str) -> Folder:
-        """Return the folder at that path; FolderError when no module can be built of it."""
+        """Return the folder at that path; FolderError when it holds no module."""
         try:
             path = (self.base / given).resolve()
         except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
-            raise catalogue.FolderError(f"{shown(given)} is no path: {error}") from None
+            raise catalogue.FolderError(f"{shown(given)} is not a path: {error}") from None
         if path not in self._read:
             try:
                 self._read[path] = catalogue.read(path)
@@ -72,9 +72,9 @@ class Modules:
         return found
 
     def find(self, name: object, given: object) -> Module | None:
-        """Return what is known of the congestion control ``name``, of the folder if one is given.
+        """Return the module of the congestion control ``name``, from the folder if one is given.
 
-        None when there is no such one, or it is one of Linux, which take no parameters.
+        Return None when there is none, or when it is one of Linux, which takes no parameters.
         """
         if not isinstance(name, str):
             return None
@@ -87,20 +87,20 @@ class Modules:
 
 
 def known() -> tuple[str, ...]:
-    """Return every name that needs no folder: Linux's and those of our own modules."""
+    """Return the names of the congestion controls of Linux and of this project's modules."""
     return tuple(sorted({*MAINLINE, *catalogue.modules()}))
 
 
 def check_name(name: str, folder: Folder | None) -> str:
-    """Return the name; ValueError when no congestion control, or none of the folder, is called so.
+    """Return the name; ValueError when no congestion control (of the folder, if given) has it.
 
-    What is built into the kernel cannot be replaced by a module.
+    A module cannot replace a congestion control that is built into the kernel.
     """
     if folder is None:
         if name not in known():
             raise ValueError(
                 f"unknown congestion control {shown(name)}{suggest(name, known())}; "
-                f"valid: {', '.join(known())}; or one of your own with `module: FOLDER`"
+                f"valid: {', '.join(known())}; or your own with `module: FOLDER`"
             )
     elif name not in folder.modules:
         defined = folder.modules
@@ -109,19 +109,19 @@ def check_name(name: str, folder: Folder | None) -> str:
             f"{suggest(name, defined)}; it defines: {', '.join(defined)}"
         )
     elif name in BUILT_IN:
-        raise ValueError(f"`{name}` is built into the guest kernel: give yours another name")
+        raise ValueError(f"`{name}` is built into the guest kernel: rename your module's")
     return name
 
 
 def check_parameter(name: str, module: Module | None, key: str, value: object) -> int:
-    """Return a parameter's value as the module takes it, read from a quantity where it is one.
+    """Return a parameter's value in the module's unit; a text is parsed as a quantity.
 
     Raises:
-        ValueError: the congestion control ``name`` has no such parameter, or no such value of it.
+        ValueError: the congestion control ``name`` has no such parameter, or the value is invalid.
     """
     valid: Mapping[str, Parameter] = {} if module is None else module.parameters
     if not valid:
-        raise ValueError(f"`{name}` takes no parameters, but is given {shown(key)}")
+        raise ValueError(f"`{name}` takes no parameters: remove {shown(key)}")
     if key not in valid:
         raise ValueError(
             f"`{name}` has no parameter {shown(key)}{suggest(key, valid)}; "
@@ -135,7 +135,7 @@ def check_parameter(name: str, module: Module | None, key: str, value: object) -
 
 
 def whole(parameter: Parameter, value: object) -> int:
-    """Return a whole number as it is, or that of a quantity such as ``5mbit`` in the right unit.
+    """Return a whole number, or a quantity such as ``5mbit`` in the parameter's unit.
 
     Raises:
         ValueError: it is neither.
@@ -152,5 +152,7 @@ def whole(parameter: Parameter, value: object) -> int:
         )
     amount, rest = divmod(parse(value), factor)
     if rest:
-        raise ValueError(f"{parameter.name}: {shown(value)} is no whole number of {parameter.unit}")
+        raise ValueError(
+            f"{parameter.name}: {shown(value)} is not a whole number of {parameter.unit}"
+        )
     return amount

@@ -1,4 +1,4 @@
-"""A flow's congestion control, as a scenario asks for it."""
+"""The congestion control of a flow in a scenario."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ class Congestion(Strict):
     @classmethod
     def _of_the_folder(cls, sources: str | None, info: ValidationInfo) -> str | None:
         if "module" not in info.data:
-            return sources  # the folder's own fault is enough
+            return sources  # the fault of the folder itself is reported already
         folder = _folder(info)
         if folder is None:
             if sources is not None:
-                raise ValueError("belongs to `module`, and none is given")
+                raise ValueError("needs `module`, which is not given")
             return None
         if sources not in (None, folder.sha256):
             raise ValueError(
@@ -111,7 +111,7 @@ class Congestion(Strict):
     @field_validator("parameters", mode="before")
     @classmethod
     def _whole(cls, parameters: Any, info: ValidationInfo) -> Any:
-        """Put whole numbers in the place of quantities; each fault is at its own parameter."""
+        """Replace quantities by whole numbers; a fault has the path of its parameter."""
         if not isinstance(parameters, dict) or not {"module", "name"} <= info.data.keys():
             return parameters if not isinstance(parameters, dict) else {}
         name = info.data["name"]

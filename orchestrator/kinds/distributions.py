@@ -1,4 +1,4 @@
-"""Random quantities of a traffic source, as protocol/random_quantities.py draws them."""
+"""Random quantities of a traffic source, which protocol/random_quantities.py draws."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Distribution(Strict, Generic[T]):
         return {"anyOf": [mean, whole]}
 
     def document(self, units: float) -> dict[str, Any]:
-        """Return what the bed draws from, in whole units of that many of its own."""
+        """Return the distribution for the test bed, with quantities times ``units``, rounded."""
         given = {
             "distribution": self.distribution,
             "mean": round((_number(self.mean) or 0) * units),
@@ -114,7 +114,7 @@ class Distribution(Strict, Generic[T]):
         return given
 
     def chance_of(self, least: float) -> float:
-        """Return the probability that what is drawn is at least so much."""
+        """Return the probability that a drawn value is at least ``least``."""
         most = _number(self.most)
         if most is None:
             return self._tail(least)
@@ -122,7 +122,7 @@ class Distribution(Strict, Generic[T]):
         return max(0.0, (self._tail(least) - beyond) / (1 - beyond))
 
     def _tail(self, least: float) -> float:
-        """Return P(X >= least) before anything is drawn anew."""
+        """Return P(X >= least) without the limit ``most``."""
         mean = _number(self.mean) or 0.0
         if least <= 0:
             return 1.0
@@ -137,7 +137,7 @@ class Distribution(Strict, Generic[T]):
         return float(least <= mean)
 
     def average(self) -> float:
-        """Return the mean of what is drawn, in closed form."""
+        """Return the mean of the drawn values, in closed form."""
         mean, most = _number(self.mean) or 0.0, _number(self.most)
         if most is None:
             return mean
@@ -168,7 +168,7 @@ def _normal(value: float) -> float:
 
 
 def fixed(amount: int) -> dict[str, Any]:
-    """Return what the bed draws from for what is always the same."""
+    """Return the distribution for the test bed of a constant."""
     return {"distribution": "fixed", "mean": amount, "shape": None}
 
 

@@ -1,4 +1,4 @@
-"""What every part of the scenario's model is made of: a strict model and types with units."""
+"""Building blocks of the scenario's model: a strict base model, and types with units."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from orchestrator.kinds.congestion import Modules
 T = TypeVar("T")
 
 MAX_FLOWS = 10_000
-"""Flows of a scenario, and pairs of hosts of a topology."""
+"""The most flows of a scenario, and the most pairs of hosts of a topology."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value is in a scenario: keys of mappings and indices of lists."""
+"""The path to a value in a scenario: keys of mappings and indices of lists."""
 
 
 def located(problems: Iterable[tuple[Path, str]]) -> ValidationError:
-    """Return what a validator of a whole mapping raises for (path inside it, message) each."""
+    """Return the error that a validator of a mapping raises for (path inside it, message) each."""
     details = [
         InitErrorDetails(
             type=PydanticCustomError("located", "{text}", {"text": text}), loc=path, input=None
@@ -48,10 +48,10 @@ def located(problems: Iterable[tuple[Path, str]]) -> ValidationError:
 
 @dataclass
 class Context:
-    """What a validation is given besides the data, and what it notes.
+    """The context of a validation.
 
-    ``models`` tells by the id of each mapping what it was validated as, so that an unknown key
-    can be answered with valid ones.
+    ``models`` is filled by the validation: the model of each mapping, by the mapping's id. The
+    message for an unknown key takes the valid keys from it.
     """
 
     modules: Modules
@@ -75,7 +75,7 @@ class Strict(BaseModel):
 
     @classmethod
     def keys(cls) -> list[str]:
-        """Return the keys as they are written."""
+        """Return the keys as a scenario writes them."""
         return [spec.alias or name for name, spec in cls.model_fields.items()]
 
 
@@ -102,7 +102,7 @@ def _slug(text: str) -> str:
         raise ValueError("a name may have 40 characters at most")
     if not (text.isascii() and text[:1].isalpha() and text.replace("-", "a").isidentifier()):
         raise ValueError(
-            f"{units.shown(text)} is not a name: start with a letter, "
+            f"{units.shown(text)} is not a valid name: use a letter, "
             "then letters, digits, `_` and `-`"
         )
     return text
@@ -117,7 +117,7 @@ Slug = Annotated[
     AfterValidator(_slug),
     WithJsonSchema({"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$"}),
 ]
-"""A name: it becomes part of host names, file names and paths of ``--set``."""
+"""A name; it becomes part of host names, file names and paths of ``--set``."""
 
 Rate = Annotated[
     int,
@@ -126,7 +126,7 @@ Rate = Annotated[
     WithJsonSchema(
         {
             "type": "string",
-            "pattern": _pattern(["([kKmMgG][iI]?)?[bB][iI][tT]"]),  # tc's are without case
+            "pattern": _pattern(["([kKmMgG][iI]?)?[bB][iI][tT]"]),  # tc ignores case
             "examples": ["10mbit"],
         }
     ),

@@ -1,6 +1,6 @@
-"""What else a link does to packets on the way: jitter, reordering.
+"""Impairments of a link besides loss: jitter, reordering, duplication and corruption.
 
-Loss has a package of its own. All are settings of one sch_netem (net/sched/sch_netem.c).
+All are settings of one sch_netem (net/sched/sch_netem.c).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _DELAY_DIST, _REORDER, _CORRUPT, _RATE, _RATE64, _JITTER64 = (2,), (3,), (4,), (
 _GAP_OFFSET, _DUPLICATE_OFFSET = 12, 16
 
 _SPREAD_MOST_NS = 2**31 - 1
-"""sch_netem keeps a jitter in 31 bits and cuts off what is more without a word."""
+"""sch_netem keeps a jitter in 31 bits and truncates a larger one without an error."""
 _NO_TIME_BYTES_PER_S = 2**62
-"""A rate at which a packet takes no time, but at which none overtakes another."""
+"""A rate at which a packet takes no time; netem with a rate keeps the order of packets."""
 _SCALE = jitter_tables.SCALE
 
 
 class _Short(Strict):
-    """A mapping that a single value stands for: that of the key ``short``."""
+    """A mapping that may be written as the single value of its key ``short``."""
 
     short: ClassVar[str]
 
@@ -116,10 +116,10 @@ class Jitter(_Short):
         return -(spread_ns * min(table) // _SCALE), -(-spread_ns * max(table) // _SCALE)
 
     def netem(self, tabled: bool = False) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem as the jitter begins, without that of the order.
+        """Return the settings of sch_netem when the jitter begins, without that of the order.
 
-        ``tabled``: it has had a table, which it keeps for good. So a uniform distribution is a
-        table then, too: 4096 steps over the width.
+        ``tabled`` tells that sch_netem has had a table, which it never drops. A uniform
+        distribution is then also a table, of 4096 steps over the width.
         """
         if not self.spread:
             return no_jitter()
@@ -139,15 +139,15 @@ class Jitter(_Short):
         )
 
     def _at(self, offset_ns: int) -> tuple[Setting, ...]:
-        """Return the settings that add that much to every packet's delay: a table of one entry."""
+        """Return the settings that add an offset to every packet's delay: a table of one entry."""
         sign = _SCALE if offset_ns >= 0 else -_SCALE
         spread = Setting("jitter_ns", _JITTER64, abs(offset_ns), "q")
         return spread, _table_setting(jitter_tables.packed((sign,)))
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, tuple[Setting, ...]]]:
-        """Yield (time in seconds, settings from then on) while the run lasts; none but correlated.
+        """Yield (time in seconds, settings from then on) of correlated jitter during the run.
 
-        Times increase from 0; equal seeds yield equal changes.
+        Times increase from 0. Equal seeds yield equal changes.
         """
         if not self.states_per_s:
             return
@@ -222,15 +222,15 @@ def _reordered(gap: int, probability: float) -> tuple[Setting, ...]:
 
 
 def kept_order() -> Setting:
-    """Return netem's setting for sending no packet before one that came earlier."""
+    """Return netem's setting that keeps the order of packets."""
     return Setting("rate_bytes_per_s", _RATE64, _NO_TIME_BYTES_PER_S, "Q")
 
 
 def order(kept: bool) -> tuple[Setting, ...]:
-    """Return netem's settings that change whether the order is kept.
+    """Return netem's settings that switch the keeping of the order on or off.
 
-    Of two rates, one of 32 and one of 64 bits, it takes the larger; a rate above 32 bits it
-    reports in both, another in the small one alone.
+    netem takes the larger of a 32-bit and a 64-bit rate. It reports a rate above 32 bits in both,
+    and any other only in the 32-bit one.
     """
     small = Setting("rate32_bytes_per_s", _RATE, 0, reads=2**32 - 1 if kept else 0)
     end = Setting("rate_cell_overhead_bytes", _RATE, 0, offset=12)
@@ -244,7 +244,7 @@ def duplication(probability: float) -> Setting:
 
 
 def corruption(probability: float) -> tuple[Setting, ...]:
-    """Return netem's settings for turning over one bit of a packet with that probability."""
+    """Return netem's settings for flipping one bit of a packet with that probability."""
     return (
         Setting("corrupt_q32", _CORRUPT, chance_threshold(probability)),
         Setting("corrupt_correlation_q32", _CORRUPT, 0, offset=4),
@@ -252,7 +252,7 @@ def corruption(probability: float) -> tuple[Setting, ...]:
 
 
 def _table_setting(packed: bytes) -> Setting:
-    # The kernel does not tell which table it has.
+    # The kernel does not report its table.
     return Setting("jitter_table", _DELAY_DIST, packed.hex(), "s", verified=False)
 
 

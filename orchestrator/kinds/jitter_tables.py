@@ -1,4 +1,4 @@
-"""Distributions of delay as sch_netem takes them: tables of multiples of the standard deviation.
+"""Tables of delay distributions for sch_netem, in multiples of the standard deviation.
 
 netem draws an entry with equal chance and adds entry / 8192 x jitter to the delay (tabledist() of
 net/sched/sch_netem.c). So the entries are quantiles at the middles of 4096 equal parts, moved and
@@ -24,7 +24,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 SCALE = 8192
-"""NETEM_DIST_SCALE: an entry of so much is one standard deviation."""
+"""NETEM_DIST_SCALE: an entry of this size is one standard deviation."""
 
 _ENTRIES = 4096
 _LARGEST = 2**15 - 1
@@ -34,9 +34,9 @@ _SHARES = (0.25, 0.75)
 
 @cache
 def table(distribution: str) -> tuple[int, ...]:
-    """Return the entries of a distribution, in rising order.
+    """Return the entries of a distribution, in increasing order.
 
-    Those of ``uniform`` are spread over one unit on either side, and not scaled to a deviation.
+    The entries of ``uniform`` go from -1 to 1 unit and are not scaled to the standard deviation.
     """
     if distribution == "uniform":
         return tuple(int(each) for each in np.rint((2 * _middles(_ENTRIES) - 1) * SCALE))
@@ -45,12 +45,12 @@ def table(distribution: str) -> tuple[int, ...]:
 
 
 def packed(entries: tuple[int, ...]) -> bytes:
-    """Return entries as TCA_NETEM_DELAY_DIST has them."""
+    """Return entries in the format of TCA_NETEM_DELAY_DIST."""
     return struct.pack(f"={len(entries)}h", *entries)
 
 
 def _cut(quantiles: Callable[[Floats], Floats]) -> tuple[int, ...]:
-    """Return the entries of a distribution, of as much of it as an entry can tell."""
+    """Return the entries of a distribution, cut off where an entry would exceed 16 bits."""
 
     def entries(share: float) -> npt.NDArray[np.int64]:
         raw = quantiles(_middles(_ENTRIES) * share)
@@ -86,7 +86,7 @@ def _pareto(shares: Floats) -> Floats:
 
 @cache
 def _pareto_normal_sums() -> tuple[Floats, Floats]:
-    """Return values of N/4 + 3P/4 in rising order, and the probability of no more than each."""
+    """Return increasing values of N/4 + 3P/4, and the distribution function at each."""
     from scipy.special import ndtr
 
     normal, pareto = _SHARES

@@ -1,7 +1,7 @@
-"""Kinds of topologies, queues, losses and traffic: a file each, found in the family's package.
+"""Finds the kinds of topologies, queues, losses, traffic and events, each in a file of its own.
 
-A kind is a class derived from its family's base with a field ``kind: Literal["name"]``. A new
-file in the package is all it takes; built-in kinds have no other way in.
+A kind is a class derived from its family's base, with a field ``kind: Literal["name"]``. A new kind
+is one new file in the family's package; built-in kinds are found in the same way.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from orchestrator.units import shown, suggest
 
 M = TypeVar("M", bound=BaseModel)
 FAMILY_MARK = "x-family"
-"""Key of the JSON Schema that stands for a reference to a family's definition."""
+"""Placeholder key in a JSON Schema for a reference to a family's definition."""
 
 
 class Kinds(Generic[M]):
     """The kinds of one family; as an annotation it validates a mapping by its ``kind``.
 
     Args:
-        family: what the family is called in messages.
-        package: the package whose modules hold the kinds.
-        base: what every kind derives from.
-        default: the kind of a mapping that names none; or what tells it from the mapping.
+        family: name of the family in messages.
+        package: the package whose modules define the kinds.
+        base: base class of all kinds.
+        default: the kind of a mapping without ``kind``, or a function that returns it.
         short: (kind, key) that a single value stands for, such as ``0.1%`` for
             ``{kind: independent, probability: 0.1%}``.
     """
@@ -57,8 +57,8 @@ class Kinds(Generic[M]):
 
     @cached_property
     def found(self) -> dict[str, type[M]]:
-        """Every kind by its name, in the order of the names."""
-        # Imported when first needed: the kinds import the family's module, which holds this.
+        """Every kind by its name, sorted by name."""
+        # Imported on first use, because the kinds import the module that defines the family.
         package = importlib.import_module(self._package)
         kinds: dict[str, type[M]] = {}
         for module in pkgutil.iter_modules(package.__path__, f"{self._package}."):
@@ -68,7 +68,7 @@ class Kinds(Generic[M]):
                 if item.__module__ != module.name or "kind" not in item.model_fields:
                     continue
                 if not (names := get_args(item.model_fields["kind"].annotation)):
-                    continue  # what several kinds have in common
+                    continue  # a base class of several kinds
                 (name,) = names
                 if name in kinds:
                     raise TypeError(f"{self.family} kind {name!r} is defined twice")
@@ -76,7 +76,7 @@ class Kinds(Generic[M]):
         return dict(sorted(kinds.items()))
 
     def of(self, data: object) -> type[M] | None:
-        """Return the kind that a mapping is of, None when it names none that exists."""
+        """Return the kind of a mapping, None when it names no kind that exists."""
         if not isinstance(data, dict):
             return None
         default = self._default(data) if callable(self._default) else self._default
@@ -89,9 +89,12 @@ class Kinds(Generic[M]):
         if self.short and not isinstance(data, (dict, list)) and data is not None:
             data = {"kind": self.short[0], self.short[1]: data}
         if not isinstance(data, dict):
-            told = f"a mapping with a key that says what {self.family} it is"
-            told = told if callable(self._default) else f"a {self.family} with a `kind`"
-            text = f"must be {told} ({', '.join(self.found)}), not {shown(data)}"
+            expected = (
+                f"a mapping with the key of one kind of {self.family}"
+                if callable(self._default)
+                else f"a {self.family} with a `kind`"
+            )
+            text = f"must be {expected} ({', '.join(self.found)}), not {shown(data)}"
             raise PydanticCustomError("not_a_kind", "{text}", {"text": text})
         model = self.of(data)
         if model is None:
@@ -103,7 +106,7 @@ class Kinds(Generic[M]):
         if "kind" in data:
             text = f"unknown {self.family} kind {shown(kind)}{suggest(str(kind), self.found)}"
         elif callable(self._default):
-            text = f"the key that says what {self.family} it is is missing"
+            text = f"the key of the kind of {self.family} is missing"
         else:
             text = "`kind` is missing"
         error = PydanticCustomError(
@@ -120,7 +123,7 @@ class Kinds(Generic[M]):
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        return {FAMILY_MARK: self.family}  # a family has one definition: see schema.py
+        return {FAMILY_MARK: self.family}  # schema.py replaces it by a reference
 
     def json_schema(self, generator: type[GenerateJsonSchema]) -> dict[str, JsonSchemaValue]:
         """Return the definitions of the family and of each of its kinds."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from guest import recipe
+from guest import build_steps
 from kmods.build import Compiled
 from orchestrator import sandbox
 from orchestrator.errors import MachineError
@@ -38,7 +38,7 @@ def compile_confined(
     with sandbox.build_sandbox(tree, workshop) as boundary, output_file.open("wb") as output:
         process = subprocess.Popen(
             boundary.command(words),
-            env=recipe.environment(),
+            env=build_steps.environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -88,7 +88,7 @@ class Lab(Strict):
         try:
             path = (folder / inventory).resolve()
         except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
-            raise ValueError(f"{shown(inventory)} is no path: {error}") from None
+            raise ValueError(f"{shown(inventory)} is not a path: {error}") from None
         read_inventory(path)
         return str(path)
 

@@ -149,7 +149,7 @@ def _exclude(
     if unknown:
         return found, [
             item.entries[path].key.fault(
-                f"{shown(path)} is no path of the matrix{suggest(path, axes)}; "
+                f"{shown(path)} is not a path of the matrix{suggest(path, axes)}; "
                 f"valid: {listed(axes) or 'none'}"
             )
             for path in unknown

@@ -164,7 +164,7 @@ class Campaign:
             outcome.problems.append(f"without a crash reaper it ended with {ended.status}")
         return outcome
 
-    def full_disk(self, which: str) -> Outcome:
+    def full_disk_message(self, which: str) -> Outcome:
         """Run with too small a file system for the store or for temporary files."""
         trial = self.new_try()
         place = trial.store if which == "store" else trial.temporary
@@ -292,7 +292,7 @@ def faults(campaign: Campaign) -> dict[str, Callable[[], Outcome]]:
         **{f"kill -9 {kind}": functools.partial(campaign.kill, kind) for kind in KILLS},
         _UNCONFINED: lambda: campaign.kill(pair, ("--unconfined",)),
         "two controllers": campaign.two_controllers,
-        "store disk full": lambda: campaign.full_disk("store"),
-        "temporary disk full": lambda: campaign.full_disk("temporary"),
+        "store disk full": lambda: campaign.full_disk_message("store"),
+        "temporary disk full": lambda: campaign.full_disk_message("temporary"),
         "store read-only": campaign.read_only,
     }

@@ -14,7 +14,7 @@ from guest import cache
 from orchestrator.files.temporary import PREFIX
 
 _PR_SET_CHILD_SUBREAPER = 36
-_PATIENCE_S = 10.0
+_RETRY_TIME_S = 10.0
 
 
 def adopt_orphans() -> None:
@@ -63,7 +63,7 @@ def kill(pids: list[int]) -> int:
 
 def remaining_orphans() -> list[str]:
     """Wait for the end of what was adopted; return the names of those that go on for too long."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _RETRY_TIME_S
     while True:
         for pid in children(os.getpid()):
             with contextlib.suppress(ChildProcessError):

@@ -23,7 +23,7 @@ from tests.lab.namespaces import Lab, ip
 from tests.sshd import children
 
 PROGRAM = str(Path(sys.executable).parent / "orchestrator")
-_PATIENCE_S = 180.0
+_RETRY_TIME_S = 180.0
 """In the guest, on a busy machine, two minutes pass before traffic."""
 _PROBES = 60
 """Packets before traffic at most: echoes, and what finds neighbours."""
@@ -113,7 +113,7 @@ class Trial:
         self._await(lambda: self.hosts.received("receiver1") > before + _PROBES, "traffic")
 
     def _await(self, true: Callable[[], bool], what: str) -> None:
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + _RETRY_TIME_S
         while not true():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise AssertionError(f"no {what}: {self.said()}")
@@ -134,7 +134,7 @@ class Trial:
 
     def left(self) -> list[str]:
         """Return what is otherwise than before, once that changes no more."""
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + _RETRY_TIME_S
         while True:
             now = self.hosts.state()
             found = [

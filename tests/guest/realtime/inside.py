@@ -32,7 +32,7 @@ LENGTH = ("duration=10s", "warmup=4s")
 SHORT = ("duration=3s", "warmup=1s", "start_jitter=0ms")
 LONG = ("duration=300s",)
 TUNED = "flows.westwood.congestion={name: logwestwood, parameters: {alpha_max: 64}}"
-_PATIENCE_S = 20.0
+_RETRY_TIME_S = 20.0
 
 
 class Watch:
@@ -75,7 +75,7 @@ def machine() -> dict[str, Any]:
 
 def left(before: dict[str, Any]) -> list[str]:
     """Return what is otherwise than before, once that changes no more."""
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + _RETRY_TIME_S
     while True:
         now = machine()
         found = [f"{key}: {before[key]} now {now[key]}" for key in now if now[key] != before[key]]

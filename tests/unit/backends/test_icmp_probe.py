@@ -9,7 +9,7 @@ from orchestrator.testbed.kernel import system
 from orchestrator.testbed.lab import icmp_probe
 
 _LATE_S = 0.1
-_PATIENCE_S = 20.0
+_RETRY_TIME_S = 20.0
 
 
 def test_a_packet_has_come_when_the_kernel_got_it_however_late_it_is_read() -> None:
@@ -19,7 +19,7 @@ def test_a_packet_has_come_when_the_kernel_got_it_however_late_it_is_read() -> N
     ):
         receiver.bind(("127.0.0.1", 0))
         icmp_probe.ask_for_arrivals(receiver)
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + _RETRY_TIME_S
         late_ns, number = 0, 0
         # The kernel begins to note arrivals in its own time; until then it says when one is read.
         while late_ns < 0.9 * _LATE_S * 1e9 and time.monotonic() < until:

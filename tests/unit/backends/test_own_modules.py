@@ -127,7 +127,7 @@ def test_our_headers_bring_ranges_settings_and_meanings(folder: Path) -> None:
 def test_a_folder_without_a_module_says_what_it_lacks(tmp_path: Path) -> None:
     for content, said in (
         (None, "there is no folder"),
-        ({}, "holds no source: no *.c file"),
+        ({}, "holds no source: it has no *.c file"),
         ({"x.c": "int x;"}, "no *.c file in it has MODULE_LICENSE"),
         ({"x.c": 'MODULE_LICENSE("GPL");'}, "defines no congestion control"),
     ):
@@ -144,7 +144,7 @@ def test_a_folder_without_a_module_says_what_it_lacks(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_modules_is_not_searched_for_ever(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(FolderError, match="is no folder"):
+    with pytest.raises(FolderError, match="is not a folder"):
         catalogue.read(folder / "tcp_one.c")
     monkeypatch.setattr(catalogue, "MOST_ENTRIES", 3)
     for number in range(5):
@@ -195,9 +195,9 @@ PLACE = "own-module.yaml:19:"
     ("old", "new", "said"),
     [
         ("./mycc", "./nope", PLACE + "38: there is no folder `{folder}/nope`"),
-        ("./mycc", "own-module.yaml", PLACE + "38: `{folder}/own-module.yaml` is no folder"),
+        ("./mycc", "own-module.yaml", PLACE + "38: `{folder}/own-module.yaml` is not a folder"),
         ("./mycc", ".", "holds no module"),
-        ("./mycc", '"a\\0b"', "is no path"),
+        ("./mycc", '"a\\0b"', "is not a path"),
         ("./mycc", "[x]", PLACE + "38: must be text (put it in quotes), not a list"),
         (
             "name: mycc",
@@ -205,12 +205,12 @@ PLACE = "own-module.yaml:19:"
             PLACE + "24: `{folder}/mycc` defines no congestion control `mycc2` (did you mean "
             "`mycc`?); it defines: mycc",
         ),
-        ("name: mycc, module: ./mycc", "name: mycc", "or one of your own with `module: FOLDER`"),
+        ("name: mycc, module: ./mycc", "name: mycc", "or your own with `module: FOLDER`"),
         ("increase: 2", "increas: 2", "has no parameter `increas` (did you mean `increase`?)"),
-        ("increase: 2", "increase: -1", "increase takes from 0 to 4294967295, not -1"),
+        ("increase: 2", "increase: -1", "increase must be from 0 to 4294967295, not -1"),
         ("increase: 2", "increase: two", "increase must be a whole number, not `two`"),
         ("./mycc,", "./mycc, sources: abc,", PLACE + "55: the sources in `{folder}/mycc` have"),
-        ("name: mycc, module: ./mycc", "name: reno, sources: abc", "belongs to `module`"),
+        ("name: mycc, module: ./mycc", "name: reno, sources: abc", "needs `module`"),
         (
             "congestion: reno",
             "congestion: {name: mycc, module: ./mycc}",

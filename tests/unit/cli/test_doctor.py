@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from guest import build
 from guest.build import GuestKernel
-from guest.recipe import Progress
+from guest.build_steps import Progress
 from orchestrator import sandbox
 from orchestrator.backends import local, vagrant
 from orchestrator.backends.contract import Examined, Finding

@@ -15,8 +15,8 @@ import pytest
 
 from orchestrator.errors import MachineError, RunError
 from orchestrator.files.temporary import (
-    Temporary,
-    naming_a_full_disk,
+    TemporaryFolder,
+    explain_full_disk,
     remove_abandoned,
     temporary_folder,
 )
@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[3]
 HOLDER = """
 import os, time
 from pathlib import Path
-from orchestrator.files.temporary import Temporary
-temporary = Temporary("test")
+from orchestrator.files.temporary import TemporaryFolder
+temporary = TemporaryFolder("test")
 (temporary.path / "deep").mkdir()
 (temporary.path / "deep" / "file").write_text("content")
 child = os.fork() if {forks} else 1
@@ -139,7 +139,7 @@ def test_a_folder_that_was_taken_for_abandoned_is_made_again(
         really_lock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", lock_late)
-    temporary = Temporary("test")
+    temporary = TemporaryFolder("test")
     assert temporary.path.is_dir()
     assert temporary.path != removed[0]
     temporary.remove()
@@ -149,22 +149,22 @@ def test_a_temporary_folder_that_cannot_be_made_is_named(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(root / "none"))
-    with pytest.raises(MachineError, match=r"TMPDIR names .*none, which is no folder\n.*unset"):
-        Temporary("test")
+    with pytest.raises(MachineError, match=r"TMPDIR is .*none, which is not a folder\n.*unset"):
+        TemporaryFolder("test")
     monkeypatch.setenv("TMPDIR", "/proc")
-    with pytest.raises(MachineError, match="no temporary folder can be made in /proc"):
-        Temporary("test")
+    with pytest.raises(MachineError, match="cannot make a temporary folder in /proc"):
+        TemporaryFolder("test")
 
 
 def test_a_disk_with_room_is_not_blamed(root: Path) -> None:
-    with pytest.raises(ValueError, match="of its own"), naming_a_full_disk(root):
+    with pytest.raises(ValueError, match="of its own"), explain_full_disk(root):
         raise ValueError("a fault of its own")
-    with pytest.raises(PermissionError), naming_a_full_disk(root):
+    with pytest.raises(PermissionError), explain_full_disk(root):
         raise PermissionError(13, "Permission denied")
     with (
         pytest.raises(RunError, match="the temporary disk is full") as named,
-        naming_a_full_disk(root),
+        explain_full_disk(root),
     ):
         raise OSError(28, "No space left on device")
     assert f"at {root} " in str(named.value)
-    assert "let TMPDIR name a folder with room" in str(named.value)
+    assert "set TMPDIR to a folder with enough" in str(named.value)

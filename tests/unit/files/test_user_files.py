@@ -151,7 +151,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("target", ["../elsewhere/private.c", "x.c", "nothing"])
 def test_a_source_that_is_a_link_is_refused(folder: Path, target: str) -> None:
     (folder / "y.c").symlink_to(target)
-    with pytest.raises(catalogue.FolderError, match=r"own/y\.c` is a symbolic link.*put a copy"):
+    with pytest.raises(
+        catalogue.FolderError, match=r"own/y\.c` is a symbolic link.*replace it by a copy"
+    ):
         catalogue.read(folder)
 
 
@@ -206,7 +208,7 @@ def test_a_folder_of_keys_is_neither_read_nor_quoted(tmp_path: Path) -> None:
     (tmp_path / "id_rsa").write_text(SECRETS["key"], encoding="utf-8")
     with pytest.raises(catalogue.FolderError) as refused:
         catalogue.read(tmp_path)
-    assert str(refused.value) == f"`{tmp_path}` holds no source: no *.c file"
+    assert str(refused.value) == f"`{tmp_path}` holds no source: it has no *.c file"
 
 
 @pytest.mark.parametrize("option", ["--junit", "--svg"])

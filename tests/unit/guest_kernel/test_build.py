@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import build, cache, recipe, source
+from guest import build, build_steps, cache, source
 from orchestrator.errors import MachineError
 
 FAKE_MAKE = r"""#!/bin/bash
@@ -246,7 +246,7 @@ def test_a_second_builder_waits_and_takes_what_the_first_built(machine: Path) ->
             assert not waiting.is_set()
             second = pool.submit(build.ensure, watch)
             assert waiting.wait(10)
-            first = build._build(build.current_inputs(), root, recipe.silent, lock)
+            first = build._build(build.current_inputs(), root, build_steps.silent, lock)
             count = len(make_calls(machine))
         assert second.result(10) == first
     assert len(make_calls(machine)) == count
@@ -309,7 +309,7 @@ def test_without_source_the_newest_kernel_made_of_the_rest_is_taken(
 def test_a_kernel_that_others_could_have_changed_is_refused(machine: Path) -> None:
     kernel = build.ensure()
     kernel.linux.parent.chmod(0o777)
-    with pytest.raises(MachineError, match="can be written by others") as caught:
+    with pytest.raises(MachineError, match="other users can write") as caught:
         build.find()
     assert caught.value.fix == f"chmod go-w {kernel.linux.parent}"
 
@@ -343,7 +343,7 @@ def test_a_damaged_memory_of_hashes_is_replaced(machine: Path) -> None:
 )
 def test_lost_options(config: str, lost: list[str]) -> None:
     fragment = "# A comment about CONFIG_A\nCONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\n"
-    assert recipe.lost_options(fragment, config) == lost
+    assert build_steps.lost_options(fragment, config) == lost
 
 
 def test_every_patch_says_why_and_is_applied_in_order() -> None:

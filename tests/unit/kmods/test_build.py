@@ -132,7 +132,8 @@ def test_the_compilers_words_name_the_users_file(
     with pytest.raises(MachineError) as caught:
         build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly)
     assert str(caught.value) == (
-        f"`{folder}` does not compile:\n  {folder}/tcp_mycc.c:7:3: error: no\n  fix: fix the source"
+        f"`{folder}` does not compile:\n  {folder}/tcp_mycc.c:7:3: error: no\n"
+        "  fix: correct the source and run again"
     )
     assert not list((calls.parents[1] / "cache" / "guest").iterdir())
 

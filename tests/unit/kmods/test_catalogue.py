@@ -69,11 +69,11 @@ def test_a_module_is_read_from_its_source(folder: Path) -> None:
     [
         ("first", 1, None),
         ("first", 9, None),
-        ("first", 10, "first takes from 1 to 9, not 10"),
-        ("first", 0, "first takes from 1 to 9, not 0"),
+        ("first", 10, "first must be from 1 to 9, not 10"),
+        ("first", 0, "first must be from 1 to 9, not 0"),
         ("second", 32, None),
-        ("second", 33, "second takes powers of two from 2 to 64, not 33"),
-        ("example_rate_bps", 8001, "example_rate_bps takes from 0 to 8000 bit/s, not 8001"),
+        ("second", 33, "second must be a power of two from 2 to 64, not 33"),
+        ("example_rate_bps", 8001, "example_rate_bps must be from 0 to 8000 bit/s, not 8001"),
     ],
 )
 def test_a_value_must_fit(folder: Path, name: str, value: int, fault: str | None) -> None:
@@ -177,20 +177,20 @@ def test_settings_go_to_the_namespace_of_the_host_that_sends() -> None:
             "{name: idealtcp, parameters: {idealtcp_rate_bps: 2}}",
             ["flows.reno.group=a"],
             "parameters: {idealtcp_rate_bps: 2}}:1:72: idealtcp_rate_bps is a setting of the "
-            "sending host, and flow `westwood` sends from a_src0, too, where it sets 1, not 2",
+            "sending host, and flow `westwood` also sends from a_src0, where it sets 1, not 2",
         ),
         (
             "{name: idealtcp, parameters: {idealtcp_rate_bps: 1}}",
             "idealtcp",
             ["flows.reno.group=a"],
             "congestion=idealtcp:1:23: idealtcp_rate_bps is a setting of the sending host, and flow"
-            " `westwood` sends from a_src0, too, where it sets 1: this flow would get that",
+            " `westwood` also sends from a_src0, where it sets 1: set the same value for this flow",
         ),
         (
             "idealtcp",
             "{name: idealtcp, parameters: {idealtcp_rate_bps: 2}}",
             ["flows.reno.group=a"],
-            "with idealtcp and without idealtcp_rate_bps: it would get it",
+            "with idealtcp and without idealtcp_rate_bps: set the same value for that flow",
         ),
     ],
 )
@@ -211,14 +211,14 @@ def test_flows_of_a_host_share_its_settings(
     [
         (["{name: logwestwood, parameters: {alpha: 64}}"], "has no parameter `alpha`"),
         (["{name: logwestwood, parameters: {alpha: 64}}"], "valid: mode, alpha_min, alpha_max"),
-        (["{name: logwestwood, parameters: {alpha_max: 65}}"], "takes powers of two from 2"),
+        (["{name: logwestwood, parameters: {alpha_max: 65}}"], "must be a power of two from 2"),
         (["{name: logwestwood, parameters: {alpha_max: much}}"], "whole number"),
         (["{name: westwood, parameters: {alpha: 1}}"], "`westwood` takes no parameters"),
         (["{name: idealtcp, parameters: {rate_bps: 1}}"], "(did you mean `idealtcp_rate_bps`?)"),
         (["{name: idealtcp, parameters: {idealtcp_rate_bps: 1ms}}"], "`ms` is a unit of time"),
         (["{name: idealtcp, parameters: {idealtcp_rate_bps: 1.5}}"], "a whole number of bit/s"),
         (["{name: idealtcp, parameters: {idealtcp_rate_bps: -1}}"], "from 0 to 100000000000"),
-        (["{name: idealtcp, parameters: {idealtcp_rtt_us: 1ns}}"], "is no whole number of us"),
+        (["{name: idealtcp, parameters: {idealtcp_rtt_us: 1ns}}"], "is not a whole number of us"),
         (["{name: libra, parameters: {libra_capacity_kbps: 96bit}}"], "whole number of kbit/s"),
         (["{name: libra, parameters: {k1_percent: 5mbit}}"], "must be a whole number"),
         (["logwestwod"], "did you mean `logwestwood`?"),

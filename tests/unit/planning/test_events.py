@@ -94,9 +94,7 @@ FAULTS = {
     "^{at: 4s, link: r1-r2}": (
         "nothing changes: give one or more of rate, delay, loss, jitter, reordering, duplication, "
     ),
-    "^{at: 4s, rate: 5mbit}": (
-        "the key that says what event it is is missing; valid: link, reroute"
-    ),
+    "^{at: 4s, rate: 5mbit}": ("the key of the kind of event is missing; valid: link, reroute"),
     "{at: 4s, link: r1-r2, ^rat: 5mbit}": ("unknown key `rat` (did you mean `rate`?); valid"),
     "{at: 4s, link: r1-r2, rate: 5mbit, direction: ^up}": ("`up` is not valid; valid: both, "),
     "{at: 4s, link: ^[], rate: 5mbit}": ("must have at least 1 item"),
@@ -127,7 +125,7 @@ FAULTS = {
     ),
     "{at: 4s, reroute: ^{groups: [g], flows: [one]}}": ("give `flows` or `groups`, not both"),
     "{at: 4s, reroute: ^all}": ("must be a mapping, not `all`"),
-    "^7": ("must be a mapping with a key that says what event it is (link, reroute), not `7`"),
+    "^7": ("must be a mapping with the key of one kind of event (link, reroute), not `7`"),
 }
 """Events with a mark where the fault is, and how its message begins."""
 
@@ -184,8 +182,8 @@ def trace_fault(folder: Path, content: str) -> str:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "`/bad.trace` lasts 0 ms: the time in its last line is its length"),
-        ("0\n0\n", "`/bad.trace` lasts 0 ms: the time in its last line is its length"),
+        ("", "`/bad.trace` lasts 0 ms: its last line, which is its length, must be above 0"),
+        ("0\n0\n", "`/bad.trace` lasts 0 ms: its last line, which is its length, must be above 0"),
         ("1\nx\n", "/bad.trace:2: must be whole milliseconds, digits and nothing else"),
         ("1\n-2\n", "/bad.trace:2: must be whole milliseconds, not `-2`"),
         ("1\n\n3\n", "/bad.trace:2: must be whole milliseconds, digits and nothing else"),

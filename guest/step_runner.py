@@ -1,9 +1,9 @@
-"""Runs the programs of a build so that none outlives the builder, even when that is killed.
+"""Runs the programs of a build so that none outlives the builder, even when it is killed.
 
 ``make`` starts hundreds of processes, and a killed builder cannot end them. So each step is a
-session of its own on a pseudo-terminal that only the builder holds the other end of. When the
-builder ends, however it ends, the kernel closes that end, and hangs up the terminal: all processes
-of the step get SIGHUP (tty_vhangup in drivers/tty/tty_io.c), and none here ignores it.
+session of its own on a pseudo-terminal, and only the builder holds the terminal's other end. When
+the builder ends, for whatever reason, the kernel closes that end and hangs up the terminal. All
+processes of the step then get SIGHUP (tty_vhangup in drivers/tty/tty_io.c), which none ignores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def run_step(
     held: Sequence[int] = (),
     timeout_s: float | None = None,
 ) -> int:
-    """Run a program with no input to its end, and end what it left running; return its status.
+    """Run a program without input to its end, kill what it left running, and return its status.
 
     Args:
         argv: the program and its arguments.
@@ -38,11 +38,11 @@ def run_step(
         environment: all of its environment.
         folder: where it runs.
         held: descriptors of locks, which stay locked until the last process of the step has ended.
-        timeout_s: the wall time after which it is ended.
+        timeout_s: the wall time after which the step is killed.
 
     Raises:
-        MachineError: this machine gives no pseudo-terminal.
-        TimeoutError: it took too long; all of it has ended.
+        MachineError: no pseudo-terminal is available.
+        TimeoutError: the step took too long and was killed.
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     with _terminal() as terminal:
@@ -70,15 +70,16 @@ def run_step(
 
 @contextlib.contextmanager
 def _terminal() -> Iterator[int]:
-    """Yield one end of a pseudo-terminal whose other end is closed with the block or the process.
+    """Yield one end of a pseudo-terminal; the other end is closed with the block or the process.
 
-    Both ends are the builder's: with the last descriptor of this one the terminal would be gone.
+    The builder keeps both ends open, because closing the last descriptor of this end removes the
+    terminal.
     """
     try:
         ours, terminal = os.openpty()
     except OSError as error:
         raise MachineError(
-            f"this machine gives no pseudo-terminal: {error.strerror}",
+            f"no pseudo-terminal is available: {error.strerror}",
             "mount -t devpts devpts /dev/pts",
         ) from error
     try:
@@ -89,13 +90,13 @@ def _terminal() -> Iterator[int]:
 
 
 def _settle(terminal: int) -> None:
-    """Take the terminal, in the new process: its session has none yet."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has the builder ignore it
+    """Make the terminal the controlling one of the new process's session."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a builder under nohup ignores it
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
 def _lines(output: int, pid: int, deadline: float | None) -> Iterator[str]:
-    """Yield the lines that a process prints until it and all that it started have ended."""
+    """Yield the lines that a process prints, until it and all processes it started have ended."""
     end = os.pidfd_open(pid)
     waiting_for = [output, end]
     rest = b""
@@ -106,13 +107,13 @@ def _lines(output: int, pid: int, deadline: float | None) -> Iterator[str]:
             if not ready:
                 raise TimeoutError("the step took too long")
             if end in ready:
-                _end_group(pid)  # of a make that was killed, what it started goes on
+                _end_group(pid)  # children of a killed make would go on
                 waiting_for.remove(end)
             if output in ready:
                 chunk = os.read(output, 65536)
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from (line.decode(errors="replace") + "\n" for line in lines)
-                if not chunk:  # some programs close it a while before they end
+                if not chunk:  # some programs close their output before they end
                     waiting_for.remove(output)
     finally:
         os.close(end)
@@ -121,6 +122,6 @@ def _lines(output: int, pid: int, deadline: float | None) -> Iterator[str]:
 
 
 def _end_group(pid: int) -> None:
-    """Kill all processes of a step; its first one has not been waited for, so the number is its."""
+    """Kill all processes of a step; its first process is not reaped yet, so its id is valid."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)

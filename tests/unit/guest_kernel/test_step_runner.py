@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from guest import cache
-from guest.steps import run_step
+from guest.step_runner import run_step
 
 ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -31,7 +31,7 @@ BUILDER = """
 import functools, sys
 from pathlib import Path
 from guest import cache
-from guest.steps import run_step
+from guest.step_runner import run_step
 root = cache.make_root()
 with cache.builder_lock(root, functools.partial(print, "waiting", flush=True)) as lock:
     print("building", flush=True)

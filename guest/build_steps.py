@@ -1,4 +1,4 @@
-"""The steps from a kernel source to a built guest kernel, each said in the log."""
+"""The steps from a kernel source to a built guest kernel; the log has the output of each."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from typing import Any, Protocol, TextIO
 
 from guest.cache import sha256
 from guest.source import SOURCE_VARIABLE, Source
-from guest.steps import run_step
+from guest.step_runner import run_step
 from orchestrator.errors import MachineError
 
 COMPILE_LINES = 1530
-"""Lines that the compilation prints with 6.12 and our configuration; for the progress only."""
+"""Lines that the compilation of 6.12 prints with our configuration; used for the progress only."""
 
 FAILURE_LINES = 15
 """Lines of the log that an error repeats."""
 
 TREE_PARTS = ("Makefile", "Kbuild", ".config", "Module.symvers", "scripts", "include", "arch/um",
               "arch/x86")  # fmt: skip
-"""What an out-of-tree module build reads: 80 MB of 1.9 GB."""
+"""Parts of the tree that an out-of-tree module build reads: 80 MB of 1.9 GB."""
 
 
 COMPILER_FLAGS = (
     "-Wno-misleading-indentation -ftrack-macro-expansion=0"
     " -Wno-attribute-alias -Wno-tautological-compare"
 )
-"""What spares gcc work that only its warnings and messages gain by: reading sources once more for
-their indentation, and noting where each token of a macro came from. With 6.12 and our configuration
-modules are the same to the bit, and the kernel but for its build ID and one number: the line that
-a warning of __queue_work would name."""
+"""Switches off work of gcc that serves only its warnings and messages: a second pass over the
+sources for their indentation, and the origin of each token of a macro. With 6.12 and our
+configuration modules are bit-identical. The kernel differs only in its build ID and in one line
+number, that of a warning in __queue_work."""
 
 
 class Progress(Protocol):
-    """Told of each step, and how far it is (0 to 1) where that can be known."""
+    """Called with each step, and the fraction of it that is done (0 to 1) where it is known."""
 
     def __call__(self, step: str, fraction: float | None) -> None:
-        """Take note."""
+        """Show the progress."""
 
 
 def silent(step: str, fraction: float | None) -> None:
-    """Take no note of progress."""
+    """Ignore progress."""
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of every step: nothing of the user's that could change the result."""
+    """Return the environment of every step, without variables that could change the result."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",
@@ -70,9 +70,9 @@ def wanted_options(fragment: str) -> list[str]:
 
 
 def lost_options(fragment: str, config: str) -> list[str]:
-    """Return the lines of a configuration fragment that the final configuration does not hold.
+    """Return the lines of a configuration fragment that the final configuration lacks.
 
-    ``# CONFIG_X is not set`` also holds when CONFIG_X is not mentioned.
+    ``# CONFIG_X is not set`` is also met when CONFIG_X is not mentioned.
     """
     final = set(config.splitlines())
     options_set = {line.partition("=")[0] for line in final if line.startswith("CONFIG_")}
@@ -101,10 +101,10 @@ class Build:
         self.began_s = time.monotonic()
 
     def make(self, source: Source, patches: Sequence[Path], fragment: Path) -> Path:
-        """Build and return the folder that holds the kernel and all that goes with it.
+        """Build the kernel and return the folder with all its files.
 
         Raises:
-            MachineError: a patch does not apply, an option is not to be had, or a step failed.
+            MachineError: a patch does not apply, an option is not available, or a step failed.
         """
         self.origin = str(source.path)
         with self.log.open("w") as log:
@@ -165,7 +165,7 @@ class Build:
         lost = lost_options(fragment.read_text(), (self.tree / ".config").read_text())
         if lost:
             raise MachineError(
-                f"this kernel source does not give what {fragment.name} asks: {', '.join(lost)}",
+                f"this kernel source lacks options of {fragment.name}: {', '.join(lost)}",
                 f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change {fragment}",
             )
 
@@ -181,7 +181,7 @@ class Build:
         self._make([f"-j{jobs}", "linux", "modules"], log, count)
 
     def _install(self) -> None:
-        """Gather what is kept. Files are moved: what the rest is not needed for goes with it."""
+        """Collect the files to keep; the tree is not needed any more, so its parts are moved."""
         modules = self.result / "modules"
         modules.mkdir(mode=0o755, parents=True)
         for module in sorted(self.tree.rglob("*.ko")):
@@ -212,10 +212,10 @@ class Build:
     def _run(
         self, argv: Sequence[str], log: TextIO, each_line: Callable[[str], None] | None = None
     ) -> None:
-        """Run one step to its end; whatever interrupts or kills the builder also ends it.
+        """Run one step to its end; the step also ends when the builder is interrupted or killed.
 
         Raises:
-            StepFailedError: it ended with another status than 0.
+            StepFailedError: its exit status was not 0.
         """
         print("+", *argv, file=log, flush=True)
         last: list[str] = []
@@ -233,7 +233,7 @@ class Build:
 
 
 class StepFailedError(Exception):
-    """A step ended with another status than 0; ``tail`` is the end of what it said, indented."""
+    """The exit status of a step was not 0; ``tail`` is the end of its output, indented."""
 
     def __init__(self, tail: str) -> None:
         self.tail = tail
