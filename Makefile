@@ -7,13 +7,13 @@ MAKEFLAGS += --no-print-directory
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON ?= /usr/bin/python3
+PYTHON ?= $(shell tools/setup python)
 UV_VERSION := 0.13.8
 QUICKSTART := scenarios/quickstart.yaml
 
 # An installation is known by the content of all that goes into it, so a changed lock installs
 # again and an unchanged one costs nothing. Development adds to what a run needs.
-KEY := $(shell cat pyproject.toml requirements*.lock tools/setup-debian | sha256sum | cut -c1-16)
+KEY := $(shell cat pyproject.toml requirements*.lock tools/setup guest/download.py | sha256sum | cut -c1-16)
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
@@ -22,7 +22,7 @@ DEV_READY := $(VENV)/.ready-dev-$(KEY)
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
-setup: $(DEV_READY)  ## install Debian packages and .venv, for running and for developing
+setup: $(DEV_READY)  ## install packages and .venv, for running and for developing
 	@:
 
 run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
@@ -34,7 +34,7 @@ test: lint  ## check everything: lint, types, unit, guest and browser tests
 	$(BIN)/pytest -m 'real_time and not long'
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
-	@tools/setup-debian vagrant
+	@tools/setup vagrant
 	$(BIN)/pytest tests/vagrant --exitfirst --capture=no $(if $(THOROUGH),,-m 'not thorough')
 
 test-long: test-hostile test-faults fuzz  ## what `make test` has no time for, but for test-vagrant
@@ -89,13 +89,15 @@ clean:  ## remove what was built or installed here; stored results stay
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(RUN_READY):
-	tools/setup-debian run
+	tools/setup run
 	$(call install,requirements.lock)
+	$(BIN)/python -m guest.download
 	@touch $@
 
 $(DEV_READY):
-	tools/setup-debian test
+	tools/setup test
 	$(call install,requirements-dev.lock)
+	$(BIN)/python -m guest.download
 	@touch $@ $(RUN_READY)
 
 # $(call install,LOCK): the environment as locked, and this working tree in it.

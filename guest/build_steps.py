@@ -140,7 +140,13 @@ class Build:
         self.progress(f"unpacking {source.path}", None)
         self.tree.mkdir()
         unpack = ["tar", "--extract", "--strip-components=1", "--no-same-owner"]
-        self._run([*unpack, f"--file={source.path}", f"--directory={self.tree}"], log)
+        try:
+            self._run([*unpack, f"--file={source.path}", f"--directory={self.tree}"], log)
+        except StepFailedError as error:
+            raise MachineError(
+                f"{source.path} does not unpack\n{error.tail}",
+                f"let {SOURCE_VARIABLE} name a kernel tree or its tarball",
+            ) from error
         if not (self.tree / "Kbuild").is_file():
             raise MachineError(
                 f"{source.path} does not unpack to a kernel tree",

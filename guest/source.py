@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from guest import cache
+from guest import cache, download
 from orchestrator.errors import MachineError
 
 SOURCE_VARIABLE = "ORCHESTRATOR_KERNEL_SOURCE"
@@ -41,11 +41,14 @@ class Source:
         return "tree:" + digest.hexdigest()
 
 
-def locate() -> Source:
-    """Return the source named by ORCHESTRATOR_KERNEL_SOURCE, else Debian's.
+def available() -> Source | None:
+    """Return the source to build: the first that is there, or None.
+
+    In this order: what ORCHESTRATOR_KERNEL_SOURCE names, Debian's package, the pinned download.
+    Where the environment names another tarball to download, Debian's package is passed over.
 
     Raises:
-        MachineError: there is none.
+        MachineError: the environment names something that is not there, or a download was changed.
     """
     named = os.environ.get(SOURCE_VARIABLE)
     if named:
@@ -54,13 +57,27 @@ def locate() -> Source:
             return Source(path)
         raise MachineError(
             f"{SOURCE_VARIABLE} names {path}, which is neither a kernel tree nor a tarball",
-            f"name one, or unset it to use Debian's {DEBIAN_PACKAGE}",
+            f"name one, or unset it to use Debian's {DEBIAN_PACKAGE} or the download",
         )
-    if DEBIAN_SOURCE.is_file():
+    if DEBIAN_SOURCE.is_file() and not os.environ.get(download.URL_VARIABLE):
         return Source(DEBIAN_SOURCE)
+    fetched = download.downloaded()
+    return None if fetched is None else Source(fetched)
+
+
+def locate() -> Source:
+    """Return the source to build, as ``available`` does.
+
+    Raises:
+        MachineError: there is none, or as in ``available``.
+    """
+    found = available()
+    if found is not None:
+        return found
     raise MachineError(
-        f"no kernel source: {DEBIAN_SOURCE} is not there",
-        f"apt-get install {DEBIAN_PACKAGE}, or let {SOURCE_VARIABLE} name a 6.12 tree or tarball",
+        f"no kernel source: {DEBIAN_SOURCE} is not there, and none was downloaded",
+        f"on Debian, apt-get install {DEBIAN_PACKAGE}; elsewhere, {download.command()};"
+        f" or let {SOURCE_VARIABLE} name a 6.12 tree or tarball",
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import re
 import subprocess
 import sys
@@ -148,11 +149,13 @@ def _is_one(reference: Mapping[str, Any]) -> bool:
 
 
 def _debian() -> list[dict[str, Any]]:
-    """Return Debian's packages that a run needs, with the version that is installed if any."""
-    setup = (ROOT / "tools/setup-debian").read_text("utf-8")
-    block = re.search(r"^run_packages=\((.*?)^\)", setup, re.MULTILINE | re.DOTALL)
-    assert block is not None, "tools/setup-debian has no run_packages"
-    names = re.sub(r"#.*", "", block[1]).split()
+    """Return the packages that a run needs on Debian 12, with the version that is installed if any."""
+    listing = subprocess.run(
+        [ROOT / "tools/setup", "list", "run"], input="ID=debian\nVERSION_ID=12\n",
+        capture_output=True, text=True, check=True,
+        env={"PATH": os.defpath, "SETUP_OS_RELEASE": "/dev/stdin"},
+    )  # fmt: skip
+    names = listing.stdout.split()
     components = []
     for name in sorted(names):
         asked = ["dpkg-query", "--show", "--showformat=${Version}", name]

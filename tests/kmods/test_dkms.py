@@ -65,7 +65,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    assert shutil.which("dkms"), "no DKMS here: tools/setup-debian test installs it"
+    assert shutil.which("dkms"), "no DKMS here: tools/setup test installs it"
     return Machine(tmp_path)
 
 

@@ -12,6 +12,7 @@ import pytest
 from guest.build import ensure
 from kmods import build, catalogue
 from tests.kmods.conftest import KMODS, trees
+from tests.kmods.conftest import series as kernel_series
 
 # Out of the kernel's tree one source serves several versions, and a trace event's layout is given.
 PASSED_OVER = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,OPEN_ENDED_LINE,MACRO_ARG_REUSE"
@@ -26,7 +27,7 @@ def make(*words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("series", ["6.1", "6.12", "guest"])
+@pytest.mark.parametrize("series", [*kernel_series(), "guest"])
 def test_modules_build_without_a_word(tmp_path: Path, series: str) -> None:
     tree = ensure().tree if series == "guest" else trees()[series]
     for path in build.sources():

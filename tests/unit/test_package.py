@@ -87,7 +87,7 @@ def test_the_sdist_can_be_tested(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     needed = {"Makefile", "requirements.lock", "requirements-dev.lock", "hatch_build.py", "LICENSE",
-              "tools/setup-debian", "scenarios/quickstart.yaml", "tests/conftest.py"}  # fmt: skip
+              "tools/setup", "scenarios/quickstart.yaml", "tests/conftest.py"}  # fmt: skip
     assert needed <= names
 
 

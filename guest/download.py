@@ -1,0 +1,352 @@
+"""Downloads the guest kernel's source, for systems whose archive does not have it.
+
+Command: ``python -m guest.download``. It does nothing where a source is at hand.
+
+The tarball is pinned by its version and SHA-256. ORCHESTRATOR_KERNEL_URL names another address of
+the same tarball; together with ORCHESTRATOR_KERNEL_SHA256 it names another tarball. The file gets
+its final name only after its SHA-256 has been compared, so nothing reads an unverified one. An
+interrupted download continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import re
+import signal
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from urllib.parse import urlsplit
+
+from guest import cache
+from orchestrator.errors import MachineError
+
+VERSION = "6.12.103"
+OFFICIAL_FOLDER = "https://cdn.kernel.org/pub/linux/kernel/v6.x"
+SHA256 = "f143aaade8877ba5616e788b4482576db28481bcf557ef537f4fcc3938fc3176"
+"""Of linux-6.12.103.tar.xz in kernel.org's sha256sums.asc; see docs/installing.md."""
+
+URL_VARIABLE = "ORCHESTRATOR_KERNEL_URL"
+SHA256_VARIABLE = "ORCHESTRATOR_KERNEL_SHA256"
+CHECKSUMS = f"{OFFICIAL_FOLDER}/sha256sums.asc"
+FOLDER = "sources"
+"""The folder of the cache that downloaded sources are in."""
+
+CHUNK_BYTES = 1 << 18
+
+Progress = Callable[[str, float | None], None]
+"""Called with a step, and how far it is (0 to 1) where that is known."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one download: its size in bytes, times in seconds, and attempts."""
+
+    most_bytes: int = 256 * 1000**2
+    silence_s: float = 30.0
+    total_s: float = 3600.0
+    attempts: int = 4
+    pause_s: float = 2.0
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A tarball: where it is, and the SHA-256 (64 hexadecimal digits) of its content."""
+
+    url: str
+    sha256: str
+
+    @property
+    def place(self) -> Path:
+        """Its path below a cache's root."""
+        return Path(FOLDER) / f"linux-{self.sha256[:16]}.tar"
+
+
+class BrokenOffError(Exception):
+    """The transfer ended early; what arrived is kept, and the next attempt continues it."""
+
+
+class TooLongError(Exception):
+    """The whole download took longer than its limit."""
+
+
+def pinned() -> Pin:
+    """Return the tarball to download: the project's own unless the environment names another.
+
+    Raises:
+        MachineError: the environment names it incompletely or in a wrong form.
+    """
+    url = os.environ.get(URL_VARIABLE, "")
+    digest = os.environ.get(SHA256_VARIABLE, "").lower()
+    if digest and not url:
+        raise MachineError(
+            f"{SHA256_VARIABLE} is set, and {URL_VARIABLE} is not",
+            f"set {URL_VARIABLE} to the tarball's address, too, or unset {SHA256_VARIABLE}",
+        )
+    if digest and not re.fullmatch("[0-9a-f]{64}", digest):
+        raise MachineError(
+            f"{SHA256_VARIABLE} is not a SHA-256 of 64 hexadecimal digits: {digest}",
+            f"copy the tarball's line of {CHECKSUMS}",
+        )
+    if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
+        raise MachineError(
+            f"{URL_VARIABLE} is not an http or https address: {url}",
+            "for a file, let ORCHESTRATOR_KERNEL_SOURCE name its path",
+        )
+    return Pin(url or f"{OFFICIAL_FOLDER}/linux-{VERSION}.tar.xz", digest or SHA256)
+
+
+def downloaded() -> Path | None:
+    """Return the pinned tarball in a cache, or None.
+
+    Raises:
+        MachineError: it was changed after its download, or others could have changed it.
+    """
+    pin = pinned()
+    for root in cache.search_roots():
+        path = root / pin.place
+        if not path.is_file():
+            continue
+        cache.require_trusted(path, root)
+        if cache.remembered_sha256(path) != pin.sha256:
+            raise MachineError(
+                f"{path} was changed after its download: its SHA-256 is not {pin.sha256}",
+                f"rm {path}, then run {command()}",
+            )
+        return path
+    return None
+
+
+def command() -> str:
+    """Return the command that downloads the source."""
+    return f"{sys.executable} -m guest.download"
+
+
+def download(progress: Progress, limits: Limits = Limits()) -> Path:
+    """Return the pinned tarball, downloaded into this user's cache unless it is in one.
+
+    To be called in the main thread: the time limit needs its signals.
+
+    Raises:
+        MachineError: it cannot be had, is too large, takes too long, or is another file.
+    """
+    root = cache.make_root()
+    (root / FOLDER).mkdir(mode=0o755, exist_ok=True)
+
+    def waiting() -> None:
+        progress("waiting for another download or build", None)
+
+    with cache.builder_lock(root, waiting):
+        pin = pinned()
+        return downloaded() or _Transfer(pin, root / pin.place, progress, limits).run()
+
+
+class _Transfer:
+    """One download of a pinned tarball to ``place``; meanwhile it is in a file beside that."""
+
+    def __init__(self, pin: Pin, place: Path, progress: Progress, limits: Limits) -> None:
+        self.pin = pin
+        self.place = place
+        self.part = place.with_suffix(".part")
+        self.progress = progress
+        self.limits = limits
+        self.step = f"downloading {pin.url}"
+
+    def run(self) -> Path:
+        """Download, verify and return the file."""
+        self.progress(self.step, None)
+        try:
+            with _time_limit(self.limits.total_s):
+                return self._attempts()
+        except TooLongError:
+            raise MachineError(
+                f"{self.pin.url} took longer than {self.limits.total_s:g} s", self._again()
+            ) from None
+
+    def _attempts(self) -> Path:
+        broken = ""
+        for attempt in range(self.limits.attempts):
+            if attempt:
+                time.sleep(self.limits.pause_s)
+            resumed = self.part.exists()
+            try:
+                self._receive()
+            except BrokenOffError as error:
+                broken = str(error)
+                continue
+            found = cache.sha256(self.part)
+            if found == self.pin.sha256:
+                self.part.chmod(0o644)
+                return self.part.replace(self.place)
+            self.part.unlink()
+            if not resumed:
+                raise self._wrong_file(found)
+            broken = "the continued file had a wrong SHA-256"
+        raise MachineError(
+            f"{self.pin.url} did not arrive in {self.limits.attempts} attempts: {broken}",
+            self._again(),
+        )
+
+    def _receive(self) -> None:
+        """Append what is missing to the partial file.
+
+        Raises:
+            BrokenOffError: it did not arrive whole; another attempt may help.
+            MachineError: another attempt would not help.
+        """
+        there = self.part.stat().st_size if self.part.exists() else 0
+        headers = {"User-Agent": "tcp-orchestrator", "Accept-Encoding": "identity"}
+        if there:
+            headers["Range"] = f"bytes={there}-"
+        request = urllib.request.Request(self.pin.url, headers=headers)
+        try:
+            with _opener().open(request, timeout=self.limits.silence_s) as answer:
+                self._store(answer, self._continued_at(answer, there))
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                self.part.unlink()
+            elif error.code < http.HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise self._refused(str(error)) from error
+            raise BrokenOffError(str(error)) from error
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, str):  # such as a redirect to another kind of address
+                raise self._refused(error.reason) from error
+            raise BrokenOffError(str(error.reason)) from error
+        except (http.client.HTTPException, OSError) as error:
+            raise BrokenOffError(str(error) or type(error).__name__) from error
+
+    def _continued_at(self, answer: http.client.HTTPResponse, there: int) -> int:
+        """Return the offset at which the answer's content begins: ``there``, or 0."""
+        if answer.status != http.HTTPStatus.PARTIAL_CONTENT:
+            return 0
+        if not there or not answer.headers.get("Content-Range", "").startswith(f"bytes {there}-"):
+            raise self._refused("the server sent another part than the requested one")
+        return there
+
+    def _store(self, answer: http.client.HTTPResponse, there: int) -> None:
+        """Write the answer's content to the partial file, from the offset ``there`` on."""
+        whole = None if answer.length is None else there + answer.length
+        with self._disk_errors():
+            file = self.part.open("r+b" if there else "wb")
+        with file:
+            file.seek(there)
+            self._check_size(whole or 0)
+            while chunk := answer.read1(CHUNK_BYTES):
+                there += len(chunk)
+                self._check_size(there)
+                with self._disk_errors():
+                    file.write(chunk)
+                if whole:
+                    self.progress(self.step, min(there / whole, 1.0))
+            with self._disk_errors():
+                file.truncate(there)
+                os.fsync(file.fileno())
+        if whole is not None and there < whole:
+            raise BrokenOffError(f"it ended after {there} of {whole} bytes")
+
+    def _check_size(self, size: int) -> None:
+        if size > self.limits.most_bytes:
+            raise MachineError(
+                f"{self.pin.url} has more than {self.limits.most_bytes / 1e6:g} MB,"
+                " which no Linux 6.12 tarball has",
+                f"let {URL_VARIABLE} name the address of a kernel tarball",
+            )
+
+    @contextlib.contextmanager
+    def _disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise MachineError(
+                f"{self.part} cannot be written: {error.strerror}",
+                f"make room, or let {cache.CACHE_VARIABLE} name another folder",
+            ) from error
+
+    def _wrong_file(self, found: str) -> MachineError:
+        return MachineError(
+            f"{self.pin.url} is not the pinned file: its SHA-256 is {found}, not {self.pin.sha256}",
+            f"let {URL_VARIABLE} name an address of linux-{VERSION}.tar.xz; for another version,"
+            f" set {SHA256_VARIABLE}, too: kernel.org publishes the values in {CHECKSUMS}",
+        )
+
+    def _refused(self, reason: str) -> MachineError:
+        return MachineError(
+            f"{self.pin.url} cannot be downloaded: {reason}",
+            f"let {URL_VARIABLE} name another address of linux-{VERSION}.tar.xz",
+        )
+
+    def _again(self) -> str:
+        return (
+            f"run {command()} again, which continues the download, or let {URL_VARIABLE} name"
+            f" another address of linux-{VERSION}.tar.xz"
+        )
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise TooLongError in the block when it has taken that long, whatever it waits for."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Return what opens http and https addresses, follows redirects to such, and nothing else."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.UnknownHandler,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+class _Lines:
+    """Progress as lines on standard error: each step, and each tenth of it."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, step: str, fraction: float | None) -> None:
+        line = step if fraction is None else f"{step} {int(fraction * 10) * 10}%"
+        if line != self.last:
+            sys.stderr.write(f"{line}\n")
+        self.last = line
+
+
+def main() -> int:
+    """Download the source unless one is at hand; return the exit status."""
+    from guest import source
+
+    try:
+        if source.available() is None:
+            download(_Lines())
+    except MachineError as error:
+        sys.stderr.write(f"guest.download: {error}\nfix: {error.fix}\n")
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
