@@ -27,7 +27,7 @@ _BOOT = [
 
 _INIT = """
 import os, subprocess, sys
-sys.path.insert(0, "{root}/orchestrator")
+sys.path.insert(0, "{root}")
 from orchestrator.testbed.kernel import system
 
 system.mount("none", "/", "none", system.MS_REMOUNT | system.MS_RDONLY | system.MS_NOSUID)
