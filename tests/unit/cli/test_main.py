@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator import __version__
+from orchestrator.execution.commit import git_commit
 from orchestrator.cli import commands
 from orchestrator.errors import (
     Fault,
@@ -71,7 +72,9 @@ def test_every_command_explains_itself(name: str) -> None:
 
 
 def test_version() -> None:
-    assert run("--version").stdout.split()[-1] == __version__
+    said = run("--version").stdout.strip()
+    commit = git_commit()
+    assert said == f"orchestrator, version {__version__}" + (f" (commit {commit})" if commit else "")
 
 
 @pytest.mark.parametrize("word", ["--help", "--version"])
