@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator import __version__
-from orchestrator.execution.commit import git_commit
 from orchestrator.cli import commands
 from orchestrator.errors import (
     Fault,
@@ -23,6 +22,7 @@ from orchestrator.errors import (
     Unfaithful,
     UsageError,
 )
+from orchestrator.execution.commit import git_commit
 
 NAMES = [
     "compare",
@@ -74,7 +74,9 @@ def test_every_command_explains_itself(name: str) -> None:
 def test_version() -> None:
     said = run("--version").stdout.strip()
     commit = git_commit()
-    assert said == f"orchestrator, version {__version__}" + (f" (commit {commit})" if commit else "")
+    assert said == f"orchestrator, version {__version__}" + (
+        f" (commit {commit})" if commit else ""
+    )
 
 
 @pytest.mark.parametrize("word", ["--help", "--version"])
