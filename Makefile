@@ -51,12 +51,13 @@ test-faults: $(DEV_READY)  ## kill, fill and share at random moments, TRIES=N of
 fuzz: $(DEV_READY)  ## feed random input to each parser for SECONDS=60
 	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/pytest tests/fuzz --capture=no
 
-lint: $(DEV_READY)  ## check style, types (of the playbooks, too) and licences
+lint: $(DEV_READY)  ## check style, types (of the playbooks, too), licences and documents
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
 	$(BIN)/python tools/supply_chain.py licences
+	$(BIN)/python tools/prose.py
 
 sbom: $(DEV_READY)  ## write a CycloneDX bill of materials, build/sbom.cdx.json
 	$(BIN)/python tools/supply_chain.py sbom build/sbom.cdx.json

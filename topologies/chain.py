@@ -41,8 +41,8 @@ class HostGroup(Strict):
     rtt: Spread | None = Field(
         default=None,
         description="base RTT instead of the access links' delays, which share evenly what the "
-        "other links leave of it; or evenly spaced over the hosts: {from: 66ms, to: 250ms}, "
-        "{above: 20ms, to: 250ms}, or drawn: {from: 66ms, to: 250ms, drawn: true}",
+        "other links leave of it. Evenly spaced over the hosts: {from: 66ms, to: 250ms} or "
+        "{above: 20ms, to: 250ms}. Drawn: {from: 66ms, to: 250ms, drawn: true}",
     )
 
 

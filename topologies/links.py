@@ -62,20 +62,25 @@ def one_bdp() -> QueueBothWays:
 class Spread(Strict):
     """One time for all hosts of a group, or times spaced evenly over them, or drawn.
 
-    Host i of n (from 0) has ``from`` + (``to`` - ``from``) i / (n - 1), both ends included and
-    ``to`` for a single host; or ``above`` + (``to`` - ``above``) (i + 1) / n, the lower end left
-    out: ``{above: 20ms, to: 250ms}`` are the RTTs over [20 + 230/n, 250] ms of Grieco & Mascolo.
-    What is drawn is uniform over ``from`` to ``to`` in steps of 1 us, from the run's seed: another
-    repetition draws anew, another variant of a matrix has the same. An `rtt` is drawn for each
-    pair of hosts, a `delay` for each link.
+    Host i of n (from 0) has ``from`` + (``to`` - ``from``) i / (n - 1), both ends included. A
+    single host has ``to``. With ``above`` it has ``above`` + (``to`` - ``above``) (i + 1) / n, and
+    the lower end is left out. So ``{above: 20ms, to: 250ms}`` are the RTTs over [20 + 230/n, 250]
+    ms of Grieco & Mascolo.
+
+    Drawn times are uniform over ``from`` to ``to`` in steps of 1 us, from the run's seed. Another
+    repetition draws others; another variant of a matrix has the same. An ``rtt`` is drawn for each
+    pair of hosts, a ``delay`` for each link.
     """
 
-    from_: Delay | None = Field(default=None, alias="from", description="of the first host")
+    from_: Delay | None = Field(default=None, alias="from", description="value of the first host")
     above: Delay | None = Field(
         default=None, description="instead of `from`: the first host is a step above it"
     )
-    to: Delay = Field(description="of the last host")
-    drawn: bool = Field(default=False, description="evenly from `from` to `to`, instead of spaced")
+    to: Delay = Field(description="value of the last host")
+    drawn: bool = Field(
+        default=False,
+        description="draw uniformly between `from` and `to` instead of spacing evenly",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -129,10 +134,10 @@ class SpreadBothWays(Directional[Spread]):
 
 
 class PolicerSpec(Strict):
-    """Drops at a link's entry what exceeds a rate, and never queues (a token bucket)."""
+    """Drops what exceeds a rate at a link's entry, and never queues (a token bucket)."""
 
     rate: Rate = Field(description="bit/s on the link layer, such as 10mbit")
-    burst: Size = Field(description="the bucket, in link-layer bytes: what may pass at once")
+    burst: Size = Field(description="size of the bucket in link-layer bytes: what may pass at once")
 
     @model_validator(mode="after")
     def _fits(self) -> PolicerSpec:
@@ -162,12 +167,14 @@ D = TypeVar("D")
 class Impaired(Strict, Generic[D]):
     """What every link has: a delay, and what happens to packets on the way."""
 
-    delay: D = Field(description="one way, such as 10ms")
-    loss: LossBothWays = Field(default_factory=no_loss, description="after the queue")
+    delay: D = Field(description="one-way delay, such as 10ms")
+    loss: LossBothWays = Field(
+        default_factory=no_loss, description="loss model; losses happen after the queue"
+    )
     jitter: JitterBothWays | None = Field(
         default=None,
-        description="delays vary by this around `delay`, such as 2ms; **reorders packets** unless "
-        "it is told to keep their order",
+        description="variation of the delay around `delay`, such as 2ms; **reorders packets** "
+        "without `keep_order`",
     )
     reordering: ReorderingBothWays | None = Field(
         default=None, description="probability that a packet skips the delay, such as 1%"
@@ -177,8 +184,8 @@ class Impaired(Strict, Generic[D]):
     )
     corruption: ChanceBothWays | None = Field(
         default=None,
-        description="probability that one bit of a packet is turned over, such as 0.1%; the "
-        "receiver's checksum finds it, so TCP sees a loss",
+        description="probability that one bit of a packet is flipped, such as 0.1%; the "
+        "receiver's checksum detects it, so TCP sees a loss",
     )
     policer: PolicerBothWays | None = Field(
         default=None, description="before the queue: drops what exceeds a rate, never queues"
@@ -200,10 +207,11 @@ class Studied(Impaired[D], Generic[D]):
     capacity: CapacityBothWays | None = Field(
         default=None,
         validate_default=True,
-        description="instead of `rate`: what changes all the time, as a trace says",
+        description="instead of `rate`: a rate that follows a trace",
     )
     queue: QueueBothWays = Field(
-        default_factory=one_bdp, description="in front of the link; drop-tail of 1bdp by default"
+        default_factory=one_bdp,
+        description="queue in front of the link; drop-tail of 1bdp by default",
     )
 
     @field_validator("capacity")
@@ -225,10 +233,11 @@ class Plain(Impaired[D], Generic[D]):
 
     rate: RateBothWays | None = Field(default=None, description="bit/s; unlimited when not given")
     capacity: CapacityBothWays | None = Field(
-        default=None, description="instead of `rate`: what changes all the time, as a trace says"
+        default=None, description="instead of `rate`: a rate that follows a trace"
     )
     queue: QueueBothWays | None = Field(
-        default=None, description="in front of the link; never the place of loss when not given"
+        default=None,
+        description="queue in front of the link; by default large enough to lose nothing",
     )
 
     @field_validator("queue")
@@ -254,9 +263,9 @@ class Access(Plain[SpreadBothWays | None]):
 
     delay: SpreadBothWays | None = Field(
         default=None,
-        description="one way, such as 10ms; or evenly spaced over the hosts of the group: "
-        "{from: 5ms, to: 50ms}, {above: 0ms, to: 57.5ms}, or drawn: {from: 5ms, to: 50ms, "
-        "drawn: true}; left out when the group has an `rtt`",
+        description="one-way delay, such as 10ms. Evenly spaced over the hosts of the group: "
+        "{from: 5ms, to: 50ms} or {above: 0ms, to: 57.5ms}. Drawn: {from: 5ms, to: 50ms, drawn: "
+        "true}. Not given when the group has an `rtt`",
     )
 
 

@@ -30,10 +30,10 @@ class LiveGroup(Strict):
 
 
 class LivePath(Topology):
-    """Lab hosts and the network between them as it is: capacity, delay and loss are not known.
+    """Lab hosts and a real network between them; its capacity, delay and loss are not known.
 
-    No link is emulated or sampled, so metrics of links have no value; the base RTT of a flow is
-    what was measured before traffic.
+    No link is emulated or sampled, so metrics of links have no value. The base RTT of a flow is the
+    one measured before traffic.
     """
 
     kind: Literal["live-path"] = Field(description="a real network, as it is; lab hosts only")

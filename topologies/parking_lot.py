@@ -37,9 +37,9 @@ MAX_HOPS = 100
 
 
 class Segment(Bottleneck):
-    """So many alike links in a row."""
+    """A number of equal links in a row."""
 
-    count: int = Field(default=1, ge=1, le=MAX_HOPS, description="how many such links in a row")
+    count: int = Field(default=1, ge=1, le=MAX_HOPS, description="number of such links in a row")
 
 
 def _one_or_list(one: Any, several: Any) -> WrapValidator:

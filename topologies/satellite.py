@@ -33,7 +33,8 @@ class SatelliteLink(Studied[DelayBothWays | None]):
         default="geo", description="geo is 275ms one way, meo 110ms"
     )
     delay: DelayBothWays | None = Field(
-        default=None, description="one way from station to station; the orbit's when not given"
+        default=None,
+        description="one-way delay from station to station; that of the orbit when not given",
     )
 
     def bottleneck(self) -> Bottleneck:

@@ -54,38 +54,48 @@ STEP_DB, MOST_DEVIATIONS = 0.1, 6
 
 
 class WlanLink(Strict):
-    """A wireless link of 802.11; what is not given is as in the paper, or in ns-2."""
+    """A wireless link of 802.11; the defaults are those of the paper, or of ns-2."""
 
     distance_m: float = Field(gt=0, le=100_000, description="from mobile hosts to access point, m")
-    standard: Standard = Field(default="802.11b", description="of the physical layer")
+    standard: Standard = Field(default="802.11b", description="standard of the physical layer")
     rate: Rate | None = Field(
-        default=None, description="of data frames; the standard's highest when not given"
+        default=None, description="rate of data frames; the standard's highest when not given"
     )
     basic_rate: Rate | None = Field(
-        default=None, description="of RTS, CTS and ACK; the standard's lowest when not given"
+        default=None, description="rate of RTS, CTS and ACK; the standard's lowest when not given"
     )
-    path_loss_exponent: float = Field(default=3.0, ge=1, le=8, description="of the distance")
-    shadowing_db: float = Field(default=4.0, ge=0, le=30, description="standard deviation, dB")
+    path_loss_exponent: float = Field(
+        default=3.0, ge=1, le=8, description="path loss exponent of the distance"
+    )
+    shadowing_db: float = Field(
+        default=4.0, ge=0, le=30, description="standard deviation of the shadowing, dB"
+    )
     coherence: Time = Field(
         default=1.0,
-        description="how long a draw of the shadowing lasts, from 10ms; 0s draws at each attempt",
+        description="how long a draw of the shadowing lasts, at least 10ms; 0s draws at each "
+        "attempt",
     )
     transmit_power_dbm: float = Field(default=15.0, ge=-50, le=60, description="dBm")
     reference_loss_db: float = Field(
         default=40.0, ge=0, le=200, description="path loss at 1 m, dB; 40 is free space at 2.4 GHz"
     )
-    noise_figure_db: float = Field(default=7.0, ge=0, le=50, description="of the receiver, dB")
+    noise_figure_db: float = Field(
+        default=7.0, ge=0, le=50, description="noise figure of the receiver, dB"
+    )
     rts: bool = Field(default=True, description="whether RTS and CTS come before each packet")
     retries: int = Field(default=4, ge=0, le=20, description="attempts after the first")
     acks_per_packet: float = Field(
-        default=0.5, ge=0, le=2, description="TCP acknowledgements in the same air, a data packet"
+        default=0.5,
+        ge=0,
+        le=2,
+        description="TCP acknowledgements in the same cell for each data packet",
     )
     delay: DelayBothWays = Field(
-        default_factory=lambda: DelayBothWays.model_validate("0s"), description="one way"
+        default_factory=lambda: DelayBothWays.model_validate("0s"), description="one-way delay"
     )
     queue: QueueBothWays = Field(
         default_factory=lambda: QueueBothWays.model_validate({"limit": "50p"}),
-        description="in front of the link; drop-tail of 50 packets by default, as in ns-2",
+        description="queue in front of the link; drop-tail of 50 packets by default, as in ns-2",
     )
 
     @field_validator("rate", "basic_rate")

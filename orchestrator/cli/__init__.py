@@ -110,13 +110,29 @@ def _terminated_like_interrupted() -> Iterator[None]:
             signal.signal(ending, handler)
 
 
+def _show_version(ctx: click.Context) -> None:
+    """Print the package's version, with the commit of the code where it is known, and exit."""
+    from orchestrator.execution.commit import git_commit
+
+    commit = git_commit()
+    click.echo(f"orchestrator, version {__version__}" + (f" (commit {commit})" if commit else ""))
+    ctx.exit()
+
+
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 success; 1 a run failed; 2 invalid usage or scenario; 3 a run was not "
     "faithful; 4 this machine lacks something; 130 interrupted.",
 )
-@click.version_option(__version__, prog_name="orchestrator")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _option, wanted: _show_version(ctx) if wanted else None,
+    help="Show the version and the commit, and exit.",
+)
 @click.option("--debug", is_flag=True, help="Show a traceback with an error.")
 @click.pass_obj
 def commands(settings: dict[str, bool], debug: bool) -> None:

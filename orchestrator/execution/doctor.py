@@ -74,7 +74,7 @@ def diagnose(db: Path, only: str | None = None) -> Diagnosis:
     names = backends.MODULES if only is None else (only,)
     found = {name: _examined(name) for name in names}
     if only is not None and found[only].absent:  # it was asked for
-        lacking = Finding("set up", False, found[only].absent, f"see README.md on {only}")
+        lacking = Finding("set up", False, found[only].absent, "see docs/real-machines.md")
         found[only] = Examined([lacking, *found[only].findings])
     return Diagnosis(found, [_store(db)])
 

@@ -37,13 +37,13 @@ class Capacity(Strict):
     rate: Rate | None = Field(default=None, description="bit/s of a direction without a trace")
     trace: str | None = Field(
         default=None,
-        description="file in mahimahi's format, from the scenario's folder: each line the "
-        "millisecond of an opportunity to send 1500 bytes of IP; it repeats",
+        description="file in mahimahi's format, relative to the scenario's folder. Each line is "
+        "the millisecond of an opportunity to send 1500 bytes of IP. It repeats",
     )
     sha256: str | None = Field(
         default=None,
         validate_default=True,
-        description="SHA-256 that the trace must have; whatever it is when not given",
+        description="SHA-256 that the trace must have; not checked when not given",
     )
 
     @field_validator("trace")

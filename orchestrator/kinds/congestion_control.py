@@ -32,13 +32,13 @@ class Congestion(Strict):
 
     module: str | None = Field(
         default=None,
-        description="folder with the sources of a module of your own, from the scenario's folder",
+        description="folder with the sources of a module of your own, relative to the scenario's "
+        "folder",
     )
     sources: str | None = Field(
         default=None,
         validate_default=True,
-        description="SHA-256 that the sources in that folder must have; whatever it is when not "
-        "given",
+        description="SHA-256 that the sources in that folder must have; not checked when not given",
     )
     name: str = Field(description="as the kernel reports it")
     parameters: Annotated[
@@ -46,9 +46,9 @@ class Congestion(Strict):
         WithJsonSchema({"type": "object", "additionalProperties": {"type": ["integer", "string"]}}),
     ] = Field(
         default_factory=dict,
-        description="of the module, or of the sending host's namespace: whole numbers in their own "
-        "units, or quantities such as 5mbit for names in _bps, _kbps, _us, _ms and _bytes; "
-        "mainline modules take none",
+        description="parameters of the module, or settings of the sending host's namespace. Whole "
+        "numbers are in their own units. Names in _bps, _kbps, _us, _ms and _bytes also take "
+        "quantities such as 5mbit. Mainline modules take none",
     )
 
     @model_validator(mode="before")

@@ -32,15 +32,15 @@ class Distribution(Strict, Generic[T]):
     """
 
     distribution: Literal["fixed", "exponential", "pareto", "lognormal"] = Field(
-        default="fixed", description="what it is drawn from; fixed is always the mean"
+        default="fixed", description="distribution of the values; fixed is always the mean"
     )
-    mean: T = Field(description="its mean, such as 100ms, before anything is drawn anew")
+    mean: T = Field(description="mean, such as 100ms, before values above `most` are drawn again")
     shape: float | None = Field(
         default=None,
         gt=1,
         le=100,
         allow_inf_nan=False,
-        description="of a Pareto distribution (its tail index); it has a mean above 1",
+        description="tail index of a Pareto distribution; the mean exists above 1",
         validate_default=True,
     )
     deviation: T | None = Field(
@@ -48,8 +48,8 @@ class Distribution(Strict, Generic[T]):
     )
     most: T | None = Field(
         default=None,
-        description="what is drawn above this is drawn anew; above the mean, without end when not "
-        "given",
+        description="largest value, above the mean; larger ones are drawn again; unbounded when "
+        "not given",
     )
 
     @model_validator(mode="before")

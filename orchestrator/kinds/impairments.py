@@ -67,14 +67,18 @@ class _Short(Strict):
 class Jitter(_Short):
     """Delays that vary around the link's delay; a time alone stands for the spread.
 
-    Each packet draws a delay of its own, so **packets overtake each other** when they come closer
-    together than the spread (netem's way: the delays are exactly distributed, the order is not
-    kept). With `keep_order` a packet leaves no earlier than the one in front of it, so the delays
-    of packets close together are alike and longer on average. With `correlation` the delay is one
-    of the link instead of the packet: it is drawn anew at exponentially distributed intervals of
-    that mean, which gives it exactly that distribution and the autocorrelation exp(-t / mean).
-    netem's own correlation of jitter is not offered: it picks delays by the lowest bits of its
-    correlated numbers, and those are as good as independent (Linux 6.12, measured).
+    Each packet draws its own delay. So **packets overtake each other** when they are closer
+    together than the spread. This is how netem works: the delays have exactly the distribution, and
+    the order is not kept.
+
+    With `keep_order` a packet leaves no earlier than the one before it. Delays of packets close
+    together are then alike, and longer on average.
+
+    With `correlation` the delay belongs to the link instead of the packet. It is drawn again at
+    exponentially distributed intervals with that mean. The delay then has exactly that
+    distribution, and the autocorrelation exp(-t / mean). netem's own correlation of jitter is not
+    supported. It selects delays by the lowest bits of its correlated numbers, and these are as good
+    as independent (Linux 6.12, measured).
     """
 
     short = "spread"
@@ -85,8 +89,9 @@ class Jitter(_Short):
     )
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
         default="uniform",
-        description="of the delay around its mean, the link's `delay`; pareto is of shape 3, "
-        "paretonormal a quarter normal and three quarters pareto; none goes farther than 4 spreads",
+        description="distribution of the delay around its mean, the link's `delay`. pareto has "
+        "shape 3; paretonormal is a quarter normal and three quarters pareto. None reaches "
+        "farther than 4 spreads",
     )
     keep_order: bool = Field(default=False, description="whether packets never overtake each other")
     correlation: Duration | None = Field(
@@ -171,20 +176,22 @@ class Jitter(_Short):
 
 
 class Reordering(_Short):
-    """Packets that are sent at once, ahead of those being delayed; a chance alone is `probability`.
+    """Packets that are sent at once, ahead of delayed ones; a probability alone is `probability`.
 
-    After `gap` - 1 delayed packets each is sent at once with that probability until one is. The
-    link needs a delay, or there is nothing to overtake.
+    After `gap` - 1 delayed packets each packet is sent at once with that probability, until one is.
+    The link needs a delay, because otherwise there is nothing to overtake.
     """
 
     short = "probability"
 
-    probability: Probability = Field(default=1.0, description="that a packet is sent at once")
+    probability: Probability = Field(
+        default=1.0, description="probability that a packet is sent at once"
+    )
     gap: int = Field(
         default=1,
         ge=1,
         le=2**32 - 1,
-        description="1: any packet may be; 5 with 100%: every fifth packet is",
+        description="1: any packet may be sent at once; 5 with 100%: every fifth packet is",
     )
 
     @model_validator(mode="after")

@@ -51,7 +51,7 @@ Buffer = Annotated[Size, AfterValidator(_buffer)]
 
 
 class TcpOptions(Strict):
-    """What is not given stays as in Linux; values here go before those of the profile."""
+    """Options that are not given stay as in Linux; values given here override the profile's."""
 
     profile: (
         Annotated[
@@ -65,7 +65,7 @@ class TcpOptions(Strict):
         default=None, description="RFC 7323, 12 bytes a segment; Linux: true"
     )
     ecn: bool | None = Field(
-        default=None, description="asked for and accepted at both ends; Linux: false"
+        default=None, description="requested and accepted at both ends; Linux: false"
     )
     delayed_ack: bool | None = Field(
         default=None, description="false: every segment is acknowledged at once; Linux: true"
@@ -84,8 +84,8 @@ class TcpOptions(Strict):
         default=None,
         ge=1,
         le=1_000_000,
-        description="slow start threshold of each new connection in segments, at the sender; a "
-        "congestion control may set another. Linux: no end",
+        description="slow start threshold of each new connection in segments, at the sender. A "
+        "congestion control may set another one. Linux: unbounded",
     )
     mss: int | None = Field(
         default=None,
@@ -109,13 +109,13 @@ class TcpOptions(Strict):
         default=None, description="slow start after an idle timeout (RFC 2861); Linux: true"
     )
     rto_min: Annotated[Time, AfterValidator(_rto_min)] | None = Field(
-        default=None, description="least retransmission timeout; Linux: 200ms"
+        default=None, description="minimum retransmission timeout; Linux: 200ms"
     )
     send_buffer: Buffer | None = Field(
-        default=None, description="most that is kept to be sent, in the kernel's count"
+        default=None, description="limit of the send buffer, as the kernel counts"
     )
     receive_buffer: Buffer | None = Field(
-        default=None, description="most that is kept for the application, in the kernel's count"
+        default=None, description="limit of the receive buffer, as the kernel counts"
     )
 
     def values(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from orchestrator.protocol.frames import ETHERNET_BYTES
 #   tibet/fig18, 34 flows, 30 s         4.6   4.3    tutorial/60, TCP on and off         1.4   1.5
 #
 # Idle CPUs take less: the quickstart 1.6 s, 100 Mbit/s for 30 s 2.9 s (estimated 3.5), 1 Gbit/s for
-# 10 s 7.2 s (8.7), 60 hosts for 2 s 1.9 s (3.2), all as whole processes (see README.md).
+# 10 s 7.2 s (8.7), 60 hosts for 2 s 1.9 s (3.2), all as whole processes (see docs/performance.md).
 WALL_START_S = 1.2
 WALL_PER_HOST_S = 0.03
 WALL_PER_PACKET_HOP_S = 2e-6

@@ -58,27 +58,28 @@ class LabRouter(Strict):
 
 
 class Lab(Strict):
-    """Where `--backend lab` runs the scenario; other back ends pass over it.
+    """Where ``--backend lab`` runs the scenario; other back ends ignore it.
 
-    The topology's sources are played by the senders in their order, and begin anew with the first
-    when there are fewer; sinks and receivers likewise. Interfaces that are not named here are never
-    touched, and what is set on those that are is undone at the end of each run.
+    The senders play the topology's sources in order. When there are fewer senders, the first one
+    follows the last one. Receivers play the sinks in the same way. Interfaces that are not named
+    here are never touched. What is set on the named ones is undone at the end of each run.
     """
 
     inventory: str = Field(
-        description="Ansible inventory, YAML or INI, from the scenario's folder: how hosts are "
-        "reached (`ansible_host`, `_port`, `_user`, `_ssh_private_key_file`, `_become`)"
+        description="Ansible inventory, YAML or INI, relative to the scenario's folder. It says "
+        "how hosts are reached (`ansible_host`, `_port`, `_user`, `_ssh_private_key_file`, "
+        "`_become`)"
     )
     senders: list[LabEnd] = Field(min_length=1, description="hosts of the topology's sources")
     receivers: list[LabEnd] = Field(min_length=1, description="hosts of the topology's sinks")
     router: LabRouter | None = Field(
         default=None,
-        description="emulates the topology's one bottleneck; none over a live path",
+        description="host that emulates the topology's one bottleneck; none over a live path",
     )
     offloads: Literal["off", "leave"] = Field(
         default="off",
-        description="off: TSO, GSO and GRO of the named interfaces are switched off for the time "
-        "of a run; leave: they stay as they are, over a live path only",
+        description="off: TSO, GSO and GRO of the named interfaces are switched off during a run; "
+        "leave: they stay as they are (live path only)",
     )
 
     @field_validator("inventory")

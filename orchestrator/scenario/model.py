@@ -27,22 +27,23 @@ SEED_MAX = 2**63 - 1
 
 
 class Flow(Strict):
-    """A line of flows: ``count`` on each of its group's hosts."""
+    """A flow entry: ``count`` flows on each of its group's hosts."""
 
-    name: Slug = Field(description="unique; several flows are called name[0], name[1] ...")
-    group: str = Field(description="the topology's group whose hosts it runs between")
+    name: Slug = Field(description="unique; several flows are named name[0], name[1] ...")
+    group: str = Field(description="group of the topology between whose hosts the flow runs")
     congestion: Congestion = Field(
         default_factory=lambda: Congestion(name="cubic"),
-        description="congestion control of TCP; cubic when not given",
+        description="congestion control; cubic when not given",
     )
-    traffic: AnyTraffic = Field(default_factory=Bulk, description="what it sends")
+    traffic: AnyTraffic = Field(default_factory=Bulk, description="what the flow sends")
     start: Time = Field(default=0.0, description="since the start of traffic, before jitter")
     start_window: Time = Field(
         default=0.0,
-        description="each flow starts within so long behind `start`, drawn evenly from the seed",
+        description="each flow starts within this time after `start`, drawn uniformly from the "
+        "seed",
     )
     stagger: Time = Field(
-        default=0.0, description="each flow of the line starts so much after the one before it"
+        default=0.0, description="each flow of the entry starts this much after the one before it"
     )
     stop: Duration | None = Field(
         default=None, description="since the start of traffic; the scenario's end when not given"
@@ -53,7 +54,7 @@ class Flow(Strict):
     )
     tcp: TcpOptions = Field(
         default_factory=TcpOptions,
-        description="of the hosts at its ends; goes before the scenario's `tcp`",
+        description="TCP options of the hosts at its ends; they override the scenario's `tcp`",
     )
 
     @model_serializer(mode="wrap")
@@ -75,7 +76,7 @@ class Window(Strict):
     """A part of the run that gets metrics of its own."""
 
     name: Slug = Field(description="unique")
-    from_: Time = Field(alias="from", description="its begin, since the start of traffic")
+    from_: Time = Field(alias="from", description="its beginning, since the start of traffic")
     to: Duration = Field(description="its end, since the start of traffic")
 
 
@@ -92,7 +93,7 @@ class Scenario(Strict):
         description="of the scenario language"
     )
     name: Slug = Field(description="of the scenario")
-    description: str = Field(default="", description="one line for people")
+    description: str = Field(default="", description="one line for readers")
     seed: int = Field(
         default=1, ge=0, le=SEED_MAX, description="everything random is drawn from it"
     )
@@ -102,8 +103,10 @@ class Scenario(Strict):
         default=0.0, description="each flow's start is delayed by up to this, drawn from the seed"
     )
     topology: Annotated[Topology, TOPOLOGIES] = Field(description="the network")
-    flows: list[Flow] = Field(min_length=1, description="who sends what")
-    tcp: TcpOptions = Field(default_factory=TcpOptions, description="of all flows' hosts")
+    flows: list[Flow] = Field(min_length=1, description="who sends what to whom")
+    tcp: TcpOptions = Field(
+        default_factory=TcpOptions, description="TCP options of all flows' hosts"
+    )
     events: list[AnyEvent] = Field(
         default_factory=list, description="what changes while traffic runs"
     )
@@ -129,8 +132,8 @@ class Scenario(Strict):
         ),
     ] = Field(
         default_factory=dict,
-        description="path (as of --set) to a list of values: every combination is a variant; "
-        "`exclude` takes combinations away, `include` extends or adds them",
+        description="path (as in --set) to a list of values; every combination is a variant; "
+        "`exclude` removes combinations, `include` extends or adds them",
     )
     reduced: Annotated[
         dict[str, Any],
@@ -138,6 +141,6 @@ class Scenario(Strict):
     ] = Field(
         default_factory=dict,
         exclude=True,
-        description="path (as of --set) to the value it has in the short form of the same "
-        "scenario, that of --reduced",
+        description="path (as in --set) to its value in the short form of the same scenario, "
+        "which --reduced runs",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,12 +14,21 @@ _FAMILIES = ("topology", "queue", "loss", "traffic", "event")
 _HEAD = """\
 # Reference of the scenario language
 
-Made from the models by `orchestrator schema --markdown`; a test keeps it so. A value with a unit
-is written as text: rates `10mbit` (bit, kbit, mbit, gbit; per second), times `20ms` (ns, us, ms, s,
-min, h), sizes `150kB` (B, kB, MB, GB, KiB, MiB, GiB), probabilities `0.1%` or 0.001. What a link
-has in each direction may be one value for both or `{forward: ..., reverse: ...}`.
+`orchestrator schema --markdown` writes this page from the models; a test holds it equal to them.
+A value with a unit is written as text:
+
+| quantity | example | units |
+|---|---|---|
+| rate | `10mbit` | bit, kbit, mbit, gbit (per second) |
+| time | `20ms` | ns, us, ms, s, min, h |
+| size | `150kB` | B, kB, MB, GB, KiB, MiB, GiB |
+| probability | `0.1%` | %, or a plain number such as 0.001 |
+
+What a link has in each direction may be one value for both or `{forward: ..., reverse: ...}`.
 """
 Schema = dict[str, Any]
+_COLUMNS = 100
+_NO_BREAK = "\0"
 
 
 def markdown() -> str:
@@ -45,9 +55,9 @@ def _document(schema: Schema) -> Iterator[str]:
     for profile in profiles().values():
         yield f"### `profile: {profile.name}`\n\n{profile.account}\n"
         values = ", ".join(
-            f"`{key}: {json.dumps(value)}`" for key, value in profile.options.items()
+            f"`{key}:{_NO_BREAK}{json.dumps(value)}`" for key, value in profile.options.items()
         )
-        yield f"Sets {values}.\n"
+        yield textwrap.fill(f"Sets {values}.", _COLUMNS).replace(_NO_BREAK, " ") + "\n"
 
 
 def _kinds(definitions: Schema, family: str) -> list[str]:

@@ -77,7 +77,7 @@ class NetworkState(Protocol):
 
 
 class RouteRequest(Strict):
-    """Who takes which path: that of least delay over links that are up, within what is given."""
+    """Who takes which path: that of least delay over links that are up, within the given limits."""
 
     avoid: list[str] = Field(default_factory=list, description="links that the path must not take")
     via: list[str] = Field(
@@ -104,14 +104,15 @@ class EventSpec(Strict, ABC):
 
     kind: str
     at: Time = Field(
-        description="since the start of traffic; events of one instant happen in the file's order"
+        description="time since the start of traffic; events of the same time happen in the "
+        "file's order"
     )
     every: Duration | None = Field(
-        default=None, description="happens again each time this has passed"
+        default=None, description="repeat the event after each such time"
     )
     until: Duration | None = Field(
         default=None,
-        description="with `every`: not later than this; the scenario's end when not given",
+        description="with `every`: the last possible time; the scenario's end when not given",
     )
 
     def times_ns(self, duration_ns: int) -> range:

@@ -31,40 +31,42 @@ Names = Annotated[
 
 
 class LinkEvent(EventSpec):
-    """What is given of a link changes, all at the same time; the rest stays as it is.
+    """The given properties of a link change, all at the same time; the others do not change.
 
-    A new rate holds at once: the frame being sent goes on at it. A new delay is of packets that
-    leave the queue from then on, none of which overtakes another. Loss, jitter, reordering,
-    duplication and corruption are of packets from then on, too; `0%` or `0s` ends them. A link that
-    is down loses what leaves its queue, and delivers what was in flight.
+    A new rate holds at once, also for the frame that is being sent. A new delay holds for packets
+    that leave the queue from then on, and none of them overtakes another. Loss, jitter, reordering,
+    duplication and corruption hold for packets from then on, too; ``0%`` or ``0s`` ends them. A
+    link that is down loses what leaves its queue, and delivers what was in flight.
     """
 
     kind: Literal["link"] = Field(default="link", description="a link changes")
     link: Names = Field(description="name of a link, or a list of names")
-    direction: Direction = Field(default="both", description="of the link")
+    direction: Direction = Field(default="both", description="direction of the link")
     rate: Rate | None = Field(default=None, description="bit/s of a link that has a rate")
-    delay: Delay | None = Field(default=None, description="one way")
+    delay: Delay | None = Field(default=None, description="one-way delay")
     loss: AnyLoss | None = Field(default=None, description="in place of the link's loss")
     jitter: Jitter | None = Field(default=None, description="in place of the link's jitter")
     reordering: Reordering | None = Field(
         default=None, description="in place of the link's reordering"
     )
     duplication: Chance | None = Field(
-        default=None, description="that a packet arrives twice, in place of the link's"
+        default=None, description="probability that a packet arrives twice, in place of the link's"
     )
     corruption: Chance | None = Field(
-        default=None, description="that one bit of a packet is wrong, in place of the link's"
+        default=None,
+        description="probability that one bit of a packet is flipped, in place of the link's",
     )
     queue: dict[str, Any] | None = Field(
         default=None,
         description="parameters of the link's queue that change, such as {limit: 50p}; its kind "
-        "stays. A limit in time or BDP is of the rate from then on and the first base RTTs",
+        "stays. A limit in time or BDP uses the rate from then on and the initial base RTTs",
     )
     state: Literal["up", "down"] | None = Field(
-        default=None, description="whether it carries packets; routes stay as they are"
+        default=None, description="whether the link carries packets; routes do not change"
     )
     reroute: bool = Field(
-        default=False, description="send all flows along the paths of least delay over links up"
+        default=False,
+        description="send all flows along the paths of least delay over links that are up",
     )
 
     @model_validator(mode="after")

@@ -10,10 +10,10 @@ from orchestrator.kinds.events import EventSpec, NetworkState, RouteRequest
 
 
 class Reroute(EventSpec):
-    """Flows take the path of least delay over links that are up, within what is given.
+    """Flows take the path of least delay over links that are up, within the given limits.
 
-    ``{}`` sends all flows along the paths of least delay as delays are then. Packets on the old
-    path arrive by it, so that some overtake others when the new one is shorter.
+    ``{}`` sends all flows along the paths of least delay at that time. Packets on the old path
+    still arrive by it. So some packets overtake others when the new path is shorter.
     """
 
     kind: Literal["reroute"] = Field(default="reroute", description="flows take another path")

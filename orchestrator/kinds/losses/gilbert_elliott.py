@@ -24,35 +24,35 @@ Matrix = tuple[float, float, float, float]
 class GilbertElliott(LossSpec):
     """A channel that is Good or Bad, with a loss in each, and may change after each packet.
 
-    It begins Good. A packet is lost or not in the state that it finds, then the state may change
-    (netem's gemodel, net/sched/sch_netem.c). Write `to_bad` and `to_good`, or `mean_loss` and
-    `mean_burst`: with `bad_loss` 100% and `good_loss` 0% (Gilbert's model, the default) a burst is
-    a stay in Bad, of 1 / to_good packets on average. The mean loss in the long run is
-    (to_good good_loss + to_bad bad_loss) / (to_bad + to_good).
+    It begins Good. The state that a packet finds decides whether it is lost; then the state may
+    change (netem's gemodel, net/sched/sch_netem.c). Write ``to_bad`` and ``to_good``, or
+    ``mean_loss`` and ``mean_burst``. With ``bad_loss`` 100% and ``good_loss`` 0% (Gilbert's model,
+    the default) a burst is a stay in Bad. It has 1 / to_good packets on average. The mean loss in
+    the long run is (to_good good_loss + to_bad bad_loss) / (to_bad + to_good).
     """
 
     kind: Literal["gilbert-elliott"] = Field(description="bursts, packet by packet")
     to_bad: Probability | None = Field(
-        default=None, description="that Good turns Bad after a packet (netem's p)"
+        default=None, description="probability that Good turns Bad after a packet (netem's p)"
     )
     to_good: Probability | None = Field(
-        default=None, description="that Bad turns Good after a packet (netem's r)"
+        default=None, description="probability that Bad turns Good after a packet (netem's r)"
     )
     bad_loss: Probability = Field(
-        default=1.0, description="of each packet in Bad (netem's 1-h); with `to_bad` only"
+        default=1.0, description="loss of each packet in Bad (netem's 1-h); with `to_bad` only"
     )
     good_loss: Chance = Field(
-        default=0.0, description="of each packet in Good (netem's 1-k); with `to_bad` only"
+        default=0.0, description="loss of each packet in Good (netem's 1-k); with `to_bad` only"
     )
     mean_loss: Chance | None = Field(
-        default=None, description="in the long run, with `mean_burst` instead of `to_bad`"
+        default=None, description="loss in the long run, with `mean_burst` instead of `to_bad`"
     )
     mean_burst: float | None = Field(
         default=None,
         ge=1,
         le=1e6,
         allow_inf_nan=False,
-        description="packets lost in a row on average, from 1, with `mean_loss`",
+        description="mean number of packets lost in a row, at least 1, with `mean_loss`",
     )
 
     @model_validator(mode="after")

@@ -14,14 +14,15 @@ from orchestrator.protocol.qdisc import Setting
 class Independent(LossSpec):
     """Each packet is lost with the same probability, whatever happened to the others.
 
-    netem counts in steps of 2^-32 (1e-8 is 43 of them), and two steps are the least it can do.
+    netem counts in steps of 2^-32 (1e-8 is 43 of them). The smallest possible loss is two steps.
     """
 
     kind: Literal["independent"] = Field(
         default="independent", description="each packet for itself"
     )
     probability: Chance = Field(
-        description="of each packet, such as 0.1% or 1e-8, in steps of 2^-32; from 4.7e-10, or 0"
+        description="loss of each packet, such as 0.1% or 1e-8, in steps of 2^-32; at least "
+        "4.7e-10, or 0"
     )
 
     @property

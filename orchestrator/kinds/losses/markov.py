@@ -17,16 +17,17 @@ from orchestrator.units import NS_PER_S
 class Markov(LossSpec):
     """A channel that is Good and Bad in turn, for exponentially distributed times.
 
-    It begins Good. Capone, Fratta & Martignon, "Bandwidth Estimation Schemes for TCP over Wireless
-    Networks", Fig. 17: Good for 1 s and Bad for 50 ms on average, a loss of 0 to 50% in Bad. The
-    host draws from the run's seed, the bed changes the loss at the exact times.
+    It begins Good. Source: Capone, Fratta & Martignon, "Bandwidth Estimation Schemes for TCP over
+    Wireless Networks", Fig. 17. There Good lasts 1 s and Bad 50 ms on average, with a loss of 0 to
+    50% in Bad. The controller draws from the run's seed, and the test bed changes the loss at the
+    exact times.
     """
 
     kind: Literal["markov"] = Field(description="states of exponential durations, in time")
     good: Duration = Field(default=1.0, description="mean duration of Good, such as 1s")
     bad: Duration = Field(default=0.05, description="mean duration of Bad, such as 50ms")
-    good_loss: Chance = Field(default=0.0, description="of each packet in Good")
-    bad_loss: Probability = Field(description="of each packet in Bad")
+    good_loss: Chance = Field(default=0.0, description="loss of each packet in Good")
+    bad_loss: Probability = Field(description="loss of each packet in Bad")
 
     @property
     def mean(self) -> float:

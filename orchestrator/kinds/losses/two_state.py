@@ -15,19 +15,19 @@ from orchestrator.units import NS_PER_S
 
 
 class TwoState(LossSpec):
-    """A channel that stays Good or Bad for a fixed time, then draws which of them comes next.
+    """A channel that stays Good or Bad for a fixed time, then draws the next state.
 
-    It begins Good. "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas",
-    section 3.4: Good for 1 s without loss, Bad for 0.1 ms to 1 s with a loss of 10%, and at each
-    expiry either state comes next with equal probability, so a state may last several times its
-    duration. The host draws from the run's seed, the bed changes the loss at the exact times.
+    It begins Good. Source: Grieco & Mascolo's Westwood+ paper, section 3.4. There Good lasts 1 s
+    without loss, and Bad 0.1 ms to 1 s with a loss of 10%. At each expiry either state comes next
+    with equal probability. So a state may last several times its duration. The controller draws
+    from the run's seed, and the test bed changes the loss at the exact times.
     """
 
     kind: Literal["two-state"] = Field(description="states of fixed durations, in time")
     good: Duration = Field(default=1.0, description="duration of Good, such as 1s")
     bad: Duration = Field(description="duration of Bad, such as 10ms")
-    good_loss: Chance = Field(default=0.0, description="of each packet in Good")
-    bad_loss: Probability = Field(default=0.1, description="of each packet in Bad")
+    good_loss: Chance = Field(default=0.0, description="loss of each packet in Good")
+    bad_loss: Probability = Field(default=0.1, description="loss of each packet in Bad")
     bad_next: Chance = Field(
         default=0.5, description="probability that Bad comes next when a state expires"
     )

@@ -1,9 +1,9 @@
 """NewReno of RFC 6582, as ns-2's: no SACK, three duplicate ACKs, no probes of the tail.
 
-Linux keeps two differences. Its window during recovery follows proportional rate reduction
-(RFC 6937) instead of being inflated by duplicate ACKs, and with timestamps an unnecessary
-recovery is undone (Eifel); `timestamps: false` takes the second away. Initial window, delayed
-ACKs and segment size differ between the papers and are left to the scenario.
+Linux keeps two differences. The window during recovery follows proportional rate reduction (RFC
+6937) and is not inflated by duplicate ACKs. With timestamps an unnecessary recovery is undone
+(Eifel); `timestamps: false` prevents that. Initial window, delayed ACKs and segment size differ
+between the papers and are left to the scenario.
 """
 
 OPTIONS = {

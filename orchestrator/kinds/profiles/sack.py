@@ -1,8 +1,7 @@
 """SACK with the classic threshold of three duplicate ACKs (RFC 6675), without RACK.
 
-As with `newreno`, the window during recovery follows proportional rate reduction (RFC 6937), and
-with timestamps or D-SACK an unnecessary recovery is undone. This is also what some papers
-call NewReno with SACK.
+As with `newreno`, the window during recovery follows proportional rate reduction (RFC 6937). With
+timestamps or D-SACK an unnecessary recovery is undone. Some papers call this NewReno with SACK.
 """
 
 OPTIONS = {

@@ -73,9 +73,9 @@ class QueueSpec(Strict, ABC):
 
     kind: str
     limit: QueueLimit = Field(
-        description="most it holds: packets of any size (100p), link-layer bytes (150kB), "
-        "time at the link's rate (20ms), or bandwidth-delay products: 1bdp (of the largest "
-        "base RTT that crosses the link) or 1bdp(min) (of the smallest)"
+        description="the most it holds: packets of any size (100p), link-layer bytes (150kB), or "
+        "time at the link's rate (20ms). 1bdp is the bandwidth-delay product of the largest base "
+        "RTT that crosses the link, 1bdp(min) that of the smallest"
     )
 
     @abstractmethod

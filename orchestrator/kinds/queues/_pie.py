@@ -23,8 +23,8 @@ class PieFields(Strict):
     target: Duration = Field(default=0.015, description="the queueing delay to hold")
     tupdate: Duration = Field(
         default=0.015,
-        description="period of the drop probability's update; the kernel rounds it up to whole "
-        "ticks of 4ms, and its timer rings a tick later: 15ms are 20ms",
+        description="period of the drop probability's update. The kernel rounds it up to whole "
+        "ticks of 4ms, and its timer fires a tick later: 15ms become 20ms",
     )
     alpha: float = Field(
         default=0.125, gt=0, le=2, description="weight of the delay's deviation, in 1/s; n/16"

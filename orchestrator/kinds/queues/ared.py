@@ -30,9 +30,9 @@ _START = 0.02
 class AdaptiveRed(QueueSpec):
     """Adaptive RED (Floyd, Gummadi, Shenker 2001), as net/sched/sch_red.c does it.
 
-    Every 500 ms the probability goes up by min(1%, a quarter of it) when the average is above the
-    middle fifth between ``min`` and ``max``, and down to nine tenths when it is below, within
-    1% and 50%. It begins just below 1%: that is where an idle queue brings it.
+    The probability is adapted every 500 ms, within 1% and 50%. It rises by min(1%, a quarter of it)
+    when the average is above the middle fifth between ``min`` and ``max``. It falls to nine tenths
+    when the average is below. It begins just below 1%, where an idle queue brings it.
     """
 
     kind: Literal["ared"] = Field(description="RED whose probability adapts")
@@ -42,24 +42,24 @@ class AdaptiveRed(QueueSpec):
     )
     min: QueueLimit | None = Field(
         default=None,
-        description="average length from which packets are picked; half of `target` at the rate "
-        "and at least 5 full-size frames when not given",
+        description="average length from which packets may be dropped or marked. By default half "
+        "of `target` at the rate, and at least 5 full-size frames",
     )
     max: QueueLimit | None = Field(
         default=None,
-        description="average length from which every packet is picked; three times `min` when "
-        "not given",
+        description="average length from which every packet is dropped or marked; three times "
+        "`min` when not given",
     )
     weight: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="of the present length in the average, a power of two within 5%; the one "
-        "nearest to 1 - exp(-1 / frames per second) when not given",
+        description="weight of the present length in the average, a power of two within 5%. By "
+        "default the one nearest to 1 - exp(-1 / frames per second)",
     )
     packet: Size = Field(
         default=FRAME_BYTES,
-        description="the packet whose transmission times an idle time is counted in",
+        description="size of the packet whose transmission time is the unit of idle times",
     )
     ecn: bool = Field(default=False, description="mark ECN-capable packets instead of dropping")
     harddrop: bool = Field(

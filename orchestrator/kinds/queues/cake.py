@@ -34,7 +34,7 @@ AckFilter = Literal["off", "on", "aggressive"]
 class Cake(QueueSpec):
     """CAKE (Hoiland-Jorgensen, Taht, Morton 2018), as net/sched/sch_cake.c does it.
 
-    With one tin (``besteffort``) and without its own shaper (``unlimited``): the rate is the
+    It has one tin (``besteffort``) and no shaper of its own (``unlimited``): the rate is the
     link's. It always marks ECN-capable packets instead of dropping them.
     """
 
@@ -43,7 +43,7 @@ class Cake(QueueSpec):
     kind: Literal["cake"] = Field(description="flow queueing with isolation of hosts and COBALT")
     limit: QueueLimit = Field(
         default=Limit(packets=6728),
-        description="most it holds; CAKE counts memory, and 2304 bytes are set for each "
+        description="the most it holds; CAKE counts memory, and 2304 bytes are set for each "
         "full-size frame",
     )
     rtt: Duration = Field(default=0.1, description="the RTT it is tuned for: COBALT's interval")
@@ -51,10 +51,10 @@ class Cake(QueueSpec):
         default=None, description="the acceptable standing delay; a twentieth of `rtt` by default"
     )
     isolation: Isolation = Field(
-        default="triple-isolate", description="what shares the link fairly, in tc's words"
+        default="triple-isolate", description="what shares the link fairly, as tc names it"
     )
     ack_filter: AckFilter = Field(
-        default="off", description="drop ACKs that a later one makes needless"
+        default="off", description="drop ACKs that a later ACK makes redundant"
     )
 
     def qdisc(self, sized: Sized) -> Qdisc:

@@ -18,8 +18,8 @@ _CE_THRESHOLD = 5  # TCA_CODEL_CE_THRESHOLD
 class Codel(CodelFields, QueueSpec):
     """Controlled delay (RFC 8289), as net/sched/sch_codel.c does it.
 
-    The kernel looks at a packet when the one before it begins to leave, so that the delay it
-    controls is without the packet's own transmission time.
+    The kernel looks at a packet when the one before it begins to leave. So the delay that it
+    controls does not include the packet's own transmission time.
     """
 
     drops_queued: ClassVar[bool] = True
@@ -27,7 +27,7 @@ class Codel(CodelFields, QueueSpec):
     kind: Literal["codel"] = Field(description="controlled delay")
     limit: QueueLimit = Field(
         default=Limit(packets=1000),
-        description="most packets it holds; other units are turned into full-size frames",
+        description="the most packets it holds; other units are converted to full-size frames",
     )
     ecn: bool = Field(default=False, description="mark ECN-capable packets instead of dropping")
 

@@ -19,22 +19,24 @@ _LIMIT, _FLOW_LIMIT, _QUANTUM, _INITIAL_QUANTUM, _RATE_ENABLE, _HASH_MASK = 1, 2
 class Fq(QueueSpec):
     """Fair queueing by deficit round robin, as net/sched/sch_fq.c does it, without its pacing.
 
-    Pacing is for the host's own sockets, and this is a router's queue. The first packets that find
-    it empty, up to eight, form a queue of their own.
+    Pacing is for a host's own sockets, and this is a router's queue. The first packets that find it
+    empty, up to eight, form their own queue.
     """
 
     kind: Literal["fq"] = Field(description="fair queueing")
     limit: QueueLimit = Field(
         default=Limit(packets=10_000),
-        description="most packets in all queues together; other units are turned into "
+        description="the most packets in all queues together; other units are converted to "
         "full-size frames",
     )
-    flow_limit: int = Field(default=100, ge=1, le=LIMIT_MAX, description="most packets of one flow")
+    flow_limit: int = Field(
+        default=100, ge=1, le=LIMIT_MAX, description="the most packets of one flow"
+    )
     quantum: Quantum = Field(
-        default=2 * FRAME_BYTES, description="bytes a flow may send in its turn"
+        default=2 * FRAME_BYTES, description="bytes that a flow may send in its turn"
     )
     initial_quantum: Quantum = Field(
-        default=10 * FRAME_BYTES, description="bytes a new flow may send in its first"
+        default=10 * FRAME_BYTES, description="bytes that a new flow may send in its first turn"
     )
 
     def qdisc(self, sized: Sized) -> Qdisc:

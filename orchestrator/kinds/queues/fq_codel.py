@@ -21,8 +21,8 @@ _DEFAULT_MEMORY_BYTES, _MOST_MEMORY_BYTES = 2**25, 2**31
 class FqCodel(CodelFields, QueueSpec):
     """Flow queueing with controlled delay (RFC 8290), as net/sched/sch_fq_codel.c does it.
 
-    Flows are told apart by the kernel's packet hash: two may share a queue. When the whole is
-    full, the longest queue loses half of what it holds, up to 64 packets.
+    The kernel's packet hash selects the queue, so two flows may share one. When the limit is
+    reached, the longest queue loses half of its packets, up to 64.
     """
 
     drops_queued: ClassVar[bool] = True
@@ -30,11 +30,13 @@ class FqCodel(CodelFields, QueueSpec):
     kind: Literal["fq_codel"] = Field(description="flow queueing with controlled delay")
     limit: QueueLimit = Field(
         default=Limit(packets=10240),
-        description="most packets in all queues together; other units are turned into "
+        description="the most packets in all queues together; other units are converted to "
         "full-size frames",
     )
     flows: int = Field(default=1024, ge=1, le=65536, description="queues that flows hash to")
-    quantum: Quantum = Field(default=FRAME_BYTES, description="bytes a flow may send in its turn")
+    quantum: Quantum = Field(
+        default=FRAME_BYTES, description="bytes that a flow may send in its turn"
+    )
     ecn: bool = Field(default=True, description="mark ECN-capable packets instead of dropping")
 
     def qdisc(self, sized: Sized) -> Qdisc:

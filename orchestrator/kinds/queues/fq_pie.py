@@ -19,17 +19,19 @@ _LIMIT, _FLOWS, _TARGET, _TUPDATE, _QUANTUM, _ECN_PROB, _ECN = 1, 2, 3, 4, 7, 9,
 class FqPie(PieFields, QueueSpec):
     """Flow queueing with PIE (M. P. Tahiliani's net/sched/sch_fq_pie.c): RFC 8290 with RFC 8033.
 
-    Flows are told apart by the kernel's packet hash: two may share a queue.
+    The kernel's packet hash selects the queue, so two flows may share one.
     """
 
     kind: Literal["fq_pie"] = Field(description="flow queueing with PIE")
     limit: QueueLimit = Field(
         default=Limit(packets=10240),
-        description="most packets in all queues together; other units are turned into "
+        description="the most packets in all queues together; other units are converted to "
         "full-size frames",
     )
     flows: int = Field(default=1024, ge=1, le=65536, description="queues that flows hash to")
-    quantum: Quantum = Field(default=FRAME_BYTES, description="bytes a flow may send in its turn")
+    quantum: Quantum = Field(
+        default=FRAME_BYTES, description="bytes that a flow may send in its turn"
+    )
     ecn_percent: int = Field(
         default=10,
         ge=0,

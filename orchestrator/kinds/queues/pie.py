@@ -24,7 +24,7 @@ class Pie(PieFields, QueueSpec):
     kind: Literal["pie"] = Field(description="proportional integral controller enhanced")
     limit: QueueLimit = Field(
         default=Limit(packets=1000),
-        description="most packets it holds; other units are turned into full-size frames",
+        description="the most packets it holds; other units are converted to full-size frames",
     )
 
     def qdisc(self, sized: Sized) -> Qdisc:

@@ -34,22 +34,26 @@ class Red(QueueSpec):
 
     kind: Literal["red"] = Field(description="random early detection")
     min: QueueLimit = Field(
-        description="average length from which packets are picked; written like `limit`"
+        description="average length from which packets may be dropped or marked; written like "
+        "`limit`"
     )
-    max: QueueLimit = Field(description="average length from which every packet is picked")
+    max: QueueLimit = Field(
+        description="average length from which every packet is dropped or marked"
+    )
     probability: SomeChance = Field(
-        default=0.02, description="of being picked when the average is just below `max`"
+        default=0.02,
+        description="probability of being dropped or marked when the average is just below `max`",
     )
     weight: float = Field(
         default=0.002,
         gt=0,
         le=1,
-        description="of the present length in the average: a power of two within 5% (0.002 is "
-        "taken as 2^-9); 1 is no average at all",
+        description="weight of the present length in the average: a power of two within 5% (0.002 "
+        "is taken as 2^-9). 1 disables averaging",
     )
     packet: Size = Field(
         default=FRAME_BYTES,
-        description="the packet whose transmission times an idle time is counted in",
+        description="size of the packet whose transmission time is the unit of idle times",
     )
     ecn: bool = Field(default=False, description="mark ECN-capable packets instead of dropping")
     harddrop: bool = Field(

@@ -20,7 +20,7 @@ _LAST_WORD = 68  # struct tc_sfq_qopt_v1 has 72 bytes
 class Sfq(QueueSpec):
     """Stochastic fairness queueing (McKenney 1990), as net/sched/sch_sfq.c does it.
 
-    What comes when it is full takes the place of a packet of the longest queue.
+    A packet that arrives when it is full replaces a packet of the longest queue.
     """
 
     drops_queued: ClassVar[bool] = True
@@ -28,21 +28,26 @@ class Sfq(QueueSpec):
     kind: Literal["sfq"] = Field(description="stochastic fairness queueing")
     limit: QueueLimit = Field(
         default=Limit(packets=127),
-        description="most packets in all queues together; other units are turned into "
+        description="the most packets in all queues together; other units are converted to "
         "full-size frames",
     )
-    depth: int = Field(default=127, ge=1, le=_MAX_DEPTH, description="most packets of one flow")
+    depth: int = Field(default=127, ge=1, le=_MAX_DEPTH, description="the most packets of one flow")
     flows: int = Field(
-        default=128, ge=1, le=_MAX_FLOWS, description="most flows with packets at one time"
+        default=128, ge=1, le=_MAX_FLOWS, description="the most flows with packets at one time"
     )
     divisor: int = Field(
         default=1024, ge=1, le=65536, description="size of the hash table, a power of two"
     )
-    quantum: Quantum = Field(default=FRAME_BYTES, description="bytes a flow may send in its turn")
-    perturb: Time = Field(
-        default=0.0, description="flows are hashed anew so often, in whole seconds; 0s: never"
+    quantum: Quantum = Field(
+        default=FRAME_BYTES, description="bytes that a flow may send in its turn"
     )
-    headdrop: bool = Field(default=False, description="drop a flow's oldest packet, not its newest")
+    perturb: Time = Field(
+        default=0.0,
+        description="period in whole seconds after which flows are hashed again; 0s: never",
+    )
+    headdrop: bool = Field(
+        default=False, description="drop a flow's oldest packet instead of its newest"
+    )
 
     @field_validator("divisor")
     @classmethod

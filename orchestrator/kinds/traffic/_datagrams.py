@@ -31,16 +31,17 @@ class Datagrams(Strict):
     """Rate and size of the packets of a UDP source."""
 
     rate: LinkRate = Field(
-        description="while it sends, on the link layer (each packet and 14 bytes of Ethernet), as "
-        "links count: such as 5mbit, or 95% of the narrowest link on its path as the run begins"
+        description="rate while it sends, on the link layer as links count (each packet and 14 "
+        "bytes of Ethernet). Such as 5mbit, or 95% of the narrowest link on its path at the "
+        "beginning of the run"
     )
     packet_size: Annotated[Size, AfterValidator(_packet)] = Field(
-        default=MTU_BYTES, description="of each IP packet with its headers, 44B to 1500B"
+        default=MTU_BYTES, description="size of each IP packet with its headers, 44B to 1500B"
     )
     size_bytes: Size | None = Field(
         default=None,
         alias="bytes",
-        description="payload to send, in whole packets; without end when not given",
+        description="payload to send, in whole packets; unlimited when not given",
     )
 
     def datagrams(

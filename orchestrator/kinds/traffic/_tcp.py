@@ -50,6 +50,6 @@ class Windowed(Strict):
 
     window: Window | None = Field(
         default=None,
-        description="the largest window that the receiver of the data tells, such as 64p (full "
-        "segments) or 64kB; as large as it takes when not given",
+        description="the largest window that the receiver of the data advertises, such as 64p "
+        "(full segments) or 64kB; unlimited when not given",
     )

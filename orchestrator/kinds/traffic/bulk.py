@@ -23,7 +23,7 @@ class Bulk(Windowed, TrafficSpec):
     size_bytes: Size | None = Field(
         default=None,
         alias="bytes",
-        description="how much to send (such as 3.2MB); without end when not given",
+        description="how much to send, such as 3.2MB; unlimited when not given",
     )
 
     @model_validator(mode="after")

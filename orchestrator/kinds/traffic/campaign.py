@@ -15,10 +15,10 @@ from orchestrator.kinds.traffic.onoff import onoff_demand
 
 
 class Campaign(Windowed, TrafficSpec):
-    """Greedy TCP connections, one a turn, whose congestion controls alternate.
+    """Greedy TCP connections, one in each turn, whose congestion controls alternate.
 
-    Each control becomes a flow of its own, called after the line and the control, whose turns are
-    its transfers: a cycle has a turn of each control in their order, and then an idle time. A
+    Each control becomes a flow of its own, named after the flow entry and the control. Its turns
+    are its transfers. A cycle has a turn of each control in order, and then an idle time. A
     connection that has sent its bytes leaves the rest of its turn idle.
     """
 
@@ -26,14 +26,16 @@ class Campaign(Windowed, TrafficSpec):
 
     kind: Literal["campaign"] = Field(description="congestion controls that take turns")
     controls: Annotated[list[Congestion], Field(min_length=2)] = Field(
-        description="the congestion controls in the order of their turns, as `congestion` of a flow"
+        description="the congestion controls in the order of their turns, written like a flow's "
+        "`congestion`"
     )
     turn: Duration = Field(description="how long the connection of a turn sends")
-    idle: Time = Field(default=0.0, description="without a connection behind each cycle")
+    idle: Time = Field(default=0.0, description="time without a connection after each cycle")
     size_bytes: Size | None = Field(
         default=None,
         alias="bytes",
-        description="the most that is sent in a turn; as much as there is time for when not given",
+        description="the most that is sent in a turn; limited by the turn's time only when not "
+        "given",
     )
 
     @model_validator(mode="after")

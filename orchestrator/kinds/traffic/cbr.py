@@ -13,7 +13,8 @@ from orchestrator.kinds.traffic._datagrams import Datagrams
 class Cbr(Datagrams, TrafficSpec):
     """A UDP source of constant bit rate: packet k leaves k packet times after the flow's start.
 
-    Times are exact to the nanosecond; as many packets are sent as are due before the flow's end.
+    Times are exact to the nanosecond. The source sends as many packets as are due before the flow's
+    end.
     """
 
     kind: Literal["cbr"] = Field(description="UDP at a constant rate")

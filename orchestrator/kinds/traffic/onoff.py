@@ -45,29 +45,29 @@ def onoff_demand(
 class OnOff(Windowed, TrafficSpec):
     """A TCP sender that always has data while it is on, and none while it is off.
 
-    When it goes off, what the kernel already has is still sent: what is in flight, and up to 12
-    segments or what the narrowest link sends in 3 ms. It keeps its one connection, as ns-2's FTP
-    does, and Linux then begins anew with the initial window; or it connects anew each time. Random
-    lengths are drawn in turn from Python's random.Random of the flow's own seed, so they are the
-    same whatever the network does.
+    When it goes off, the kernel still sends what it has. That is the data in flight, and up to 12
+    segments or what the narrowest link sends in 3 ms. By default it keeps its one connection, as
+    ns-2's FTP does; Linux then restarts from the initial window. With ``reconnect`` it connects
+    again each time. Random lengths are drawn from Python's random.Random of the flow's own seed. So
+    they do not depend on the network.
     """
 
     kind: Literal["onoff"] = Field(description="TCP that is on and off in turn")
     on: Durations | None = Field(
-        default=None, description="how long it sends: a time, or a distribution; it begins on"
+        default=None, description="how long it sends: a time or a distribution; it begins on"
     )
     off: Durations | None = Field(
         default=None, description="how long it is silent: a time, or a distribution"
     )
     intervals: Annotated[list[Interval], Field(min_length=1)] | None = Field(
         default=None,
-        description="instead of `on` and `off`: from when to when it is on, such as "
-        "[[250s, 500s], [750s, 1000s]], since the flow's start",
+        description="instead of `on` and `off`: the intervals when it is on, since the flow's "
+        "start, such as [[250s, 500s], [750s, 1000s]]",
     )
     reconnect: bool = Field(
         default=False,
-        description="a new connection each time it goes on; each is a transfer, from the call to "
-        "connect() to the last byte at the receiver",
+        description="open a new connection each time it goes on; each is a transfer, from the "
+        "call to connect() to the last byte at the receiver",
     )
 
     @model_validator(mode="after")

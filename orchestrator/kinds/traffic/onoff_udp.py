@@ -17,9 +17,9 @@ LEAST_MEAN_S = 1e-6
 class OnOffUdp(Datagrams, TrafficSpec):
     """A UDP source that sends at its rate while on, and nothing while off; it begins on.
 
-    Packet k leaves when the source has been on for k packet times, so that its mean rate is
-    rate x on / (on + off) however short the periods are. Their lengths are drawn in turn from
-    Python's random.Random of the flow's own seed.
+    Packet k leaves when the source has been on for k packet times. So its mean rate is rate x on /
+    (on + off), however short the periods are. Their lengths are drawn from Python's random.Random
+    of the flow's own seed.
     """
 
     kind: Literal["onoff-udp"] = Field(description="UDP that is on and off in turn")

@@ -15,24 +15,24 @@ from orchestrator.kinds.traffic._tcp import Windowed
 class RequestResponse(Windowed, TrafficSpec):
     """Requests and responses in turn over one persistent connection: their latency.
 
-    The flow's data are the responses, so its source is the server, and its sink connects and
-    asks. Each exchange is a transfer, from the request to the last byte of the response in the
-    client's hands; the first comes when the connection is there.
+    The flow's data are the responses. So its source is the server, and its sink connects and
+    requests. Each exchange is a transfer, from the request to the last byte of the response at the
+    client. The first one begins when the connection is established.
     """
 
     kind: Literal["request-response"] = Field(description="latency over one connection")
     request: Sizes = Field(
         default_factory=lambda: Sizes.model_validate("100B"),
-        description="from sink to source, such as 100B",
+        description="size of a request, from sink to source, such as 100B",
     )
     response: Sizes = Field(
         default_factory=lambda: Sizes.model_validate("1kB"),
-        description="from source to sink, such as 1kB",
+        description="size of a response, from source to sink, such as 1kB",
     )
     think: Durations | None = Field(
         default=None,
-        description="between a response and the next request: a time, or a distribution; none "
-        "when not given",
+        description="time between a response and the next request, or its distribution; none when "
+        "not given",
     )
 
     def demand(self) -> Demand:

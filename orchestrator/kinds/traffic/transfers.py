@@ -35,28 +35,28 @@ def transfers_demand(
 
 
 class Transfers(Windowed, TrafficSpec):
-    """Short transfers: one after another, or beginning at random whatever is under way.
+    """Short transfers: one after another, or beginning at random times independently of each other.
 
-    A transfer lasts from the call to connect() to the last byte in the receiver's hands. The
-    next of a row begins, after the gap, when the sender sees that the receiver, having everything,
-    has closed. Sizes and times are drawn from Python's random.Random of the flow's own seed, each
-    from a generator of its own: the sizes do not depend on how long transfers take.
+    A transfer lasts from the call to connect() to the receipt of the last byte. Without
+    ``arrivals`` the next one begins, after the gap, when the sender sees that the receiver has
+    everything and has closed. Sizes and times are drawn from Python's random.Random of the flow's
+    own seed, each from its own generator. So the sizes do not depend on how long transfers take.
     """
 
     kind: Literal["transfers"] = Field(description="short transfers, a connection each")
-    size: Sizes = Field(description="of each transfer, such as 10kB, or a distribution")
+    size: Sizes = Field(description="size of each transfer, such as 10kB, or its distribution")
     gap: Durations | None = Field(
         default=None,
-        description="between the end of one and the begin of the next: a time, or a distribution; "
-        "none when not given",
+        description="time between the end of one and the beginning of the next, or its "
+        "distribution; none when not given",
     )
     arrivals: Frequency | None = Field(
         default=None,
-        description="instead of one after another: how many begin in a given time on average "
-        "(such as 5/s), by a Poisson process",
+        description="mean number that begin in a given time (such as 5/s), by a Poisson process, "
+        "instead of one after another",
     )
     number: int | None = Field(
-        default=None, ge=1, description="how many; without end when not given"
+        default=None, ge=1, description="number of transfers; unlimited when not given"
     )
 
     @model_validator(mode="after")

@@ -14,23 +14,23 @@ from orchestrator.kinds.traffic.transfers import transfers_demand
 
 
 class Uploads(Windowed, TrafficSpec):
-    """Repeated uploads of files, a TCP connection each: every upload is a transfer.
+    """Repeated uploads of files, one TCP connection each: every upload is a transfer.
 
-    An upload lasts from the call to connect() to the last byte in the receiver's hands; the next
-    begins, after the gap, when the sender sees that the receiver has closed.
+    An upload lasts from the call to connect() to the receipt of the last byte. The next one begins,
+    after the gap, when the sender sees that the receiver has closed.
     """
 
     kind: Literal["uploads"] = Field(description="files uploaded one after another")
     files: Annotated[list[Size], Field(min_length=1)] = Field(
-        description="sizes of the files, such as [3.2MB, 32MB]; the first follows the last"
+        description="sizes of the files, such as [3.2MB, 32MB]; after the last one the list repeats"
     )
     gap: Durations | None = Field(
         default=None,
-        description="between the end of one and the begin of the next: a time, or a distribution; "
-        "none when not given",
+        description="time between the end of one and the beginning of the next, or its "
+        "distribution; none when not given",
     )
     number: int | None = Field(
-        default=None, ge=1, description="how many uploads; without end when not given"
+        default=None, ge=1, description="number of uploads; unlimited when not given"
     )
 
     def demand(self) -> Demand:

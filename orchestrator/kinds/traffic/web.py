@@ -19,52 +19,54 @@ SYN_OPTIONS_BYTES = 8
 
 
 class Web(Windowed, TrafficSpec):
-    """Web sessions that arrive as a Poisson process, whatever becomes of those before.
+    """Web sessions that arrive as a Poisson process, independently of earlier ones.
 
-    The flow's data are the responses, so its source is the server. A session is one connection
-    from the sink: pages with think times between, each of objects that are asked for one after
-    another; behind the last response the server closes. Each page is a transfer, from its first
-    request (of the first page from the call to connect()) to its last byte in the client's hands.
-    A session draws all of its own from its own generator: sizes do not depend on how long pages
+    The flow's data are the responses, so its source is the server. A session is one connection from
+    the sink. It has pages with think times between them, and each page has objects that are
+    requested one after another. After the last response the server closes. Each page is a transfer,
+    from its first request to the receipt of its last byte. The first page begins with the call to
+    connect(). Each session draws from its own generator, so sizes do not depend on how long pages
     take.
 
-    Sizes are by default those of ns-2's tcl/ex/large-scale-web-traffic.tcl, objects of 12 (there
-    packets, here kB) on average with a Pareto tail of index 1.2; cut off at 1 MB, 8.5 kB are left
-    on average, with a deviation of 28 kB. So the load of n objects is within 2 x 3.4 / sqrt(n) of
-    what is asked for with 95% confidence: within 5% from 19000 objects, 160 MB, on.
+    The default sizes are those of ns-2's tcl/ex/large-scale-web-traffic.tcl. Objects have 12 kB on
+    average (there 12 packets), with a Pareto tail of index 1.2. Cut off at 1 MB, the mean is 8.5 kB
+    with a deviation of 28 kB. So the load of n objects is within 2 x 3.4 / sqrt(n) of the requested
+    one with 95% confidence. It is within 5% from 19000 objects (160 MB) on.
     """
 
     kind: Literal["web"] = Field(description="web sessions")
     load: LinkRate | None = Field(
         default=None,
-        description="what its sessions bring on average on the link layer with all headers: such "
-        "as 3mbit, or 30% of the narrowest link on its path as the run begins; of all flows of the "
-        "line together, which share it equally",
+        description="mean load of its sessions on the link layer with all headers. Such as 3mbit, "
+        "or 30% of the narrowest link on its path at the beginning of the run. All flows of the "
+        "entry share it equally",
     )
     sessions: Frequency | None = Field(
         default=None,
-        description="instead of `load`: how many begin on average, such as 10/s; of each flow",
+        description="instead of `load`: mean rate at which sessions of each flow begin, such as "
+        "10/s",
     )
     request: Sizes = Field(
         default_factory=lambda: Sizes.model_validate("350B"),
-        description="of each object, such as 350B",
+        description="size of the request for each object, such as 350B",
     )
     response: Sizes = Field(
         default_factory=lambda: Sizes.model_validate(
             {"distribution": "pareto", "mean": "12kB", "shape": 1.2, "most": "1MB"}
         ),
-        description="of each object: a size, or a distribution, of which a heavy tail has an end",
+        description="size of each object, or its distribution; a heavy tail must be bounded by "
+        "`most`",
     )
     objects: Counts = Field(
         default_factory=lambda: Counts.model_validate(1),
-        description="of each page: a number, or distribution",
+        description="number of objects of each page, or its distribution",
     )
     pages: Counts = Field(
         default_factory=lambda: Counts.model_validate(1),
-        description="of each session: a number, or distribution",
+        description="number of pages of each session, or its distribution",
     )
     think: Durations | None = Field(
-        default=None, description="between pages: a time, or a distribution; none when not given"
+        default=None, description="time between pages, or its distribution; none when not given"
     )
 
     @model_validator(mode="after")

@@ -22,6 +22,7 @@ from orchestrator.errors import (
     Unfaithful,
     UsageError,
 )
+from orchestrator.execution.commit import git_commit
 
 NAMES = [
     "compare",
@@ -71,7 +72,11 @@ def test_every_command_explains_itself(name: str) -> None:
 
 
 def test_version() -> None:
-    assert run("--version").stdout.split()[-1] == __version__
+    said = run("--version").stdout.strip()
+    commit = git_commit()
+    assert said == f"orchestrator, version {__version__}" + (
+        f" (commit {commit})" if commit else ""
+    )
 
 
 @pytest.mark.parametrize("word", ["--help", "--version"])

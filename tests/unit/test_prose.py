@@ -1,0 +1,88 @@
+"""The documents are readable, their links lead somewhere, and the tool that checks this works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import prose
+
+
+def found(tmp_path: Path, text: str) -> list[str]:
+    file = tmp_path / "page.md"
+    file.write_text(text, encoding="utf-8")
+    return [finding.text for finding in prose.check(file, tmp_path)]
+
+
+def test_the_documents_have_no_findings() -> None:
+    assert len(prose.documents()) > 10
+    findings = [str(finding) for file in prose.documents() for finding in prose.check(file)]
+    assert not findings, "\n".join(findings)
+
+
+def test_the_readme_is_short() -> None:
+    text = (prose.ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    assert len(text.split()) <= 1100
+
+
+LONG = "Word " + "word " * 30 + "end."
+SHORT = "Word " + "word " * 28 + "end."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONG.replace("word word word ", "word word word\n", 1),
+        f"- item\n- {LONG}",
+        f"| short | {LONG} |",
+        f"# {LONG}",
+    ],
+)
+def test_a_long_sentence_is_found_wherever_it_is(tmp_path: Path, text: str) -> None:
+    assert [each for each in found(tmp_path, text) if each.startswith("sentence of 32 words")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"| {SHORT} {SHORT} | {SHORT} |",
+        "\n".join([*["short words"] * 10, "", *["short words"] * 10]),
+        f"```\n{LONG} {'x' * 121}\n```",
+        " ".join(["`code`"] * 40),
+        "https://example.org/" + "/a" * 40,
+    ],
+)
+def test_sentences_of_their_own_and_code_are_not_added_up(tmp_path: Path, text: str) -> None:
+    assert not [each for each in found(tmp_path, text) if each.startswith("sentence")]
+
+
+def test_a_long_line_is_found_outside_of_tables(tmp_path: Path) -> None:
+    assert found(tmp_path, "a" * 121) == ["line of 121 columns, at most 120"]
+    assert not found(tmp_path, "a" * 120)
+    assert not found(tmp_path, f"| {'a' * 121} |")
+
+
+def test_links_and_paths_must_exist(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "there.md").write_text("# A `good` heading\n", encoding="utf-8")
+    good = "[a](docs/there.md#a-good-heading) `docs/there.md` `docs/*.md` `results/runs.db`"
+    assert not found(tmp_path, good)
+    bad = "[a](docs/there.md#none) [b](gone.md) `docs/gone.md`"
+    assert found(tmp_path, bad) == [
+        "link to docs/there.md#none, which has no such heading",
+        "link to gone.md, which does not exist",
+        "path docs/gone.md, which does not exist",
+    ]
+
+
+def test_status_tells_whether_there_are_findings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "page.md"
+    file.write_text("Good.\n", encoding="utf-8")
+    assert prose.main([str(file)]) == 0
+    file.write_text("a" * 121, encoding="utf-8")
+    assert prose.main([str(file)]) == 1
+    assert ":1: line of 121 columns" in capsys.readouterr().out
