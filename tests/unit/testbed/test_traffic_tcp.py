@@ -297,7 +297,7 @@ def test_no_two_flows_have_one_name(tmp_path: Path) -> None:
     campaign = "{kind: campaign, controls: [reno, cubic], turn: 1s}}\n"
     other = "  - {name: one-reno, group: a, traffic: {kind: bulk}"
     with pytest.raises(
-        ScenarioError, match="two flows are called `one-reno\\[0\\]`: .* flow entry 0"
+        ScenarioError, match=r"two flows are called `one-reno\[0\]`: .* flow entry 0"
     ):
         planned(tmp_path, campaign + other)
 
