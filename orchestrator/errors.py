@@ -1,4 +1,4 @@
-"""The errors this project raises on purpose, and the exit status of each.
+"""The errors that this project raises deliberately, and the exit status of each.
 
 ::
 
@@ -10,7 +10,7 @@
     │   ├── BedError (1)          a test bed failed, ended early or hung; carries its last lines
     │   │   └── GuestError (1)    that of a guest
     │   └── RemoteError (1)       a machine cannot be reached over SSH, or a command failed there
-    ├── CleanupError (1)          the process that cleans up after a killed one was killed itself
+    ├── CleanupError (1)          the cleanup process was killed
     ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
     └── MachineError (4)          this machine lacks something; carries the fix
 
@@ -64,7 +64,7 @@ class RunError(OrchestratorError):
 
 
 class BedError(RunError):
-    """A test bed failed, ended early or made no progress; ``console`` holds its last lines."""
+    """A test bed failed, ended early or made no progress; ``console`` has its last lines."""
 
     def __init__(self, message: str, console: list[str] | None = None) -> None:
         self.console = console or []
@@ -77,21 +77,21 @@ class GuestError(BedError):
 
 
 class RemoteError(RunError):
-    """Another machine cannot be reached, was lost, or a command failed there; names it."""
+    """Another machine cannot be reached or was lost, or a command failed there."""
 
 
 class CleanupError(OrchestratorError):
-    """The cleanup process was killed: the plan ended early, and what it ran is stored."""
+    """The cleanup process was killed; the plan ended early, and its completed runs are stored."""
 
 
 class Unfaithful(OrchestratorError):
-    """A run's emulation was not what the scenario asked for."""
+    """A run's emulation differed from the scenario."""
 
     exit_status = 3
 
 
 class MachineError(OrchestratorError):
-    """This machine lacks something; ``fix`` is the one command or action that cures it."""
+    """This machine lacks something; ``fix`` is the command or action that provides it."""
 
     exit_status = 4
 

@@ -1,4 +1,4 @@
-"""Between which counts a faithful emulation stays: the tails of what is counted, exactly."""
+"""Intervals of the counts that a faithful emulation gives, from exact tail probabilities."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Interval = tuple[int, int]
 
 
 def binomial(trials: int, probability: float, chance: float) -> Interval:
-    """Return what so many independent trials give, but for ``chance`` on each side."""
+    """Return the interval of successes of independent trials, with ``chance`` beyond each end."""
     if trials <= 0 or probability <= 0:
         return 0, 0
     if probability >= 1:
@@ -22,15 +22,15 @@ def binomial(trials: int, probability: float, chance: float) -> Interval:
 
 
 def renewals(packets: int, gap: int, probability: float, chance: float) -> Interval:
-    """Return how many of so many packets are picked, but for ``chance`` on each side.
+    """Return the interval of packets that netem picks, with ``chance`` beyond each end.
 
-    After each pick ``gap`` - 1 packets are passed over, then each is picked with ``probability``.
-    So k picks take k (gap - 1) packets and as many trials as k successes need: at least k picks
-    happen when the packets left for trials bring k successes.
+    After each pick, ``gap`` - 1 packets are skipped, then each packet is picked with
+    ``probability``. So k picks take k (gap - 1) skipped packets, and the trials that k successes
+    need. There are at least k picks when the remaining packets give k successes.
     """
 
     def at_least(picks: int) -> float:
-        """P(so many picks or more)."""
+        """Return the probability of at least that many picks."""
         from scipy.special import bdtrc
 
         trials = packets - picks * (gap - 1)
@@ -48,7 +48,7 @@ def renewals(packets: int, gap: int, probability: float, chance: float) -> Inter
 
 
 def _first(most: int, holds: Callable[[int], bool]) -> int:
-    """Return the least count up to ``most`` for which ``holds``, which stays so from there on."""
+    """Return the least count up to ``most`` for which the monotonic condition ``holds``."""
     low, high = 0, most
     while low < high:
         middle = (low + high) // 2

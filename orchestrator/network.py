@@ -1,6 +1,6 @@
-"""What a topology describes: a pure graph of hosts, switches and links, in SI units.
+"""The network that a topology describes: a graph of hosts, switches and links, in SI units.
 
-A topology never acts; the test bed builds what is described here.
+It is data only; the test bed builds the network.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ DirectionName = Literal["forward", "reverse"]
 class Queue:
     """A link's queue in one direction; exactly one of the limits is set.
 
-    ``limit_packets`` counts packets of any size, ``limit_bytes`` link-layer bytes; ``qdisc`` is
-    what the kernel is told. ``drops_queued``: it may also drop packets that it has taken.
+    ``limit_packets`` counts packets of any size, ``limit_bytes`` link-layer bytes. ``qdisc`` has
+    the kernel's settings. ``drops_queued`` tells whether it may drop packets that it has queued.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Policer:
-    """A token bucket that drops what exceeds it and never queues; both in link-layer units."""
+    """A token bucket that drops what exceeds its rate and never queues; in link-layer units."""
 
     rate_bps: int
     burst_bytes: int
@@ -45,7 +45,7 @@ class Trace:
     """A capacity as opportunities to send a full-size frame; it repeats.
 
     ``opportunities`` are (millisecond, frames) in the order of time, none later than ``period_ms``,
-    with which all begins anew. ``file`` and ``sha256`` say where it was read.
+    after which they repeat. ``file`` and ``sha256`` are those of the trace file.
     """
 
     file: str
@@ -55,7 +55,7 @@ class Trace:
 
     @property
     def rate_bps(self) -> int:
-        """Mean rate on the link layer."""
+        """The mean rate on the link layer."""
         frames = sum(number for _time, number in self.opportunities)
         return frames * FRAME_BYTES * 8 * 1000 // self.period_ms
 
@@ -88,7 +88,7 @@ class LossModel(Protocol):
         """Return the settings of sch_netem as the run begins."""
 
     def drops(self, packets: int, chance: float, hidden: float = 0.0) -> tuple[int, int]:
-        """Return the least and largest number of drops among so many packets, set to `netem()`."""
+        """Return the least and largest plausible number of drops of netem with those settings."""
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
         """Yield (time in seconds, probability from then on) while the run lasts."""
@@ -99,7 +99,7 @@ class LossModel(Protocol):
 
     @property
     def states_per_s(self) -> float:
-        """Mean number of states that it passes through in a second, by a clock of its own."""
+        """Mean number of states a second that it enters by a clock of its own."""
 
 
 class RateModel(Protocol):
@@ -118,18 +118,18 @@ class JitterModel(Protocol):
 
     @property
     def reach_ns(self) -> tuple[int, int]:
-        """How far a delay may be below and above the channel's."""
+        """How far a packet's delay may be below and above the channel's, in ns."""
 
     @property
     def states_per_s(self) -> float:
-        """Mean number of delays that the channel itself has in a second, 0 when packets do."""
+        """Mean number of delays a second of the channel, 0 when each packet draws its own."""
 
     @property
     def has_table(self) -> bool:
-        """Whether sch_netem is given a table of delays."""
+        """Whether sch_netem needs a table of delays."""
 
     def netem(self, tabled: bool = False) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem as it begins; ``tabled`` one that has had a table."""
+        """Return the initial settings of sch_netem; ``tabled`` when it has had a table before."""
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, tuple[Setting, ...]]]:
         """Yield (time in seconds, settings from then on) while the run lasts."""
@@ -140,11 +140,11 @@ class ReorderingModel(Protocol):
 
     @property
     def probability(self) -> float:
-        """That a packet does once ``gap`` - 1 have not."""
+        """Probability that a packet skips the delay, after ``gap`` - 1 that did not."""
 
     @property
     def gap(self) -> int:
-        """Packets from one that does to the next one that may."""
+        """Number of packets from one that skips the delay to the next one that may."""
 
     def netem(self) -> tuple[Setting, ...]:
         """Return the settings of sch_netem, none when no packet is ever reordered."""
@@ -195,7 +195,7 @@ class Channel:
 
     @property
     def impaired(self) -> bool:
-        """Whether anything but a delay happens to packets behind the queue."""
+        """Whether packets after the queue have any impairment but a delay."""
         models = (self.jitter, self.reordering)
         chances = self.duplication or self.corruption
         return bool(
@@ -209,7 +209,7 @@ class Channel:
 
     @property
     def loses(self) -> bool:
-        """Whether packets are lost on purpose behind the queue, at any time."""
+        """Whether packets are lost deliberately after the queue, at any time."""
         models = [model for model in (self.loss, *self.later_losses) if model is not None]
         return any(model.mean > 0 or any(model.state_losses) for model in models)
 
@@ -257,19 +257,19 @@ class Group:
 
 
 _Cost = tuple[int, int]
-"""Delay in nanoseconds and hops: whole numbers, whose sum does not depend on the order."""
+"""Delay in nanoseconds, and hops; sums of whole numbers do not depend on the order."""
 _Edge = tuple[int, str, Hop]
 """Number of a link, the node it leads to, and the hop that leads there."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A graph of hosts and switches. ``bottlenecks`` names the links whose queues are studied.
+    """A graph of hosts and switches; ``bottlenecks`` names the bottleneck links.
 
-    A ``live`` one stands for a real network: its links say nothing of rate, delay or loss.
+    A ``live`` network is a real one, whose rates, delays and losses are unknown.
 
-    Packets follow paths of least delay: of several the one of fewest hops, and then at each node
-    the link that comes first, so that every switch by itself knows where a packet goes next.
+    Packets follow the path of least delay, then of fewest hops. Of equal paths, each node takes the
+    first link. So every switch can decide the next hop by itself.
     """
 
     hosts: tuple[str, ...]

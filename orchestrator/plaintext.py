@@ -1,7 +1,7 @@
-"""Makes text from elsewhere safe to store and to show: no control characters, bounded length.
+"""Makes untrusted text safe to store and to show: no control characters, and a limited length.
 
-What a guest writes to its console can hold escape sequences that set a terminal's title or clear
-its screen, characters that reverse the direction of text, and lines of any length.
+A guest's console output can hold escape sequences that set a terminal's title or clear its screen,
+characters that reverse the direction of text, and lines of any length.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 
 MOST_LINES = 10_000
 MOST_LINE_CHARS = 4_000
-"""Of a log as it is stored."""
+"""Limits of a stored log."""
 
 MOST_LOG_BYTES = 8 * 2**20
-"""Of a log that is read at all: half of them from its start, half from its end."""
+"""The most bytes that are read of a log: half from its start, half from its end."""
 
 # C0 without tab and newline, DEL, C1; marks, embeddings and isolates of text direction; line and
 # paragraph separators; lone surrogates, which UTF-8 cannot hold; and what XML 1.0 cannot hold.
@@ -26,7 +26,7 @@ _UNSAFE = re.compile(
 def visible(text: str) -> str:
     r"""Return the text with control characters as escapes, such as ``\x1b``.
 
-    Tabs and ends of lines stay. Text that is clean already stays as it is.
+    Tabs and line ends stay, and so does text without control characters.
     """
     return _UNSAFE.sub(_escaped, text)
 
@@ -34,15 +34,15 @@ def visible(text: str) -> str:
 def visible_json(text: str) -> str:
     r"""Return a JSON document with all control characters as JSON's escapes, such as ``\u009b``.
 
-    JSON itself escapes only those below U+0020, and only within texts.
+    JSON itself escapes only those below U+0020, and only within strings.
     """
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def shortened(text: str, most_chars: int = MOST_LINE_CHARS) -> str:
-    """Return the text without its middle where it is longer than ``most_chars``.
+    """Return the text without its middle when it is longer than ``most_chars``.
 
-    A mark says how many characters are left out; it comes in addition.
+    A mark gives the number of characters left out; it is not counted.
     """
     if len(text) <= most_chars:
         return text
@@ -52,9 +52,9 @@ def shortened(text: str, most_chars: int = MOST_LINE_CHARS) -> str:
 
 
 def bounded(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_LINE_CHARS) -> str:
-    """Return a log as it is stored: clean, with its first and last lines, none of them long."""
+    """Return a log for the store: its first and last lines, shortened, with escapes."""
     lines = text.replace("\r\n", "\n").split("\n")
-    if len(lines) > most_lines + 1:  # behind the last end of a line there is an empty one
+    if len(lines) > most_lines + 1:  # an empty one follows the last line end
         head, tail = most_lines - most_lines // 2, most_lines // 2 + 1
         left_out = len(lines) - head - tail
         lines = [*lines[:head], f"[... {left_out} lines left out ...]", *lines[-tail:]]
@@ -62,7 +62,7 @@ def bounded(text: str, most_lines: int = MOST_LINES, most_chars: int = MOST_LINE
 
 
 def decoded(head: bytes, tail: bytes = b"", left_out_bytes: int = 0) -> str:
-    """Return the log of which these bytes are the start and the end, as it is stored."""
+    """Return the stored form of a log that has these bytes at its start and its end."""
     text = head.decode("utf-8", "replace")
     if left_out_bytes:
         text += f"\n[... {left_out_bytes} bytes left out ...]\n" + tail.decode("utf-8", "replace")

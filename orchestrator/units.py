@@ -1,4 +1,4 @@
-"""Quantities as they are written at the edge (tc's units), and as numbers inside (SI).
+"""Parses and formats quantities: tc's units in texts, SI units inside the program.
 
 ======== ============================================== ==========================
 quantity units                                          inside
@@ -12,9 +12,9 @@ share    %, of a link's rate                            LinkRate
 often    /s /min /h                                     float, in a second
 ======== ============================================== ==========================
 
-A unit is always required: tc gives bare numbers surprising meanings. Two of tc's own units are
-refused because they mislead: ``mbps`` (bytes per second to tc) and ``kb`` (1024 bytes to tc).
-Every parser raises UnitError, whose message says what was found and what is valid.
+A unit is always required, because tc interprets bare numbers in surprising ways. Two of tc's units
+are refused as misleading: ``mbps`` (bytes per second in tc) and ``kb`` (1024 bytes in tc). Every
+parser raises UnitError, whose message says what was found and what is valid.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SIZE_MAX_BYTES = 2**63 - 1
 LIMIT_MAX = 2**32 - 1
 """A queue's limit is an unsigned 32-bit number of packets or bytes in the kernel."""
 CHANCE_STEP = 2.0**-32
-"""netem draws 32 bits for each packet: every chance becomes a whole number of these."""
+"""netem draws 32 bits for each packet, so every probability is a whole number of these steps."""
 CHANCE_MIN_STEPS = 2
-"""Its number 0 means never and 1 means two steps: one step alone cannot be told."""
+"""netem's number 0 means never and 1 means two steps, so one step is not possible."""
 LINK_SHARE_MIN, LINK_SHARE_MAX = Decimal("0.001"), Decimal(10_000)
 """Per cent."""
 
@@ -91,15 +91,15 @@ _HINTS = {
 
 
 class UnitError(ValueError):
-    """A text is not the quantity asked for; the message says what is valid."""
+    """A text is not a quantity of the required kind; the message says what is valid."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A queue's limit as it was written; exactly one of the four is set.
+    """A queue's limit as written; exactly one of the first four fields is set.
 
-    ``bdp`` multiplies the rate by the largest base RTT that crosses the link, or by the
-    smallest when ``smallest``.
+    ``bdp`` multiplies the rate by the largest base RTT of the flows that cross the link, or by the
+    smallest with ``smallest``.
     """
 
     packets: int | None = None
@@ -120,13 +120,13 @@ class Limit:
 
 @dataclass(frozen=True)
 class LinkRate:
-    """A rate as it was written, of itself or as a share of a link's; one of the two is set."""
+    """A rate as written: absolute, or a share of a link's rate; one of the two is set."""
 
     rate_bps: int | None = None
     percent: Decimal | None = None
 
     def of(self, link_bps: int) -> int:
-        """Return bits per second where the link has that rate."""
+        """Return the rate in bit/s on a link of that rate."""
         if self.rate_bps is not None:
             return self.rate_bps
         return int((self.percent or Decimal(0)) * link_bps / 100)
@@ -136,7 +136,7 @@ class LinkRate:
 
 
 def shown(value: object) -> str:
-    """Return a value as an error message shows it: short, on one line, in backquotes."""
+    """Return a value for an error message: short, on one line, in backquotes."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -149,17 +149,17 @@ def shown(value: object) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return the text for one line, its end replaced by an ellipsis where it is longer."""
+    """Return the text on one line, with an ellipsis for what exceeds ``most`` characters."""
     return printable(text[:most]) + ("…" if len(text) > most else "")
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names of the user's as an error message lists them: each of them short."""
+    """Return a list of the user's names for an error message, each of them shortened."""
     return ", ".join(shortened(name, 60) for name in names)
 
 
 def printable(text: str) -> str:
-    """Return the text, as long as it was, with what cannot be printed on one line replaced."""
+    """Return the text with each character that is not printable replaced."""
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
@@ -265,17 +265,17 @@ def parse_probability(value: object) -> float:
 
 
 def chance_steps(probability: float) -> int:
-    """Return a probability as netem counts it: in whole steps of 2^-32."""
+    """Return a probability in netem's unit: whole steps of 2^-32."""
     return round(probability / CHANCE_STEP)
 
 
 def chance_threshold(probability: float) -> int:
-    """Return what netem is told: it acts when a draw of 32 bits is not above it, at 0 never."""
+    """Return netem's threshold: it acts when a draw of 32 bits is not above it, and at 0 never."""
     return max(chance_steps(probability) - 1, 0)
 
 
 def threshold_chance(threshold: int) -> float:
-    """Return the probability that a threshold of netem stands for."""
+    """Return the probability of a threshold of netem."""
     return (threshold + 1) * CHANCE_STEP if threshold else 0.0
 
 

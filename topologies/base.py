@@ -1,4 +1,4 @@
-"""What every topology has in common: its parameters, and the graph that they stand for."""
+"""The base of all topologies: parameters, and the network that they describe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.network import Network
 
 @dataclass(frozen=True)
 class QueuePlace:
-    """A channel's queue as the scenario asks for it; ``where`` leads to its limit there."""
+    """A channel's requested queue; ``where`` is the path to its limit in the scenario."""
 
     spec: QueueSpec
     where: Path
@@ -22,12 +22,12 @@ class QueuePlace:
 
 @dataclass(frozen=True)
 class Layout:
-    """A network whose channels have no queues yet, and the queue of each by the channel's name.
+    """A network without queues, and the requested queue of each channel by the channel's name.
 
-    A limit in time or BDP needs the flows that cross the channel, so the plan sizes the queues.
-    Every channel with a rate has a queue here, a channel without a rate has none. ``places`` leads
-    from a link's name to its values in the scenario. ``drawn`` tells whether another seed gives
-    another network.
+    The plan sizes the queues, because a limit in time or BDP depends on the flows that cross the
+    channel. Every channel with a rate has a queue here, a channel without a rate has none.
+    ``places`` has the path to each link's values in the scenario, by the link's name. ``drawn``
+    tells whether the network depends on the seed.
     """
 
     network: Network
@@ -43,16 +43,16 @@ class Topology(Strict, ABC):
 
     @classmethod
     def group_names(cls, data: dict[str, Any]) -> list[object]:
-        """Return the names of the groups in parameters that need not be valid yet."""
+        """Return the names of the groups in parameters that are not validated yet."""
         groups = data.get("groups")
         items = groups if isinstance(groups, list) else []
         return [item.get("name") for item in items if isinstance(item, dict)]
 
     @abstractmethod
     def layout(self, seed: int) -> Layout:
-        """Return the graph; names of hosts, switches and links are unique.
+        """Return the network; names of hosts, switches and links are unique.
 
-        ``seed`` is the run's, for what is drawn.
+        ``seed`` is the run's seed, for parameters that are drawn.
         """
 
 

@@ -1,4 +1,4 @@
-"""Routers in a row and groups of hosts that enter at one of them and leave at another.
+"""Builds networks of routers in a row, with groups of hosts at any two of the routers.
 
 Most topologies are such a row::
 
@@ -48,7 +48,7 @@ class HostGroup(Strict):
 
 @dataclass(frozen=True)
 class Stage:
-    """A link between two neighbours of the row; ``where`` leads to it in the topology."""
+    """A link between two adjacent routers; ``where`` is the path to it in the topology."""
 
     name: str
     spec: Bottleneck
@@ -57,7 +57,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Member:
-    """A group, and for each block of its ``hosts`` the routers (from 0) it enters and leaves at."""
+    """A group, and the routers (from 0) at which each block of its ``hosts`` enters and leaves."""
 
     group: HostGroup
     spans: tuple[tuple[int, int], ...]
@@ -70,7 +70,7 @@ Problem = tuple[Path, str]
 class Chain:
     """A row of routers, joined by stages, and the groups along it.
 
-    ``access`` is for the groups that give none of their own. The bottlenecks are the stages.
+    ``access`` is the default access link of the groups. The bottlenecks are the stages.
     """
 
     routers: Sequence[str]
@@ -79,7 +79,7 @@ class Chain:
     access: Access | None = None
 
     def problems(self) -> Iterator[Problem]:
-        """Yield (path in the topology, message) of what no single value can tell."""
+        """Yield (path in the topology, message) of faults that involve several values."""
         if sum(member.group.hosts * len(member.spans) for member in self.members) > MAX_FLOWS:
             yield ("groups",), f"more than {MAX_FLOWS} pairs of hosts"
             return
@@ -88,12 +88,12 @@ class Chain:
                 yield ("groups", number, *path), message
 
     def layout(self, seed: int) -> Layout:
-        """Return the graph: routers, stages in their order, then each group's access links.
+        """Return the network; the stages come first, then each group's access links.
 
         The draw for a pair's RTT is the first number of Python's
         ``random.Random("<seed>:rtt:<group>:<pair>")``, both counted from 0; that for the delay of
         a link of ``random.Random("<seed>:delay:<group>:<host>")``, where the sources come first.
-        A draw depends on no other, and not on names.
+        A draw depends on no other draw and on no name.
         """
         links = Links()
         for left, stage in enumerate(self.stages):
@@ -118,7 +118,7 @@ class Chain:
         return any(spread is not None and spread.drawn for spread in spreads)
 
     def _side(self, group: HostGroup, key: str) -> tuple[Path, Access | None]:
-        """Return one side's access link and where it is given: in the group, or () above it."""
+        """Return one side's access link and its path in the group, () when it is the default."""
         for name in (key, "access"):
             own = getattr(group, name)
             if own is not None:
@@ -130,13 +130,13 @@ class Chain:
         for key in ("source_access", "sink_access"):
             path, access = self._side(group, key)
             if access is None:
-                yield (), "`access` is missing: here, or in the topology for all groups"
+                yield (), "`access` is missing: give it here, or in the topology for all groups"
                 return
             if group.rtt is not None and access.delay is not None:
                 yield ("rtt",), "give an `rtt` or the access link's `delay`, not both"
                 return
             if group.rtt is None and access.delay is None:
-                yield path, "`delay` is missing; instead of it the group may have an `rtt`"
+                yield path, "`delay` is missing: give it, or give the group an `rtt`"
                 return
         if group.rtt is not None:
             most_ns = max(self._core_ns(*span) for span in member.spans)
@@ -149,12 +149,12 @@ class Chain:
                 )
 
     def _core_ns(self, enter: int, leave: int) -> int:
-        """Return the round trip between two routers."""
+        """Return the round-trip time between two routers, in ns."""
         crossed = self.stages[min(enter, leave) : max(enter, leave)]
         return sum(_ns(d) for s in crossed for d in (s.spec.delay.forward, s.spec.delay.reverse))
 
     def _attach(self, links: Links, number: int, seed: int) -> Group:
-        """Add the hosts' links of one group: all sources', then all sinks'."""
+        """Add the access links of one group: those of the sources, then those of the sinks."""
         member = self.members[number]
         group = member.group
         ends = [(span, i) for span in member.spans for i in range(group.hosts)]

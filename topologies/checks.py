@@ -1,4 +1,4 @@
-"""What must hold between what happens to a link's packets, its delay, and the length of a run."""
+"""Checks of a link's impairments against its delay and the duration of the run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Finding = tuple[Path, str]
 
 
 def check(network: Network, places: dict[str, Path], duration_s: float) -> Iterator[Finding]:
-    """Yield (path in the scenario, message) of what cannot be emulated; ``places`` as in Layout."""
+    """Yield (path in the scenario, message) of links that cannot be emulated.
+
+    ``places`` has the path to each link's values, as in ``Layout``.
+    """
     states: dict[Path, float] = {}
     for link in network.links:
         where = places.get(link.name, ())
@@ -30,9 +33,9 @@ def check(network: Network, places: dict[str, Path], duration_s: float) -> Itera
         worst = max(states, key=lambda place: states[place])
         yield (
             worst,
-            f"the run passes through about {sum(states.values()):.0f} states of links "
-            f"in {format_time(duration_s)}, most of them here ({states[worst]:.0f}); at most "
-            f"{MAX_STATES}: let states last longer, or the run be shorter",
+            f"the links have about {sum(states.values()):.0f} states in "
+            f"{format_time(duration_s)}, most of them here ({states[worst]:.0f}); at most "
+            f"{MAX_STATES} are allowed: make the states longer, or the run shorter",
         )
 
 
@@ -44,15 +47,15 @@ def _faults(channel: Channel) -> Iterator[tuple[str, str]]:
             yield (
                 "jitter",
                 f"reaches {format_time(below_ns / NS_PER_S)} below the delay of "
-                f"{format_time(channel.delay_s)}: no packet arrives before it was sent, so the "
+                f"{format_time(channel.delay_s)}: a packet cannot arrive before it is sent, so the "
                 "delay must be at least that",
             )
         bursts = channel.loss is not None and channel.loss.kind == "gilbert-elliott"
         if jitter.states_per_s and bursts:
             yield (
                 "jitter",
-                "with a `correlation` cannot be had with gilbert-elliott loss: netem begins that "
-                "anew, in Good, whenever the link's delay changes",
+                "a `correlation` is not supported with gilbert-elliott loss: netem resets the loss "
+                "to the good state whenever the delay changes",
             )
     if channel.reordering is not None and not delay_ns:
-        yield "reordering", "lets packets overtake delayed ones: it needs a `delay` above zero"
+        yield "reordering", "reordering needs a `delay` above zero"

@@ -1,10 +1,10 @@
-"""Custom: hosts, routers and links as the scenario writes them out.
+"""Custom: every host, router and link is written in the scenario.
 
-A link is written with its two ends, and ``forward`` is from the first to the second. Packets
-follow the path of least delay; of several the one of fewest links, then the link written first.
-The way back may be another one. Hosts have one link and do not forward.
+A link names its two ends, and ``forward`` is from the first to the second. Packets follow the path
+of least delay, then of fewest links, then of the link written first. The return path may differ.
+Hosts have one link and do not forward.
 
-The links that are given a queue are the bottlenecks.
+The links with a queue are the bottlenecks.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Custom(Topology):
         return self
 
     def layout(self, _seed: int) -> Layout:
-        """Return the graph as it is written."""
+        """Return the network as written."""
         links = Links()
         for number, link in enumerate(self.links):
             a, b = link.between
@@ -110,8 +110,8 @@ class Custom(Topology):
             if degree[host] != 1:
                 yield (
                     ("hosts", number),
-                    f"host {shown(host)} has {degree[host] or 'no'} links; a host has one: "
-                    "what joins several is a router",
+                    f"host {shown(host)} has {degree[host] or 'no'} links: a host has one, and "
+                    "only a router joins several",
                 )
 
     def _names(self) -> Iterator[Problem]:
@@ -120,7 +120,7 @@ class Custom(Topology):
             if link.called in seen:
                 yield (
                     ("links", number, "name"),
-                    f"link {shown(link.called)} is given twice; give it another `name`",
+                    f"there are two links {shown(link.called)}: give one another `name`",
                 )
             seen.add(link.called)
 
@@ -136,7 +136,7 @@ class Custom(Topology):
                 yield (
                     ("groups", number, "sinks"),
                     f"{len(group.sources)} sources and {len(group.sinks)} sinks: "
-                    "give as many, or one alone",
+                    "give equal numbers, or one of either",
                 )
                 continue
             paired = group.group()

@@ -1,4 +1,4 @@
-"""Links as a scenario writes them, and the channels that they become."""
+"""Links in a scenario, and the channels that they describe."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from topologies.base import QueuePlace
 
 DIRECTIONS: tuple[DirectionName, DirectionName] = ("forward", "reverse")
 ACCESS_LIMIT = Limit(packets=100_000)
-"""Never the place of loss: more than the largest window that a flow of a run can have."""
+"""A limit at which no packet is lost: more than the largest window of a flow."""
 _LONGEST_BURST_S = 60
 
 
 def no_loss() -> LossBothWays:
-    """Return the loss of a link that says nothing of it."""
+    """Return the default loss of a link, which is none."""
     none = Independent(probability=0.0)
     return LossBothWays(forward=none, reverse=none)
 
 
 def one_bdp() -> QueueBothWays:
-    """Return the queue of a bottleneck that says nothing of it."""
+    """Return the default queue of a bottleneck: drop-tail of one BDP."""
     queue = DropTail(limit=parse_limit("1bdp"))
     return QueueBothWays(forward=queue, reverse=queue)
 
@@ -92,7 +92,7 @@ class Spread(Strict):
         if (self.from_ is None) == (self.above is None):
             raise ValueError("give `to` and one of `from` and `above`")
         if self.drawn and self.from_ is None:
-            raise ValueError("what is drawn has `from` and `to`, not `above`")
+            raise ValueError("with `drawn` give `from` and `to`, not `above`")
         if self.above is not None and self.above >= self.to:
             raise ValueError("`above` must be less than `to`")
         if self.from_ is not None and self.from_ > self.to:
@@ -100,9 +100,9 @@ class Spread(Strict):
         return self
 
     def at_ns(self, index: int, hosts: int, draw: float) -> int:
-        """Return the time of that host of so many, in whole nanoseconds.
+        """Return the time of host ``index`` of ``hosts``, in whole nanoseconds.
 
-        ``draw``, from 0 to below 1, is for what is drawn.
+        ``draw`` is a random number from 0 to below 1, which a drawn time uses.
         """
         to_ns, begin_ns = _ns(self.to), _ns(self.above if self.from_ is None else self.from_)
         if self.drawn:
@@ -145,7 +145,7 @@ class PolicerSpec(Strict):
             text = f"`burst` must be at least {FRAME_BYTES}B: a full-size frame would never pass"
             raise ValueError(text)
         if self.burst * 8 > self.rate * _LONGEST_BURST_S:
-            text = f"`burst` may be what the rate brings in {_LONGEST_BURST_S}s at most"
+            text = f"`burst` may be at most what the rate carries in {_LONGEST_BURST_S}s"
             raise ValueError(text)
         return self
 
@@ -247,7 +247,7 @@ class Plain(Impaired[D], Generic[D]):
     ) -> QueueBothWays | None:
         rates = [info.data.get(key, queue) for key in ("rate", "capacity")]
         if queue is not None and rates == [None, None]:
-            raise ValueError("a queue needs a rate: without one the link never makes packets wait")
+            raise ValueError("a queue needs a rate: without one no packet ever waits")
         return queue
 
     @field_validator("capacity")
@@ -288,7 +288,7 @@ class Links:
     ) -> None:
         """Add the link from ``a`` to ``b``.
 
-        ``where`` leads to its values in the scenario; ``delay_s`` is forward and reverse.
+        ``where`` is the path to its values in the scenario; ``delay_s`` is (forward, reverse).
         """
         channels: dict[str, Channel] = {}
         for direction, one_way_s in zip(DIRECTIONS, delay_s, strict=True):
@@ -317,12 +317,12 @@ class Links:
         self.places[name] = where
 
     def add_bottleneck(self, name: str, a: str, b: str, spec: Bottleneck, where: Path) -> None:
-        """Add a link between switches with the delay that it says."""
+        """Add a link between switches with its own delay."""
         self.add(name, a, b, spec, where, (spec.delay.forward, spec.delay.reverse))
 
 
 def _carries(spec: Studied[Any] | Plain[Any], direction: str) -> tuple[int | None, Trace | None]:
-    """Return a direction's rate, the mean of a trace, and the trace it follows if it does."""
+    """Return a direction's rate, which is the mean of its trace if it has one, and the trace."""
     if spec.capacity is None:
         return getattr(spec.rate, direction, None), None
     capacity: Capacity = getattr(spec.capacity, direction)

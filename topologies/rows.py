@@ -23,7 +23,7 @@ class RowTopology(Topology):
         return self
 
     def layout(self, seed: int) -> Layout:
-        """Return the graph: routers, then the links between them, then one of each host."""
+        """Return the network; links between routers come first, then the link of each host."""
         return self._chain().layout(seed)
 
     @abstractmethod
@@ -31,5 +31,5 @@ class RowTopology(Topology):
         """Return the row with its groups."""
 
     def _span_problems(self) -> Iterable[tuple[Path, str]]:
-        """Return (path in the topology, message) of groups that the row cannot be made with."""
+        """Return (path in the topology, message) of groups for which no row can be built."""
         return ()

@@ -214,7 +214,7 @@ class _NetworkState:
         states = states_per_s * (self.inputs.scenario.duration - self.now_ns / NS_PER_S)
         if states > MAX_STATES:
             text = f"has about {states:.0f} states until the end; at most {MAX_STATES} are allowed"
-            raise EventFault((key,), f"{text}: let states last longer, or the run be shorter")
+            raise EventFault((key,), f"{text}: make the states longer, or the run shorter")
 
     def set_queue(self, channel: str, values: dict[str, Any]) -> None:
         has = self.states[channel].channel

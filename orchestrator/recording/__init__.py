@@ -1,1 +1,1 @@
-"""What one run has recorded, in SI units: the contract between back ends, fidelity and results."""
+"""The recording of a run, in SI units: the contract of back ends, fidelity and results."""

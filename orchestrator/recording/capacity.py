@@ -1,4 +1,4 @@
-"""What a link can carry in a span of time, at a rate that may change."""
+"""The capacity of a link over a span of time, at a rate that may change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Seconds = npt.NDArray[np.float64]
 
 
 class Capacity:
-    """A rate as a function of time; the first step's also holds before it, the last one's after.
+    """A rate as a function of time; the first step's rate also holds before it.
 
     Args:
         steps: (seconds since the start of traffic, bit/s from then on), in the order of time.
@@ -30,19 +30,19 @@ class Capacity:
 
     @classmethod
     def of(cls, queue: QueueRecord) -> Capacity | None:
-        """Return that of a queue's link, None when it has no rate."""
+        """Return the capacity of a queue's link, None when it has no rate."""
         if queue.rate_steps:
             return cls(queue.rate_steps)
         return None if queue.rate_bps is None else cls([(0.0, queue.rate_bps)])
 
     def bits(self, from_s: Any, to_s: Any) -> Any:
-        """Return how many bits can pass between two times, or arrays of them, in seconds."""
+        """Return the bits that can pass between two times, or arrays of times, in seconds."""
         if len(self.steps) == 1:
             return (to_s - from_s) * self._rates[0]
         return self._until(np.asarray(to_s)) - self._until(np.asarray(from_s))
 
     def drain_s(self, time_s: Seconds, backlog_bits: Seconds) -> Seconds:
-        """Return how long each backlog takes to leave, seen from its time; inf if it never does."""
+        """Return how long each backlog takes to drain from its time on; inf if it never does."""
         if len(self.steps) == 1:
             return backlog_bits / np.float64(self._rates[0])
         target = self._until(time_s) + backlog_bits

@@ -1,8 +1,7 @@
-"""What a back end hands out of one run: samples as arrays, checks, and what was read back.
+"""The recording of one run: samples as arrays, checks, and values read back from the kernel.
 
-This is the contract between the back ends (which fill it) and the results store (which keeps
-it). All times are since the start of traffic; all counters are cumulative since the test bed
-was built and only ever compared with each other.
+Back ends fill it, and the results store keeps it. All times are since the start of traffic. All
+counters are cumulative since the test bed was built, and are only compared with each other.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ SKMEM_FIELDS: tuple[tuple[str, str], ...] = tuple(
 )
 
 CONGESTION_SLOTS = 8
-"""Integers of an algorithm's own info attribute that are kept with each sample."""
+"""Number of integers of a congestion control's info attribute in each sample."""
 
 SENDER, RECEIVER = 0, 1
 
@@ -119,7 +118,7 @@ RECEIVER; rqueue/wqueue are the diag message's (receive queue not yet read; send
 of many connections see orchestrator.decode.connections."""
 
 STATISTIC_SLOTS = 4
-"""Numbers that a queue's kind keeps itself, of which each sample has so many."""
+"""Number of statistics of a queue's kind in each sample."""
 
 QUEUE_DTYPE = np.dtype(
     [("time_ns", "i8"), ("queue", "i4"), ("bytes", "i8"), ("packets", "i8"), ("drops", "i8"),
@@ -164,10 +163,10 @@ end, with the bytes that came."""
 
 @dataclass(frozen=True)
 class Check:
-    """One property of the emulation, as asked and as measured.
+    """One property of the emulation, as expected and as measured.
 
-    ``tolerance`` is absolute, in ``unit``. ``ok`` is None when the run gave too little to
-    measure it by; ``detail`` then says why.
+    ``tolerance`` is absolute, in ``unit``. ``ok`` is None when the run had too few data for the
+    check; ``detail`` then says why.
     """
 
     name: str
@@ -212,11 +211,10 @@ class QueueRecord:
 
     ``role`` is ``queue`` (rate and queue), ``delay`` (delay, loss) or ``policer`` (before both, of
     ``rate_bps`` and a bucket of ``limit_bytes``). ``rate_bps``, limits, ``delay_s`` and ``loss``
-    are the values read back from the kernel. ``bottleneck`` marks the queues whose utilisation,
-    drops and delay are studied. ``statistics`` names (name, unit) what the ``statistic_N`` columns
-    hold; see orchestrator.protocol.qdisc.Statistic. ``rate_steps`` are (seconds since the start
-    of traffic, bit/s from then on) where the rate changes, from 0 on; of a trace they are its
-    means over 20 ms each.
+    are the values read back from the kernel. ``bottleneck`` marks the queues of bottlenecks.
+    ``statistics`` has (name, unit) of each ``statistic_N`` column; see
+    orchestrator.protocol.qdisc.Statistic. ``rate_steps`` are (seconds since the start of traffic,
+    bit/s from then on) of a rate that changes; those of a trace are its means over 20 ms.
     """
 
     name: str
@@ -236,13 +234,13 @@ class QueueRecord:
 
 @dataclass
 class Recording:
-    """Everything one run handed out.
+    """All data of one run.
 
     ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE and ``datagrams`` one of
     DATAGRAM_DTYPE, in the order of time; ``transfers`` is one of TRANSFER_DTYPE, in the order of
     flows and their starts. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls,
     qdisc and offload state as read back, tool versions. ``console`` and ``log`` are the guest's
-    console and everything the test bed said, as text.
+    console and the test bed's log, as text.
     """
 
     kernel: str

@@ -1,4 +1,4 @@
-"""The scenario language: one YAML file, validated whole before anything else happens."""
+"""The scenario language: a YAML file, validated as a whole before anything runs."""
 
 from orchestrator.scenario.loader import LoadedScenario, LoadedVariant, load
 from orchestrator.scenario.model import Flow, Scenario

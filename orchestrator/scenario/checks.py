@@ -1,7 +1,7 @@
-"""What must hold between several values of a scenario.
+"""Checks that involve several values of a scenario.
 
-The checks read the tree, not the model, and pass over values that are not valid by themselves:
-so they report what they find beside every other fault, in one go.
+They read the tree instead of the model, and skip values that are not valid by themselves. So one
+validation reports their faults together with all others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Finding = tuple[Path, str]
 
 
 def _time_ns(tree: Node, path: Path, default: int | None = None) -> int | None:
-    """Return a time in ns, the default when it is not given, None when it is not valid."""
+    """Return a time in ns, the default when it is missing, None when it is not valid."""
     node = find(tree, path)
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return default
@@ -47,7 +47,7 @@ def _text(tree: Node, path: Path) -> str | None:
 
 
 def _items(tree: Node, path: Path) -> list[Path]:
-    """Return the path of each item of a list, none when there is no list."""
+    """Return the path of each item of a list; empty when there is no list."""
     node = find(tree, path)
     return (
         [(*path, index) for index in range(len(node.items))] if isinstance(node, Sequence) else []
@@ -104,7 +104,7 @@ def _flows(tree: Node) -> Iterator[Finding]:
 
 
 def _schedule(tree: Node, flow: Path) -> Iterator[Finding]:
-    """A flow starts, with all its jitter, before it stops, and stops by the end."""
+    """Check that a flow starts, with all its jitter, before it stops, and stops by the end."""
     duration = _time_ns(tree, ("duration",))
     jitter = _time_ns(tree, ("start_jitter",), 0)
     start = _time_ns(tree, (*flow, "start"), 0)
@@ -125,7 +125,7 @@ def _schedule(tree: Node, flow: Path) -> Iterator[Finding]:
 
 
 def _events(tree: Node) -> Iterator[Finding]:
-    """An event happens while traffic runs, and again only when it says how often."""
+    """Check that events are within the traffic's time, and that ``until`` comes with ``every``."""
     duration = _time_ns(tree, ("duration",))
     for item in _items(tree, ("events",)):
         begin, end = _time_ns(tree, (*item, "at")), _time_ns(tree, (*item, "until"))
@@ -134,7 +134,7 @@ def _events(tree: Node) -> Iterator[Finding]:
         if find(tree, (*item, "until")) is None:
             continue
         if find(tree, (*item, "every")) is None:
-            yield (*item, "until"), "says how long an event is repeated: it needs `every`"
+            yield (*item, "until"), "`until` ends a repetition, so it needs `every`"
         elif duration and end is not None and end > duration:
             yield (*item, "until"), f"must not be after the end at {_shown_ns(duration)}"
         elif begin is not None and end is not None and end <= begin:
@@ -142,7 +142,7 @@ def _events(tree: Node) -> Iterator[Finding]:
 
 
 def _groups(tree: Node) -> list[str] | None:
-    """Return the names of the topology's groups, None when the topology cannot tell."""
+    """Return the names of the topology's groups, None when they cannot be known."""
     node = find(tree, ("topology",))
     data = plain(node) if node else None
     kind = TOPOLOGIES.of(data)
@@ -155,17 +155,17 @@ def _groups(tree: Node) -> list[str] | None:
 
 
 def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
-    """One kernel has one congestion control of a name, and a module its parameters only once.
+    """Check that a name means one congestion control, with one set of parameters of the kernel.
 
-    Settings of a namespace are for the plan to compare, which knows the hosts.
+    The plan compares settings of a namespace, because it knows the hosts.
     """
     sources: dict[str, tuple[Path, object]] = {}
     parameters: dict[object, tuple[Path, object]] = {}
     for place in _controls(tree):
         path, node = place[:2], find(tree, place)
         given = None if node is None else plain(node)
-        said = given if isinstance(given, dict) else {"name": given}
-        name, folder = said.get("name"), said.get("module")
+        control = given if isinstance(given, dict) else {"name": given}
+        name, folder = control.get("name"), control.get("module")
         module = modules.find(name, folder)
         if not isinstance(name, str) or (module is None and folder is not None):
             continue
@@ -174,41 +174,41 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
         if other != source:
             yield (
                 place,
-                f"a kernel has one {name}, and {_flow(tree, first)} takes that of {other}, not of "
-                f"{source}",
+                f"a kernel has only one {name}, and {_flow(tree, first)} uses that of {other}, not "
+                f"of {source}",
             )
         elif module is not None:
-            mine = _of_kernel(module, said.get("parameters"))
+            mine = _of_kernel(module, control.get("parameters"))
             first, other = parameters.setdefault(module.source, (path, mine))
             if other != mine:
                 yield (
                     place,
                     f"parameters of {name} hold for the whole kernel, and {_flow(tree, first)} "
-                    f"gives {_given(other)}, not {_given(mine)}",
+                    f"sets {_given(other)}, not {_given(mine)}",
                 )
 
 
 def _flow(tree: Node, path: Path) -> str:
-    """Return how a message calls the flow at that path."""
+    """Return the words of a message for the flow entry at that path."""
     name = _text(tree, (*path, "name"))
-    return f"the flow in place {path[-1]}" if name is None else f"flow {shown(name)}"
+    return f"flow entry {path[-1]}" if name is None else f"flow {shown(name)}"
 
 
 def _given(parameters: object) -> str:
-    """Return parameters that hold for the kernel as a message shows them."""
+    """Return parameters of the kernel as a message shows them."""
     known = parameters.items() if isinstance(parameters, dict) else ()
     return " ".join(f"{key}={value}" for key, value in known) or "none"
 
 
 def _controls(tree: Node) -> Iterator[Path]:
-    """Yield where each flow names a congestion control, or its traffic several."""
+    """Yield the path of each congestion control of the flows and of their traffic."""
     for path in _items(tree, ("flows",)):
         yield (*path, "congestion")
         yield from _items(tree, (*path, "traffic", "controls"))
 
 
 def _of_kernel(module: Module, given: object) -> dict[str, object]:
-    """Return the parameters that hold for the kernel, in numbers; without those not valid."""
+    """Return the valid parameters that hold for the kernel, as numbers."""
     found: dict[str, object] = {}
     for key, value in given.items() if isinstance(given, dict) else ():
         parameter = module.parameters.get(key)

@@ -1,8 +1,8 @@
-"""A YAML text as a tree in which every key and value knows its line and column.
+"""Parses YAML text into a tree in which every key and value has its line and column.
 
-Read from ruamel.yaml's events rather than its objects: events carry the position of every
-scalar, and a tree built from them is bounded in depth and never follows an alias. Plain scalars
-are typed by the core schema of YAML 1.2 (section 10.3.2), nothing more.
+The tree is built from ruamel.yaml's events, not from its objects. Events have the position of every
+scalar, and the tree can be limited in depth and follows no alias. Plain scalars are typed by the
+core schema of YAML 1.2 (section 10.3.2) only.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Mark:
     column: int
 
     def fault(self, message: str) -> Fault:
-        """Return a fault at this position; what cannot be printed is replaced in its message."""
+        """Return a fault at this position, with unprintable characters replaced in its message."""
         return Fault(self.file, self.line, self.column, printable(message))
 
 
@@ -73,7 +73,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Mapping:
-    """Keys in the order of the text; a key that was given twice keeps its first value."""
+    """Keys in the order of the text; a repeated key keeps its first value."""
 
     mark: Mark
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -115,10 +115,10 @@ def find(node: Node, path: Path) -> Node | None:
 
 
 def nearest(node: Node, path: Path) -> Mark:
-    """Return the position of the value at that path, or of what encloses it when it is not there.
+    """Return the position of the value at a path, or of what encloses it when it is missing.
 
-    A part ``forward`` or ``reverse`` that is not there is passed over: a value given once
-    stands for both directions.
+    A missing part ``forward`` or ``reverse`` is skipped, because one value may stand for both
+    directions.
     """
     for part in path:
         match node:
@@ -134,7 +134,7 @@ def nearest(node: Node, path: Path) -> Mark:
 def parse(text: str, file: str, column: int = 1) -> tuple[Node | None, list[Fault]]:
     """Return the tree of one YAML document, None when there is none, and every fault found.
 
-    ``column`` is where the text's first line starts within ``file``.
+    ``column`` is the column of ``file`` at which the text's first line starts.
     """
     builder = _Builder(file, column)
     try:

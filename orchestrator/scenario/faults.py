@@ -1,4 +1,4 @@
-"""Turns pydantic's errors into faults at a line and column, in this project's words."""
+"""Turns pydantic's errors into faults with a line, a column and a message of this project."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def faults_of(
 ) -> list[Fault]:
     """Return the faults of a validation of ``data``, the plain form of ``tree``.
 
-    ``models`` tells by the id of each mapping in ``data`` what it was validated as.
+    ``models`` has the model of each mapping in ``data``, by the mapping's id.
     """
     return [_fault(details, tree, data, models) for details in error.errors(include_url=False)]
 
 
 def messages(error: ValidationError, keys: list[str]) -> list[tuple[Path, str]]:
-    """Return (path inside it, message) of a validation of one mapping with those valid keys."""
+    """Return (path inside it, message) of the faults of a mapping whose valid keys are ``keys``."""
     return [
         (
             details["loc"],

@@ -1,11 +1,11 @@
-"""Reads an Ansible inventory file, YAML or INI, for how its hosts are reached.
+"""Reads from an Ansible inventory file, YAML or INI, how to reach its hosts.
 
-A scenario may name any file as its inventory, a private key say, and errors end up in the logs of
-CI servers. So an error names the place and what is expected there, and does not quote the file.
-Only the value of one of Ansible's own keys is quoted.
+A scenario may name any file as its inventory, for example a private key, and errors end up in the
+logs of CI servers. So an error names the place and what is expected there, and does not quote the
+file. Only the values of Ansible's own keys are quoted.
 
-Of ``group_vars`` and ``host_vars`` folders, plug-ins and templates nothing is read: what a host is
-reached by has to be in the file itself, or in the user's own SSH settings.
+``group_vars`` and ``host_vars`` folders, plug-ins and templates are not read. How to reach a host
+must be in the file itself, or in the user's SSH settings.
 Source: docs.ansible.com, "How to build your inventory".
 """
 
@@ -25,7 +25,7 @@ MAX_BYTES = 1_000_000
 DEFAULT_PYTHON = "/usr/bin/python3"
 _RANGE = re.compile(r"\[([0-9]{1,9}):([0-9]{1,9})\]")
 _MOST_MENTIONS = 100
-"""How often a YAML inventory may name one group."""
+"""The most times that a YAML inventory may name one group."""
 _MOST_HOSTS = 10_000
 _TRUE = ("yes", "true", "1", "on", "y", "t")
 _HOST_KEYS = re.compile(r"-o\s*UserKnownHostsFile=(\S+)")
@@ -34,12 +34,12 @@ Values = dict[str, Any]
 
 
 class InventoryError(ValueError):
-    """An inventory cannot be read, or says what is not understood; names the file and the place."""
+    """An inventory cannot be read or understood; the message names the file and the place."""
 
 
 @dataclass(frozen=True)
 class InventoryHost:
-    """How a host is reached, as far as the inventory says it; None leaves it to SSH's settings."""
+    """How to reach a host; None leaves a value to the user's SSH settings."""
 
     name: str
     address: str
@@ -78,7 +78,7 @@ def read_inventory(path: Path) -> dict[str, InventoryHost]:
     """Return the hosts of an inventory file by their names.
 
     Raises:
-        InventoryError: the file cannot be read, or is no inventory.
+        InventoryError: the file cannot be read, or is not an inventory.
     """
     try:
         text = read(path, MAX_BYTES).decode("utf-8-sig")

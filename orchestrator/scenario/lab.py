@@ -1,4 +1,4 @@
-"""Lab hosts: which real machines send, receive, and emulate the bottleneck between them."""
+"""Lab hosts: the real machines that send, receive, and emulate the bottleneck."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _interface(name: str) -> str:
     valid = 0 < len(name) <= _LONGEST_INTERFACE and name not in (".", "..", "lo")
     if not valid or any(c in "/: " or not c.isprintable() for c in name):
         raise ValueError(
-            f"{shown(name)} is no name of a network interface: 1 to {_LONGEST_INTERFACE} "
-            "characters, without blanks, `/` and `:`, and not lo"
+            f"{shown(name)} is not the name of a network interface: use 1 to "
+            f"{_LONGEST_INTERFACE} characters, without blanks, `/` and `:`, and not lo"
         )
     return name
 
@@ -52,7 +52,7 @@ class LabRouter(Strict):
     @validated(mode="after")
     def _two(self) -> LabRouter:
         if self.left == self.right:
-            text = "must be another interface than `left`: each direction is emulated at its own"
+            text = "must differ from `left`: each direction is emulated at an interface of its own"
             raise located([(("right",), text)])
         return self
 
@@ -100,12 +100,12 @@ class Lab(Strict):
         return self
 
     def hosts(self) -> dict[str, InventoryHost]:
-        """Return all hosts that take part, in the order of the section, by their names."""
+        """Return all hosts of the section by their names, in its order."""
         known = read_inventory(Path(self.inventory))
         return {host: known[host] for _place, host in self._named()}
 
     def _named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield (where, name) of every host that is named."""
+        """Yield (path, name) of every host in the section."""
         for key in ("senders", "receivers"):
             for number, end in enumerate(getattr(self, key)):
                 yield (key, number, "host"), end.host
@@ -118,13 +118,13 @@ class Lab(Strict):
             if host not in known:
                 yield (
                     place,
-                    # The hosts are not listed: the inventory may be no inventory but a secret.
+                    # The hosts are not listed, because the file may be a secret of another kind.
                     f"no host {shown(host)} in `{self.inventory}`{suggest(host, known)}, "
                     f"which has {len(known)} hosts",
                 )
 
     def _doubled(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """A host has one role: what it sends to itself would not cross any network."""
+        """Yield hosts with several roles: traffic of a host to itself crosses no network."""
         seen: dict[str, tuple[str | int, ...]] = {}
         for place, host in self._named():
             if host in seen:

@@ -1,4 +1,4 @@
-"""Reads a scenario file: text to tree, overrides, matrix, validation; every fault at once."""
+"""Loads a scenario file: parse, overrides, matrix, validation; reports every fault at once."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _ENOUGH_FAULTS = 200
 
 @dataclass(frozen=True)
 class LoadedVariant:
-    """One combination of the matrix, validated. ``values`` is empty without a matrix.
+    """One validated combination of the matrix; ``values`` is empty without a matrix.
 
-    ``modules`` knows what the flows' congestion controls are made of.
+    ``modules`` has the modules of the flows' congestion controls.
     """
 
     values: dict[str, object]
@@ -40,17 +40,17 @@ class LoadedVariant:
     modules: Modules
 
     def mark(self, path: Path) -> Mark:
-        """Return where the value at that path was given: file, --set or matrix."""
+        """Return the position of the value at a path: in the file, a --set or the matrix."""
         return nearest(self.tree, path)
 
 
 @dataclass(frozen=True)
 class LoadedScenario:
-    """A valid scenario and where it came from.
+    """A valid scenario and its origin.
 
-    ``text`` and ``sha256`` are the file's, as it was read; ``overrides`` are already applied to
-    ``scenario``, and the matrix to the scenarios of ``variants`` (there is always one).
-    ``reducible`` tells whether the file has a reduced form.
+    ``text`` and ``sha256`` are the file's. ``overrides`` are already applied to ``scenario``, and
+    the matrix to the scenarios of ``variants``, of which there is at least one. ``reducible`` tells
+    whether the file has a reduced form.
     """
 
     path: FilePath
@@ -63,7 +63,7 @@ class LoadedScenario:
     reducible: bool = False
 
     def mark(self, path: Path) -> Mark:
-        """Return where the value at that path was given, or what encloses it."""
+        """Return the position of the value at a path, or of what encloses it."""
         return nearest(self.tree, path)
 
     def locate(self, path: Path) -> tuple[int, int]:
@@ -73,13 +73,13 @@ class LoadedScenario:
 
 
 def load(path: FilePath, overrides: Sequence[str] = (), reduced: bool = False) -> LoadedScenario:
-    """Read and validate a scenario file with ``PATH=VALUE`` overrides applied in their order.
+    """Load and validate a scenario file, with ``PATH=VALUE`` overrides applied in their order.
 
-    ``reduced`` takes its reduced form, on which the overrides come. Folders of modules that it
-    names start from the file's own folder, those of overrides too.
+    ``reduced`` selects the reduced form, to which the overrides are then applied. Folders of
+    modules, also those of overrides, are relative to the file's folder.
 
     Raises:
-        ScenarioError: with every fault found, each at its file:line:column.
+        ScenarioError: the scenario is not valid; has every fault with its file:line:column.
         UsageError: there is no reduced form.
     """
     content = _read(path)
@@ -104,7 +104,7 @@ def _load_text(
 ) -> LoadedScenario:
     tree, faults = parse(text, str(path))
     if tree is None:
-        empty = Fault(str(path), 1, 1, "the file is empty: it holds no scenario")
+        empty = Fault(str(path), 1, 1, "the file is empty: it needs a scenario")
         raise ScenarioError(faults or [empty])
     if not isinstance(tree, Mapping):
         message = f"a scenario is a mapping of keys ({', '.join(Scenario.keys())})"
@@ -124,7 +124,7 @@ def _load_text(
     modules = Modules(path.parent)
     scenario, invalid = _validate(tree, modules)
     variants, varied = _validate_variants(without_reduced(tree), modules)
-    # What the text itself has wrong at a place (an alias, say) explains what is invalid there.
+    # A fault of the text at a place, such as an alias, explains why the value there is invalid.
     broken = {(each.file, each.line, each.column) for each in faults}
     invalid = [*invalid, *varied]
     faults += [each for each in invalid if (each.file, each.line, each.column) not in broken]

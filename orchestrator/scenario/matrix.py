@@ -1,10 +1,10 @@
-"""The matrix: axes of values at paths, with ``exclude`` and ``include`` as GitHub Actions has them.
+"""Expands the matrix: axes of values at paths, ``exclude`` and ``include`` as in GitHub Actions.
 
-1. Every combination of the axes' values is one.
-2. ``exclude``: a combination that has all values of an entry is taken away.
-3. ``include``: each entry is added to every combination that it does not contradict (it may
-   replace what an earlier entry added, never an axis's value); contradicting all, it becomes a
-   combination of its own.
+1. Every combination of the axes' values is a variant.
+2. ``exclude`` removes each combination that has all values of one of its entries.
+3. ``include`` adds each of its entries to every combination with equal values on the axes. An entry
+   may replace what an earlier entry added, but no value of an axis. An entry that matches no
+   combination becomes a combination of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from orchestrator.units import listed, shown, suggest
 _FIXED = ("matrix", "repetitions", "version")
 
 Values = dict[str, Entry]
-"""Values by path; the entry's key is where the path stands."""
+"""Values by path; the entry's key is the position of the path."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Variant:
 
 
 def expand(tree: Node) -> tuple[list[Variant], list[Fault]]:
-    """Return the variants (just the tree itself without a matrix) and the faults found.
+    """Return the variants, only the tree itself without a matrix, and the faults found.
 
-    With faults, the variants are what could be made of the rest, so that it can be checked too.
+    With faults, the variants are made of the valid rest, so that it can be checked too.
     """
     matrix = find(tree, ("matrix",))
     if not isinstance(matrix, Mapping) or not matrix.entries:
-        return [Variant({}, tree)], []  # that it must be a mapping is for the validation to say
+        return [Variant({}, tree)], []  # the validation reports another type
     faults = list(_shape_faults(matrix))
     combinations, more = _combinations(matrix, faults)
     faults += more
@@ -60,14 +60,14 @@ def expand(tree: Node) -> tuple[list[Variant], list[Fault]]:
 
 
 def _without_matrix(tree: Node) -> Node:
-    """Return the tree for the variants: the matrix is done with, and validated once is enough."""
+    """Return the tree without the matrix, which is validated once and not for each variant."""
     if not isinstance(tree, Mapping):
         return tree
     return replace(tree, entries={k: v for k, v in tree.entries.items() if k != "matrix"})
 
 
 def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
-    """What is wrong with the matrix before its values are looked at."""
+    """Yield the faults in the shape of the matrix."""
     for path, entry in matrix.entries.items():
         if not isinstance(entry.node, Sequence):
             yield entry.node.mark.fault(
@@ -90,7 +90,7 @@ def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
 
 
 def _doubled(path: str, items: list[Node]) -> Iterator[Fault]:
-    """Yield the values that would make the same variants again."""
+    """Yield a fault for each value that an axis repeats."""
     for number, item in enumerate(items):
         first = next((each for each in items[:number] if _same(item, each)), None)
         if first is not None:
@@ -101,7 +101,7 @@ def _doubled(path: str, items: list[Node]) -> Iterator[Fault]:
 def _path_faults(path: str, entry: Entry) -> Iterator[Fault]:
     if path.split(".")[0] in _FIXED:
         yield entry.key.fault(
-            f"{shown(path)} cannot vary: {', '.join(_FIXED)} are the same for all"
+            f"{shown(path)} cannot vary: {', '.join(_FIXED)} are the same for all variants"
         )
 
 

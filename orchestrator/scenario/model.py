@@ -1,4 +1,4 @@
-"""The scenario's model. Units are those of the text; inside, everything is in SI units."""
+"""The scenario's model; its values are in SI units, those of the text have units of their own."""
 
 from __future__ import annotations
 

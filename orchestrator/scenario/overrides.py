@@ -9,15 +9,15 @@ from orchestrator.scenario.document import Entry, Mapping, Mark, Node, Scalar, S
 from orchestrator.units import listed, shortened, shown, suggest
 
 _SHORT = {"congestion": "name"}
-"""What a single text at a key stands for, so that something can be put beside it."""
+"""The key that a text at this key is short for, so that other keys can be set beside it."""
 
 _MOST_SHOWN = 300
-"""Characters of an override that stand in front of its faults."""
+"""The most characters of an override that its faults begin with."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a dotted path and where it stands."""
+    """One part of a dotted path and its position."""
 
     text: str
     mark: Mark
@@ -26,7 +26,7 @@ class Part:
 def split_path(path: str, mark: Mark, *, spread: bool = True) -> list[Part]:
     """Return the parts of a dotted path that starts at ``mark``.
 
-    Parts get columns of their own when ``spread``, and all that of ``mark`` otherwise.
+    With ``spread`` each part has its own column, otherwise all have that of ``mark``.
 
     Raises:
         ScenarioError: the path has an empty part.
@@ -36,14 +36,16 @@ def split_path(path: str, mark: Mark, *, spread: bool = True) -> list[Part]:
     for text in path.split("."):
         where = replace(mark, column=column) if spread else mark
         if not text:
-            raise ScenarioError([where.fault(f"{shown(path)} is not a path: it has an empty part")])
+            raise ScenarioError(
+                [where.fault(f"{shown(path)} is not a valid path: it has an empty part")]
+            )
         parts.append(Part(text, where))
         column += len(text) + 1
     return parts
 
 
 def apply(root: Node, override: str) -> tuple[Node, list[Fault]]:
-    """Return the tree with ``PATH=VALUE`` put into it, and the faults of the value's text.
+    """Return the tree with the override ``PATH=VALUE``, and the faults of the value's text.
 
     Raises:
         ScenarioError: there is no such path, or the text has no path or no value.
@@ -53,7 +55,9 @@ def apply(root: Node, override: str) -> tuple[Node, list[Fault]]:
     if not equals or not path:
         raise ScenarioError([Fault(file, 1, 1, "write PATH=VALUE, such as `duration=30s`")])
     if path.split(".")[0] == "reduced":
-        raise ScenarioError([Fault(file, 1, 1, "`reduced` is of the file: set the path itself")])
+        raise ScenarioError(
+            [Fault(file, 1, 1, "`reduced` cannot be overridden: override the path itself")]
+        )
     value, faults = parse(text, file, column=len(path) + 2)
     if value is None:
         nothing = Fault(file, 1, len(path) + 2, f"a value for {shown(path)} is missing")
@@ -62,12 +66,12 @@ def apply(root: Node, override: str) -> tuple[Node, list[Fault]]:
 
 
 def put(root: Node, parts: list[Part], value: Node) -> Node:
-    """Return a tree with the value at that path; shares everything else with ``root``.
+    """Return a tree with the value at a path; it shares everything else with ``root``.
 
-    Keys that are missing are made: whether they may be there is for the validation to say.
+    Missing keys are created; the validation refuses those that are not valid.
 
     Raises:
-        ScenarioError: a list has no such item, or a single value stands in the way.
+        ScenarioError: a list has no such item, or the path leads through a single value.
     """
     return _put(root, parts, 0, value)
 
@@ -98,14 +102,14 @@ def _put(node: Node, parts: list[Part], depth: int, value: Node) -> Node:
                 [
                     part.mark.fault(
                         f"{shown(before)} is the single value {shown(node.value)} and has no "
-                        f"{shown(part.text)}: set {shown(before)} as a whole"
+                        f"{shown(part.text)}: set all of {shown(before)}"
                     )
                 ]
             )
 
 
 def _index(items: list[Node], parts: list[Part], depth: int) -> int:
-    """Return which item the part means: by its ``name`` first, then by its index."""
+    """Return the index of the item that a part names, by ``name`` or else by index."""
     part = parts[depth]
     names = [_name(item) for item in items]
     if part.text in names:

@@ -1,4 +1,4 @@
-"""The reduced form: values at paths that make the short form of the same scenario."""
+"""The reduced form of a scenario: values at paths that make a shorter run of it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ def has_reduced(tree: Node) -> bool:
 def reduce(tree: Node) -> tuple[Node, list[Fault]]:
     """Return the tree of the reduced form, and the faults of its paths.
 
-    With faults, the tree is what could be made of the rest.
+    With faults, the tree has the values of the valid paths.
     """
     reduced = find(tree, ("reduced",))
     faults: list[Fault] = []
     if not isinstance(reduced, Mapping):
-        return tree, faults  # that it must be a mapping is for the validation to say
+        return tree, faults  # the validation reports another type
     for path, entry in reduced.entries.items():
         if path.split(".")[0] in _FIXED:
             fixed = ", ".join(_FIXED)
-            faults.append(entry.key.fault(f"{shown(path)} cannot be reduced: {fixed} stay"))
+            faults.append(
+                entry.key.fault(f"{shown(path)} cannot be reduced: {fixed} cannot change")
+            )
             continue
         try:
             tree = put(tree, split_path(path, entry.key, spread=False), entry.node)

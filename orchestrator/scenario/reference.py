@@ -1,4 +1,4 @@
-"""The scenario language as a reference for people, made from the same models as the JSON Schema."""
+"""Prints the scenario language as a reference for people, from the models of the JSON Schema."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def _kinds(definitions: Schema, family: str) -> list[str]:
 
 
 def _whole(definition: Schema) -> Schema:
-    """Return the mapping that a definition is of; one with a short form has it as an option.
+    """Return a definition as one mapping; a definition with a short form has it as an option.
 
-    Of several mappings, what all of them require is required.
+    Of several mappings, only the keys that all require are required.
     """
     options = [definition, *definition.get("anyOf", ())]
     mappings = [option for option in options if option.get("properties")]
@@ -81,7 +81,7 @@ def _whole(definition: Schema) -> Schema:
 
 
 def _own_properties(definition: Schema) -> Schema:
-    """Return the properties, none where they only say a value for each direction."""
+    """Return the properties; empty when they are only one value for each direction."""
     found: Schema = _whole(definition).get("properties", {})
     return {} if set(found) == {"forward", "reverse"} else found
 
@@ -114,7 +114,7 @@ def _default(item: Schema) -> str:
 
 
 def _type(item: Schema, all_: Schema) -> str:
-    """Return what a value looks like, in a few words."""
+    """Return the type of a value in a few words."""
     if "$ref" in item:
         return _named(item["$ref"], all_)
     if "anyOf" in item:

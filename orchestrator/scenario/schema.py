@@ -28,7 +28,7 @@ def json_schema() -> dict[str, Any]:
 
 
 class _Generator(GenerateJsonSchema):
-    """Writes defaults as a scenario has them: ``0s`` rather than 0.0."""
+    """Writes defaults in the syntax of a scenario: ``0s`` instead of 0.0."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         json_schema = super().default_schema(schema)
@@ -39,7 +39,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _linked(node: Any) -> Any:
-    """Return the schema with references in place of the marks of families."""
+    """Return the schema with the placeholders of families replaced by references."""
     if isinstance(node, list):
         return [_linked(item) for item in node]
     if not isinstance(node, dict):

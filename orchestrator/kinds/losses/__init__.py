@@ -1,4 +1,4 @@
-"""Loss models of links: a file each."""
+"""Loss models of links, each in a file of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from orchestrator.units import chance_threshold, threshold_chance
 _LOSS_OFFSET = 8
 
 MAX_STATES = 200_000
-"""States that the channels of a run may pass through, in all."""
+"""The most states that all channels of a run may have together."""
 
 
 class LossSpec(Strict, ABC):
@@ -34,7 +34,7 @@ class LossSpec(Strict, ABC):
         """Return the settings of sch_netem as the run begins; their names begin with ``loss_``."""
 
     def drops(self, packets: int, chance: float, hidden: float = 0.0) -> Interval:
-        """Return between which numbers of drops a channel set to ``netem()`` stays.
+        """Return the least and largest plausible number of drops with the settings ``netem()``.
 
         But for ``chance`` on each side, when netem has decided over so many packets. ``hidden`` is
         the probability that netem does not count a loss, because it had duplicated the packet.
@@ -45,7 +45,7 @@ class LossSpec(Strict, ABC):
         return low, binomial(packets, probability, chance)[1]
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
-        """Yield (time, probability from then on) while the run lasts: the model's own clock.
+        """Yield (time, probability from then on) during the run, by the model's own clock.
 
         A model whose draws are the kernel's, packet by packet, yields nothing. Times are in
         seconds since the start of traffic and increase; equal seeds yield equal changes.
@@ -60,7 +60,7 @@ class LossSpec(Strict, ABC):
 
     @property
     def states_per_s(self) -> float:
-        """Mean number of states that the model's own clock passes through in a second."""
+        """Mean number of states a second that the model enters by its own clock."""
         return 0.0
 
 

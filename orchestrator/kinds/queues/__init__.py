@@ -1,4 +1,4 @@
-"""Queue disciplines: a file each."""
+"""Queue disciplines, each in a file of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TCA_STATS2, TCA_STATS_APP = 7, 4
 
 
 class QueueFault(ValueError):
-    """A queue cannot be set so; ``key`` is the field whose value is at fault."""
+    """A queue is not possible with these values; ``key`` is the field at fault."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class QueueFault(ValueError):
 
 @dataclass(frozen=True)
 class Sized:
-    """A queue's limit when the plan knows the link: exactly one of the two limits is set.
+    """A queue's limit in packets or bytes, for a known link; exactly one of the two is set.
 
     ``rate_bps`` is the link's rate on the link layer. ``measure`` turns any other length that is
     written like a limit into one at this link; it raises ValueError when that cannot be.
@@ -55,7 +55,7 @@ class Sized:
         return self.packets * FRAME_BYTES
 
     def length_bytes(self, key: str, limit: Limit) -> int:
-        """Return a length of the field ``key`` in bytes; QueueFault when it cannot be."""
+        """Return the length in the field ``key`` in bytes; QueueFault when it is not possible."""
         assert self.measure is not None, "given by the plan"
         try:
             return self.measure(limit).size_bytes
@@ -66,7 +66,7 @@ class Sized:
 class QueueSpec(Strict, ABC):
     """A queue in front of a link, in one direction.
 
-    ``drops_queued`` tells of a kind whether it may drop packets that it has already taken.
+    ``drops_queued`` tells whether the kind may drop packets that it has already queued.
     """
 
     drops_queued: ClassVar[bool] = False
@@ -80,7 +80,7 @@ class QueueSpec(Strict, ABC):
 
     @abstractmethod
     def qdisc(self, sized: Sized) -> Qdisc:
-        """Return what the kernel is told; QueueFault when it cannot be so."""
+        """Return the kernel's settings; QueueFault when they are not possible."""
 
 
 def app_statistic(name: str, unit: str, *offsets: int) -> Statistic:
@@ -90,7 +90,7 @@ def app_statistic(name: str, unit: str, *offsets: int) -> Statistic:
 
 
 def microseconds(key: str, time_s: float) -> int:
-    """Return a field's time as the kernel takes it; QueueFault when it is not whole or too long."""
+    """Return a field's time in us; QueueFault when it is not whole or too long."""
     time_ns = round(time_s * 1e9)
     if time_ns % 1000 or time_ns // 1000 > LIMIT_MAX:
         text = f"{key} of {format_time(time_s)}: the kernel takes whole microseconds below 2^32"

@@ -1,4 +1,4 @@
-"""Traffic sources: a file each."""
+"""Traffic sources, each in a file of its own."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 Transport = Literal["tcp", "udp"]
 Connections = Literal["one", "sequential", "many"]
-"""Of a flow: one, one at a time, or any number at a time."""
+"""Connections of a flow: one, one after another, or any number at a time."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A full TCP segment: what it carries, and the bytes around that on the link layer."""
+    """A full TCP segment: its payload, and its headers on the link layer."""
 
     payload_bytes: int
     headers_bytes: int
 
     @property
     def payload_share(self) -> float:
-        """What it carries of its bytes on the link layer."""
+        """The payload's share of the bytes on the link layer."""
         return self.payload_bytes / (self.payload_bytes + self.headers_bytes)
 
 
@@ -38,7 +38,7 @@ FULL_SEGMENT = Segment(1448, 66)
 
 @dataclass(frozen=True)
 class Load:
-    """What a source offers on the link layer: connections of so many bytes on average.
+    """The offered load of a source on the link layer, from connections of a mean size.
 
     ``wire_bytes`` are of the direction of the flow's data, with all headers.
     """
@@ -49,13 +49,13 @@ class Load:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a flow's end point is asked to do.
+    """What a flow's end points must do.
 
     ``engine`` names a class of the test bed (see testbed/traffic), ``parameters`` are its own,
     JSON-ready; ``size_bytes`` None means until it is stopped. ``server`` is the end that listens,
     the source when the sink asks for its data. What needs the path becomes a parameter in the plan:
     a ``rate`` "rate_bps", a ``load`` "arrivals_per_s", a ``window`` "window_bytes", and
-    ``path_rate`` asks for "path_rate_bps", the narrowest link's, None where no link has a rate.
+    ``path_rate`` requests "path_rate_bps", the narrowest link's; None when no link has a rate.
     """
 
     engine: str
@@ -72,10 +72,10 @@ class Demand:
 
 @dataclass(frozen=True)
 class Part:
-    """One of the flows that traffic consists of, beginning ``offset_s`` behind the start.
+    """One of the flows of a traffic source; it starts ``offset_s`` after the source.
 
-    ``name`` follows that of the line; ``congestion`` None takes the line's, and ``place`` leads to
-    it within the line.
+    ``name`` is appended to the flow entry's; ``congestion`` None means the entry's; ``place`` is
+    its path in the entry.
     """
 
     demand: Demand
@@ -90,14 +90,14 @@ class TrafficSpec(Strict, ABC):
 
     kind: str
     names_congestion: ClassVar[bool] = False
-    """Whether the kind says itself which congestion controls its flows have."""
+    """Whether the kind itself names the congestion controls of its flows."""
 
     @abstractmethod
     def demand(self) -> Demand:
-        """Return what the end point is asked to do."""
+        """Return what the end points must do."""
 
     def parts(self) -> list[Part]:
-        """Return the flows that it consists of: itself, unless the kind says otherwise."""
+        """Return the flows of the source; by default one."""
         return [Part(self.demand())]
 
 

@@ -215,12 +215,12 @@ PLACE = "own-module.yaml:19:"
             "congestion: reno",
             "congestion: {name: mycc, module: ./mycc}",
             "own-module.yaml:21:40: parameters of mycc hold for the whole kernel, and flow "
-            "`mine` gives increase=2, not none",
+            "`mine` sets increase=2, not none",
         ),
         (
             "congestion: reno",
             "congestion: {name: mycc, module: ./again, parameters: {increase: 2}}",
-            "own-module.yaml:21:40: a kernel has one mycc, and flow `mine` takes that of "
+            "own-module.yaml:21:40: a kernel has only one mycc, and flow `mine` uses that of "
             "{folder}/mycc/tcp_mycc.c, not of {folder}/again/tcp_mycc.c",
         ),
     ],

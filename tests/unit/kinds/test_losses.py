@@ -225,7 +225,7 @@ REFUSED = [
     ("{kind: markov, bad_loss: banana}", 36, "is not a probability"),
     ("{kind: markov, bad_loss: 10%, good_loss: 1.5}", 52, "must be below 100%"),
     ("{kind: markov}", 11, "`bad_loss` is missing"),
-    ("{kind: markov, bad_loss: 10%, good: 100us, bad: 100us}", 11, "2000000 states of links in"),
+    ("{kind: markov, bad_loss: 10%, good: 100us, bad: 100us}", 11, "2000000 states in"),
     ("{kind: two-state, good: 100us, bad: 100us}", 11, "most of them here (1000000); at most 2000"),
 ]
 

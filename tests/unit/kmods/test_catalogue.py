@@ -224,7 +224,7 @@ def test_flows_of_a_host_share_its_settings(
         (["logwestwod"], "did you mean `logwestwood`?"),
         (
             ["{name: tibet, parameters: {t0_us: 500000}}", "tibet"],
-            "parameters of tibet hold for the whole kernel, and flow `westwood` gives "
+            "parameters of tibet hold for the whole kernel, and flow `westwood` sets "
             "t0_us=500000, not none",
         ),
     ],

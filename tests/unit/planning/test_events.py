@@ -99,7 +99,7 @@ FAULTS = {
     "{at: 4s, link: r1-r2, rate: 5mbit, direction: ^up}": ("`up` is not valid; valid: both, "),
     "{at: 4s, link: ^[], rate: 5mbit}": ("must have at least 1 item"),
     "{at: 4s, link: r1-r2, rate: 1mbit, until: ^5s}": (
-        "says how long an event is repeated: it needs `every`"
+        "`until` ends a repetition, so it needs `every`"
     ),
     "{at: 4s, link: r1-r2, rate: 1mbit, every: 1s, until: ^3s}": (
         "must be after the first time, 4s"

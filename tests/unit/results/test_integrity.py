@@ -219,7 +219,7 @@ def test_the_doctor_names_what_is_damaged(path: Path) -> None:
     assert said.exit_code == 1
     line = f"DAMAGED run {first}, table tcp_samples: the rows are not those that were stored"
     assert line in said.stdout.splitlines()
-    assert "fix: put back a copy" in said.stderr
+    assert "fix: restore a copy" in said.stderr
     answer = json.loads(orchestrator("doctor", "--store", "--json", "--db", str(path)).stdout)
     assert (answer["ok"], answer["counts"]["damaged"], answer["problems"]) == (False, 1, [])
     assert answer["runs"][0]["damage"][0]["table"] == "tcp_samples"

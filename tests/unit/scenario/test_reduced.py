@@ -76,7 +76,7 @@ def test_a_stored_run_says_what_was_run_and_has_no_reduced_form(tmp_path: Path) 
 def test_overrides_come_on_top(tmp_path: Path) -> None:
     assert reduced(tmp_path, REDUCED, "duration=13s").scenario.duration == 13
     (fault,) = faults(tmp_path, REDUCED, "reduced.duration=13s")
-    assert "set the path itself" in fault.message
+    assert "override the path itself" in fault.message
 
 
 def test_a_scenario_without_a_reduced_form_is_a_usage_error() -> None:

@@ -102,7 +102,7 @@ Edits = list[tuple[str, str]]
 FAULTS: dict[str, tuple[Edits, str, str]] = {
     "interface twice": (
         [("right: eth2", "right: eth1")], "eth1}\n",
-        "must be another interface than `left`: each direction is emulated at its own",
+        "must differ from `left`: each direction is emulated at an interface of its own",
     ),
     "host twice": (
         [("host: three", "host: two")], "two, interface: eth2",
@@ -114,8 +114,8 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
     ),
     "bad interface": (
         [("interface: eth2", "interface: et/h2")], "et/h2",
-        "`et/h2` is no name of a network interface: 1 to 15 characters, without blanks, `/` and "
-        "`:`, and not lo",
+        "`et/h2` is not the name of a network interface: use 1 to 15 characters, without blanks, "
+        "`/` and `:`, and not lo",
     ),
     "no router": (
         [(ROUTER, "")], "inventory: hosts",

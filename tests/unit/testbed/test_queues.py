@@ -72,7 +72,7 @@ def test_a_fast_policers_rate_has_64_bits() -> None:
     ("policer", "why"),
     [
         ("{rate: 4mbit, burst: 1513B}", "at least 1514B: a full-size frame would never pass"),
-        ("{rate: 8kbit, burst: 100kB}", "what the rate brings in 60s at most"),
+        ("{rate: 8kbit, burst: 100kB}", "at most what the rate carries in 60s"),
         ("{rate: 4mbit}", "`burst` is missing"),
     ],
 )

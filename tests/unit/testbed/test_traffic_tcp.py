@@ -276,10 +276,14 @@ def test_what_is_stored_of_a_scenario_makes_the_same_run_again(
         (
             "{kind: campaign, controls: [reno, bbr], turn: 20s}",
             "",
-            "a flow of this line may start at 20s only, not before its end (20s)",
+            "a flow of this entry may start as late as 20s, which is not before its end at 20s",
         ),
-        ("{kind: bulk}", "stagger: 10s, count: 2, ", "may start at 20s only, not before its end"),
-        ("{kind: bulk}", "start_window: 20s, ", "may start at 20s only"),
+        (
+            "{kind: bulk}",
+            "stagger: 10s, count: 2, ",
+            "may start as late as 20s, which is not before its end",
+        ),
+        ("{kind: bulk}", "start_window: 20s, ", "may start as late as 20s"),
         ("{kind: web, load: 1bit}", "", "the nearest is 8bit"),
     ],
 )
@@ -292,7 +296,9 @@ def test_bad_input_is_explained(tmp_path: Path, traffic: str, more: str, said: s
 def test_no_two_flows_have_one_name(tmp_path: Path) -> None:
     campaign = "{kind: campaign, controls: [reno, cubic], turn: 1s}}\n"
     other = "  - {name: one-reno, group: a, traffic: {kind: bulk}"
-    with pytest.raises(ScenarioError, match="a flow of line 0 is called `one-reno\\[0\\]`, too"):
+    with pytest.raises(
+        ScenarioError, match=r"two flows are called `one-reno\[0\]`: .* flow entry 0"
+    ):
         planned(tmp_path, campaign + other)
 
 

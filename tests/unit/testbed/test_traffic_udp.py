@@ -172,7 +172,11 @@ def test_the_cost_counts_what_is_sent_wherever_it_is_lost(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("traffic", "more", "said"),
     [
-        ("{kind: cbr, rate: 5mbit}", "congestion: cubic, ", "kind cbr is UDP and has no congest"),
+        (
+            "{kind: cbr, rate: 5mbit}",
+            "congestion: cubic, ",
+            "kind cbr uses UDP, which has no congest",
+        ),
         ("{kind: cbr, rate: 95}", "", "or a share of the link's rate, such as `95%`"),
         ("{kind: cbr, rate: 0.0001%}", "", "a share of a link's rate is 0.001% to 10000%"),
         ("{kind: cbr, rate: 1mbit, packet_size: 9kB}", "", "a packet has 44B (IP, UDP, seq"),

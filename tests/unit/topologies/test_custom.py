@@ -80,13 +80,13 @@ def test_one_host_may_stand_for_all() -> None:
         (
             {"links": [link("h", "r"), link("r", "s"), link("s", "k"), link("h", "s")]},
             ("hosts", 0),
-            "host `h` has 2 links; a host has one",
+            "host `h` has 2 links: a host has one",
         ),
-        ({"hosts": ["h", "k", "idle"]}, ("hosts", 2), "host `idle` has no links; a host has one"),
+        ({"hosts": ["h", "k", "idle"]}, ("hosts", 2), "host `idle` has no links: a host has one"),
         (
             {"links": [link("h", "r"), link("r", "s"), link("s", "k"), link("r", "s")]},
             ("links", 3, "name"),
-            "link `r-s` is given twice; give it another `name`",
+            "there are two links `r-s`: give one another `name`",
         ),
         (
             {"groups": [{"name": "g", "sources": ["h"], "sinks": ["nobody"]}]},
@@ -101,7 +101,7 @@ def test_one_host_may_stand_for_all() -> None:
         (
             {"groups": [{"name": "g", "sources": ["h", "k"], "sinks": ["k", "h", "k"]}]},
             ("groups", 0, "sinks"),
-            "2 sources and 3 sinks: give as many, or one alone",
+            "2 sources and 3 sinks: give equal numbers, or one of either",
         ),
         (
             {"groups": [{"name": "g", "sources": ["h"], "sinks": ["h"]}]},

@@ -227,7 +227,7 @@ def test_one_access_for_all_groups() -> None:
     ("changed", "path", "why"),
     [
         ({"access": None}, (), "`access` is missing"),
-        ({"access": {}}, ("access",), "`delay` is missing; instead of it the group may have"),
+        ({"access": {}}, ("access",), "`delay` is missing: give it, or give the group"),
         ({"rtt": "50ms"}, ("rtt",), "give an `rtt` or the access link's `delay`, not both"),
         (
             {"rtt": {"above": "10ms", "to": "21ms"}, "hosts": 2, "access": {}},
@@ -297,7 +297,7 @@ def test_a_drawn_delay_is_of_each_link_and_the_same_in_both_directions() -> None
 
 
 def test_what_is_drawn_has_two_ends_and_keeps_above_the_links_between() -> None:
-    with pytest.raises(ValidationError, match="what is drawn has `from` and `to`, not `above`"):
+    with pytest.raises(ValidationError, match="with `drawn` give `from` and `to`, not `above`"):
         drawn(1, rtt={"above": "66ms", "to": "250ms", "drawn": True})
     with pytest.raises(ValidationError, match="less than the 20ms"):
         drawn(1, rtt={"from": "19ms", "to": "250ms", "drawn": True})

@@ -125,4 +125,4 @@ def test_a_token_comes_from_the_file_or_the_environment(
     assert refused.exit_code == 2
     assert "of-the-command-line" not in refused.stderr
     monkeypatch.setenv(command.TOKEN_VARIABLE, "")
-    assert "protects nothing" in orchestrator(*options).stderr
+    assert "is empty: set a token" in orchestrator(*options).stderr
