@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.recording.model import FlowRecord, QueueRecord
-from results.model import WHOLE, Number, Values, WindowLike, WindowMetrics
+from orchestrator.windows import Window
+from results.model import WHOLE, Number, Values, WindowMetrics
 from results.samples import Array, Columns
 
 Scope = Literal["run", "flow", "link"]
@@ -55,7 +56,7 @@ class RunData(Protocol):
         """Time left out of the metrics of the whole run."""
 
     @property
-    def windows(self) -> Sequence[WindowLike]:
+    def windows(self) -> Sequence[Window]:
         """Named parts of the time with metrics of their own."""
 
     @property

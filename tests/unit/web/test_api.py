@@ -16,7 +16,6 @@ from results.store import Store
 from tests.web import synthetic
 from web import create_app, query, series
 
-
 CLOSE_WAIT = 8  # include/net/tcp_states.h
 WHOLE_RUN = query.Range(None, None, 1000)
 
