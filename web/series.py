@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.recording.model import RECEIVER, SENDER
 from results.downsample import min_max_indices
 from results.metrics.queue_delay import queue_delays_s
 from results.received import columns_of, received_bytes
@@ -73,11 +72,11 @@ def received(run: StoredRun, flow: int, part: Range) -> Counter:
     if record.transport == "udp":
         columns = run.datagrams(flow, names, within_ns)
     else:
-        columns = run.tcp(flow, RECEIVER, names, within_ns)
+        columns = run.tcp(flow, ENDPOINTS.index("receiver"), names, within_ns)
     if len(columns["time_ns"]) or record.transport == "udp":
         read = received_bytes(record, columns)
         return Counter("receiver", columns["time_ns"] / 1e9, read.astype(np.float64))
-    columns = run.tcp(flow, SENDER, ["time_ns", "bytes_acked"], within_ns)
+    columns = run.tcp(flow, ENDPOINTS.index("sender"), ["time_ns", "bytes_acked"], within_ns)
     return Counter("sender", columns["time_ns"] / 1e9, columns["bytes_acked"].astype(np.float64))
 
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "orchestrator": set(),  # errors, units, plaintext, intervals, network, windows: see ROOT_MODULES
+    "orchestrator": set(),  # its own modules: see ROOT_MODULES
     "orchestrator.protocol": set(),
     "orchestrator.testbed": {"orchestrator.protocol"},
     "orchestrator.files": set(),
