@@ -7,13 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from orchestrator.recording.model import RECEIVER, SENDER
-from results.metrics.base import RunData, Span, growth, metric
+from results.metrics.base import Column, RunData, Span, growth, metric
 from results.received import received_bytes
 
 _SYN_SENT = 2  # include/net/tcp_states.h
 
 
-@metric("goodput_bps", unit="bit/s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "goodput_bps",
+    unit="bit/s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(
+        Column("run", 20, "goodput", in_text=False),
+        Column("runs", 10, "goodput"),
+        Column("tcp", 10, "goodput"),
+        Column("udp", 10, "goodput"),
+    ),
+)
 def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Application bytes that receivers read, x 8 / time; of a run the sum over its flows.
 
