@@ -19,7 +19,7 @@ from orchestrator.errors import UsageError
     metavar="FILE",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to; csv also writes FILE.queues.csv and FILE.flows.csv beside it.",
+    help="Where to; csv also writes FILE.queues.csv, FILE.flows.csv and others beside it.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @_options.database
