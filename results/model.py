@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from orchestrator.network import Channel, Link
 from orchestrator.recording.model import Verdict
+from orchestrator.windows import Window
 
 Status = Literal["running", "ok", "failed", "interrupted"]
 
@@ -22,31 +23,6 @@ Values = dict[str, Number | None]
 
 WHOLE = ""
 """Name under which the metrics of [warmup, duration] are kept beside those of the windows."""
-
-
-class WindowLike(Protocol):
-    """A named part of the simulated time, in seconds since the start of traffic."""
-
-    @property
-    def name(self) -> str:
-        """Name, unique in its run and not empty."""
-
-    @property
-    def from_s(self) -> float:
-        """First edge."""
-
-    @property
-    def to_s(self) -> float:
-        """Last edge."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """A stored window; see :class:`WindowLike`."""
-
-    name: str
-    from_s: float
-    to_s: float
 
 
 @dataclass(frozen=True)
@@ -67,7 +43,7 @@ class RunHead:
     backend: str
     duration_s: float
     warmup_s: float
-    windows: Sequence[WindowLike]
+    windows: Sequence[Window]
     scenario_text: str
     scenario_sha256: str
     resolved: Mapping[str, Any]

@@ -24,6 +24,7 @@ from typing import Any, Literal, Self
 
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording.model import Recording
+from orchestrator.windows import Window
 from results import (
     checksum,
     database,
@@ -37,7 +38,7 @@ from results import (
 )  # fmt: skip
 from results.checksum import Checksum
 from results.database import utc_now
-from results.model import RunHead, RunRow, Values, Window
+from results.model import RunHead, RunRow, Values
 from results.stored import StoredRun, reading
 
 GONE = "the process that ran it ended without finishing it"

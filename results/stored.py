@@ -13,8 +13,9 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import SENDER, Check, FlowRecord, QueueRecord
+from orchestrator.windows import Window
 from results import database, integrity, metrics, samples, typed
-from results.model import RunHead, RunRow, Status, Window, WindowMetrics
+from results.model import RunHead, RunRow, Status, WindowMetrics
 from results.samples import Array, Columns
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
+from orchestrator.windows import Window
 from results import samples
 from results.checksum import Checksum, SamplesHash
 from results.database import utc_now
-from results.model import RunHead, RunRow, WindowLike, WindowMetrics
+from results.model import RunHead, RunRow, WindowMetrics
 from results.owner import Owner
 from results.samples import Columns, Series
 
@@ -29,7 +30,7 @@ class Recorded:
     def __init__(self, run: RunRow | RunHead, recording: Recording) -> None:
         self.duration_s = run.duration_s
         self.warmup_s = run.warmup_s
-        self.windows: Sequence[WindowLike] = run.windows
+        self.windows: Sequence[Window] = run.windows
         self.flows: Sequence[FlowRecord] = recording.flows
         self.queues: Sequence[QueueRecord] = recording.queues
         flows, queues = len(self.flows), len(self.queues)

@@ -53,6 +53,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
+def metric(value: float | None, format_name: str) -> str:
+    """Return a metric's value in the format that the metric declares."""
+    return {"rate": rate, "time": time, "percent": percent}.get(format_name, number)(value)
+
+
 def quantity(value: Any, unit: str) -> str:
     """Return a check's value in its unit, with five digits; texts stay as they are."""
     if value is None:

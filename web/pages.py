@@ -20,7 +20,7 @@ PAGE = 200
 @pages.get("/")
 def runs() -> str:
     """List the stored runs, newest first."""
-    words, status, page = _filter()
+    words, status, page, chosen = _filter()
     with reading_store() as store:
         listed = store.listing()["runs"][::-1]
     found = [run for run in listed if view.matches(run, words, status)]
@@ -34,6 +34,9 @@ def runs() -> str:
         words=words,
         status=status,
         statuses=view.STATUSES,
+        columns=view.run_columns(chosen),
+        choosable=view.choosable(),
+        chosen=chosen,
         live=any(run["status"] == "running" for run in listed),
     )
 
@@ -56,6 +59,9 @@ def run(run_id: str) -> str | AnyResponse:
             unmeasured=sum(check.ok is None for check in found.checks),
             checks=found.checks,
             links=view.links(found, document["links"]),
+            short_columns=view.short_columns,
+            all_columns=view.all_columns,
+            paired=view.paired,
             policers=view.policers(found),
             provenance=[(key, _shown(value)) for key, value in found.provenance.items()],
             tails={name: view.tail(found.artefact(name)) for name in ("console", "log")},
@@ -86,11 +92,14 @@ def _text(run: StoredRun, name: str) -> str:
     return text
 
 
-def _filter() -> tuple[str, str, int]:
-    query.check_names(request.args, ("q", "status", "page"))
+def _filter() -> tuple[str, str, int, list[str]]:
+    """Return words, status, page and the metrics chosen as columns; UsageError when not valid."""
+    query.check_names(request.args, ("q", "status", "page", "metric"))
     status = query.read_choice(request.args, "status", ("", *view.STATUSES))
     page = query.read_whole(request.args, "page", 1, 1, 10**6)
-    return request.args.get("q", "")[:200], status, page - 1
+    names = [column.name for column in view.choosable()]
+    chosen = [names[index] for index in query.read_indices(request.args, "metric", names, ())]
+    return request.args.get("q", "")[:200], status, page - 1, chosen
 
 
 def _shown(value: object) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from results.downsample import min_max_indices
 from results.metrics.queue_delay import queue_delays_s
+from results.received import columns_of, received_bytes
 from results.samples import Array
 from results.stored import StoredRun
 from web.query import Range
@@ -65,16 +66,17 @@ class Counter:
 
 
 def received(run: StoredRun, flow: int, part: Range) -> Counter:
-    """Return what the receiving application had read; see the metric ``goodput_bps``."""
-    if run.flows[flow].transport == "udp":
-        columns = run.datagrams(flow, ["time_ns", "received_bytes"], _within_ns(part))
-        times, arrived = columns["time_ns"], columns["received_bytes"]
-        return Counter("receiver", times / 1e9, arrived.astype(np.float64))
-    columns = run.tcp(flow, 1, ["time_ns", "bytes_received", "rqueue_bytes"], _within_ns(part))
-    if len(columns["time_ns"]):
-        read = columns["bytes_received"] - columns["rqueue_bytes"]
+    """Return what the receiving application had read, as the metric ``goodput_bps`` counts it."""
+    record, within_ns = run.flows[flow], _within_ns(part)
+    names = ["time_ns", *columns_of(record)]
+    if record.transport == "udp":
+        columns = run.datagrams(flow, names, within_ns)
+    else:
+        columns = run.tcp(flow, ENDPOINTS.index("receiver"), names, within_ns)
+    if len(columns["time_ns"]) or record.transport == "udp":
+        read = received_bytes(record, columns)
         return Counter("receiver", columns["time_ns"] / 1e9, read.astype(np.float64))
-    columns = run.tcp(flow, 0, ["time_ns", "bytes_acked"], _within_ns(part))
+    columns = run.tcp(flow, ENDPOINTS.index("sender"), ["time_ns", "bytes_acked"], within_ns)
     return Counter("sender", columns["time_ns"] / 1e9, columns["bytes_acked"].astype(np.float64))
 
 

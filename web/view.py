@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from results.metrics import METRICS, channel
+from results.metrics import Metric, channel, columns_of, of_scope
+from results.metrics.base import Scope, Table
 from results.model import Status
 from results.stored import StoredRun
 from web import formats
 
 STATUSES: tuple[str, ...] = get_args(Status)
 
-_FIRST = (
-    "utilisation", "goodput_bps", "jain_index", "loss_ratio", "retransmission_ratio",
-    "queue_delay_mean_s", "queue_delay_p95_s",
-)  # fmt: skip
-_PER_CENT = ("utilisation", "loss_ratio", "retransmission_ratio")
 _TAIL_LINES = 60
 
 
@@ -49,43 +45,82 @@ class MetricLine:
 def metric_table(run: Mapping[str, Any]) -> list[MetricLine]:
     """Return the run's metrics, each over the whole run first and then over every window.
 
-    Those most asked for come first; one that is not known here by name comes after them. One that
-    has no value anywhere, as of transfers in a run without any, is left out.
+    Those with a column come first, in its order. A metric without any value is left out.
     """
-    columns = [run["metrics"], *(window["metrics"] for window in run["windows"].values())]
-    names = [
-        name
-        for name, scope in METRICS
-        if scope == "run" and any(values.get(name) is not None for values in columns)
-    ]
-    names.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    whole, windows = run["metrics"], [window["metrics"] for window in run["windows"].values()]
+    placed = [one for _column, one in columns_of("run")]
+    metrics = [*placed, *(one for one in of_scope("run") if one not in placed)]
     return [
         MetricLine(
-            name,
-            _label(name),
-            " ".join(METRICS[name, "run"].definition.split()),
-            tuple(_metric(name, METRICS[name, "run"].unit, values.get(name)) for values in columns),
+            one.name,
+            one.title,
+            _definition(one),
+            tuple(formats.metric(values.get(one.name), one.format) for values in (whole, *windows)),
         )
-        for name in names
+        for one in metrics
+        if any(values.get(one.name) is not None for values in (whole, *windows))
     ]
 
 
-def _label(name: str) -> str:
-    label = name.removesuffix("_bps").removesuffix("_s").replace("_", " ")
-    for plain, proper in (
-        ("rtt", "RTT"), ("fct", "FCT"), ("jain", "Jain's"), ("p50", "median"), ("p95", "95 %"),
-        ("p99", "99 %"),
-    ):  # fmt: skip
-        label = label.replace(plain, proper)
-    return label[0].upper() + label[1:]
+@dataclass(frozen=True)
+class MetricColumn:
+    """A metric as a column of a table of runs, flows or links."""
+
+    name: str
+    heading: str
+    definition: str
+    format: str
+
+    def of(self, values: Mapping[str, Any]) -> str:
+        """Return a subject's value, written out."""
+        return formats.metric(values.get(self.name), self.format)
 
 
-def _metric(name: str, unit: str, value: float | None) -> str:
-    if name in _PER_CENT:
-        return formats.percent(value)
-    if unit in ("bit/s", "s"):
-        return formats.rate(value) if unit == "bit/s" else formats.time(value)
-    return formats.number(value)
+def short_columns(table: Table, subjects: Sequence[Mapping[str, Any]]) -> list[MetricColumn]:
+    """Return the columns of a short table, as the subjects' values need them."""
+    return [
+        _column(one, _capital(column.heading))
+        for column, one in columns_of(table)
+        if not column.where_not_zero or any(subject.get(one.name) for subject in subjects)
+    ]
+
+
+def all_columns(scope: Scope, subjects: Sequence[Mapping[str, Any]]) -> list[MetricColumn]:
+    """Return a column for every metric of the scope that one of the subjects has a value of."""
+    return [
+        _column(one, one.title)
+        for one in of_scope(scope)
+        if any(subject.get(one.name) is not None for subject in subjects)
+    ]
+
+
+def run_columns(chosen: Sequence[str]) -> list[MetricColumn]:
+    """Return the metrics in the list of runs: the usual ones, then the chosen ones."""
+    usual = short_columns("runs", [])
+    known = {column.name for column in usual}
+    return [*usual, *(one for one in choosable() if one.name in chosen and one.name not in known)]
+
+
+def choosable() -> list[MetricColumn]:
+    """Return every metric of a run as a column for the list of runs."""
+    return [_column(one, one.title) for one in of_scope("run")]
+
+
+def paired(names: Iterable[str], subjects: Iterable[Mapping[str, Any]]) -> Iterable[Any]:
+    """Return (name, subject) of as many names as subjects."""
+    return zip(names, subjects, strict=True)
+
+
+def _column(one: Metric, heading: str) -> MetricColumn:
+    return MetricColumn(one.name, heading, _definition(one), one.format)
+
+
+def _definition(one: Metric) -> str:
+    return " ".join(one.definition.split())
+
+
+def _capital(heading: str) -> str:
+    return heading[:1].upper() + heading[1:]
 
 
 @dataclass(frozen=True)

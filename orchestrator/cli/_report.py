@@ -6,58 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import plaintext
-from orchestrator.cli import _output
+from orchestrator.cli import _metrics, _output
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from results.metrics.base import Table
+
 Document = Mapping[str, Any]
 
-_UNITS = (("_bps", 1e6, 3, "Mbit/s"), ("_s", 1e-3, 3, "ms"))
-_COUNTS = ("_packets", "_segments", "_bytes")
+_UNITS = {"_bps": "bit/s", "_s": "s", "_packets": "packets", "_segments": "segments",
+          "_bytes": "bytes"}  # fmt: skip
+"""What the end of a name of the documents says of its unit."""
 
-_Columns = tuple[tuple[str, str], ...]
-
-_TCP_COLUMNS: _Columns = (
-    ("goodput_bps", "goodput Mbit/s"),
-    ("base_rtt_s", "base RTT ms"),
-    ("rtt_mean_s", "RTT mean ms"),
-    ("rtt_p95_s", "RTT p95 ms"),
-    ("rtt_max_s", "RTT max ms"),
-    ("retransmitted_segments", "retransmits"),
-)
-_UDP_COLUMNS: _Columns = (
-    ("goodput_bps", "goodput Mbit/s"),
-    ("sent_packets", "sent"),
-    ("received_packets", "received"),
-    ("loss_ratio", "loss ratio"),
-    ("one_way_delay_min_s", "delay min ms"),
-    ("one_way_delay_mean_s", "mean ms"),
-    ("one_way_delay_max_s", "max ms"),
-    ("jitter_s", "jitter ms"),
-)
-_TRANSFER_COLUMNS: _Columns = (
-    ("transfers", "transfers"),
-    ("transfers_completed", "completed"),
-    ("fct_mean_s", "FCT mean ms"),
-    ("fct_p50_s", "median ms"),
-    ("fct_p95_s", "p95 ms"),
-    ("fct_p99_s", "p99 ms"),
-    ("transfer_goodput_bps", "goodput Mbit/s"),
-)
-_MAIN_METRICS: tuple[tuple[str, str], ...] = (
-    ("utilisation", "utilisation"),
-    ("jain_index", "Jain's index"),
-    ("loss_ratio", "loss ratio"),
-)
-_LINK_COLUMNS: tuple[tuple[str, str], ...] = (
-    ("utilisation", "utilisation"),
-    ("drops_packets", "drops"),
-    ("queue_delay_mean_s", "queue mean ms"),
-    ("queue_delay_p95_s", "queue p95 ms"),
-)
-
-_MARKS = ("marks_packets", "marks")
 _EVENT_TIMES = ("time_s", "applied_s")
 _MOST_EVENTS = 20
 
@@ -65,24 +26,17 @@ CHECK_MARKS = {True: "ok", False: "FAILED", None: "not measured"}
 
 
 def quantity(name: str, value: object) -> str:
-    """Return a value for people, in the unit of :func:`unit`."""
-    if value is None:
-        return _output.NO_VALUE
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return str(value)
-    for suffix, scale, digits, _ in _UNITS:
-        if name.endswith(suffix):
-            return _output.number(value, digits, scale)
-    whole = name.endswith(_COUNTS) or isinstance(value, int)
-    return _output.integer(value) if whole else f"{value:#.4g}"
+    """Return a value as people read it, in the unit that :func:`unit` tells."""
+    return _metrics.quantity(value, _stored_unit(name))
 
 
 def unit(name: str) -> str:
     """Return the unit in which :func:`quantity` gives a value of that name; may be empty."""
-    for suffix, _, _, shown in _UNITS:
-        if name.endswith(suffix):
-            return shown
-    return next((suffix[1:] for suffix in _COUNTS if name.endswith(suffix)), "")
+    return _metrics.unit(_stored_unit(name))
+
+
+def _stored_unit(name: str) -> str:
+    return next((stored for suffix, stored in _UNITS.items() if name.endswith(suffix)), "1")
 
 
 def rate(link: Document) -> str:
@@ -167,14 +121,12 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
         out.print()
         events(run["events"], out)
     out.print()
-    metrics = run["metrics"]
     if everything:
-        rows = [[name, quantity(name, value), unit(name)] for name, value in metrics.items()]
-        out.print(_output.table(["metric", "value", "unit"], rows, right=(1,)))
+        out.print(_metrics.of_run(run["metrics"]))
         out.print()
+        _further(run["flows"], bottlenecks, out)
     else:
-        shown = [f"{words} {quantity(name, metrics.get(name))}" for name, words in _MAIN_METRICS]
-        _line(", ".join(shown), out)
+        _line(_metrics.summary(run["metrics"]), out)
     _line(outcome(run), out)
     checks = [check for check in run["fidelity"]["checks"] if everything or check["ok"] is not True]
     if checks:
@@ -182,8 +134,8 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
 
 
 def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) -> None:
-    """Print a table with a row for each run, with ``scenarios`` also the runs' scenarios."""
-    names = ("goodput_bps", "utilisation", "jain_index")
+    """Print a line a run; with its scenario when they may differ."""
+    shown = _metrics.columns("runs", [run["metrics"] for run in runs])
     rows = [
         [
             run["id"],
@@ -193,13 +145,13 @@ def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) 
             str(run["seed"]),
             run["status"],
             run["fidelity"]["verdict"] or _output.NO_VALUE,
-            *(quantity(name, run["metrics"].get(name)) for name in names),
+            *_metrics.cells(shown, run["metrics"]),
             _output.number(run["wall_s"], 1),
         ]
         for run in runs
     ]
     headings = ["run", *(["scenario"] if scenarios else []), "variant", "repetition", "seed"]
-    headings += ["status", "verdict", "goodput Mbit/s", "utilisation", "Jain's index", "wall s"]
+    headings += ["status", "verdict", *(heading for heading, _ in shown), "wall s"]
     words = {"run", "scenario", "variant", "status", "verdict"}
     numbers = [index for index, heading in enumerate(headings) if heading not in words]
     out.print(_output.table(headings, rows, right=numbers))
@@ -211,24 +163,43 @@ def _flows(flows: Sequence[Document]) -> Iterable[Any]:
     udp = [flow for flow in flows if flow.get("transport") == "udp"]
     many = [flow for flow in flows if flow.get("transfers") is not None]
     if tcp:
-        yield _of_flows(tcp, "congestion_control", "congestion control", _TCP_COLUMNS)
+        yield _of_flows(tcp, "congestion_control", "congestion control", "tcp")
     if udp:
-        yield _of_flows(udp, "traffic", "UDP", _UDP_COLUMNS)
+        yield _of_flows(udp, "traffic", "UDP", "udp")
     if many:
-        yield _of_flows(many, "traffic", "traffic", _TRANSFER_COLUMNS)
+        yield _of_flows(many, "traffic", "traffic", "transfers")
 
 
-def _of_flows(flows: Sequence[Document], what: str, heading: str, columns: _Columns) -> Any:
-    rows = [
-        [
-            flow["name"],
-            flow[what] or _output.NO_VALUE,
-            *(quantity(name, flow.get(name)) for name, _ in columns),
-        ]
-        for flow in flows
-    ]
-    headings = ["flow", heading, *(heading for _, heading in columns)]
+def _of_flows(flows: Sequence[Document], what: str, heading: str, table: Table) -> Any:
+    shown = _metrics.columns(table, flows)
+    headings = [heading for heading, _ in shown]
+    rows = [[flow["name"], flow[what] or _output.NO_VALUE] for flow in flows]
+    values = [_metrics.cells(shown, flow) for flow in flows]
+    if table == "tcp":  # no metric, but what the RTTs are read against
+        headings.insert(1, "base RTT ms")
+        for flow, row in zip(flows, values, strict=True):
+            row.insert(1, quantity("base_rtt_s", flow["base_rtt_s"]))
+    rows = [[*row, *more] for row, more in zip(rows, values, strict=True)]
+    headings = ["flow", heading, *headings]
     return _output.table(headings, rows, right=range(2, len(headings)))
+
+
+def _further(flows: Sequence[Document], links: Sequence[Document], out: Console) -> None:
+    """Print the metrics of flows and bottlenecks that the short tables leave out."""
+    by_name = {flow["name"]: flow for flow in flows}
+    tcp = {name: flow for name, flow in by_name.items() if flow.get("transport") != "udp"}
+    udp = {name: flow for name, flow in by_name.items() if name not in tcp}
+    tables = [
+        *_metrics.further("flow", tcp, ("tcp", "transfers")),
+        *_metrics.further("flow", udp, ("udp", "transfers")),
+        *_metrics.further("link", {_channel(link): link for link in links}, ("link",)),
+    ]
+    for table in tables:
+        out.print(table)
+        out.print()
+    for subjects in (tcp, udp):
+        if _metrics.left_out(subjects):
+            _line(f"and {_metrics.left_out(subjects)} more flows, which --json lists", out)
 
 
 def _windows(run: Document) -> Any:
@@ -248,19 +219,14 @@ def _windows(run: Document) -> Any:
 
 
 def _links(links: Sequence[Document]) -> Any:
-    columns = [*_LINK_COLUMNS]
-    if any(link.get(_MARKS[0]) for link in links):  # of ECN
-        columns.insert(2, _MARKS)
-    rows = [
-        [
-            f"{link['name']}:{link['direction']}",
-            rate(link),
-            *(quantity(name, link.get(name)) for name, _ in columns),
-        ]
-        for link in links
-    ]
-    headings = ["bottleneck", "rate Mbit/s", *(heading for _, heading in columns)]
+    shown = _metrics.columns("link", links)
+    rows = [[_channel(link), rate(link), *_metrics.cells(shown, link)] for link in links]
+    headings = ["bottleneck", "rate Mbit/s", *(heading for heading, _ in shown)]
     return _output.table(headings, rows, right=range(1, len(headings)))
+
+
+def _channel(link: Document) -> str:
+    return f"{link['name']}:{link['direction']}"
 
 
 def _checks(checks: Iterable[Document]) -> Any:

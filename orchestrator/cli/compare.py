@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _options, _output, _report
+from orchestrator.cli import _metrics, _options, _output, _report
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,12 +58,11 @@ def _print(compared: Mapping[str, Any], out: Console) -> None:
 
 
 def _metric_row(line: Mapping[str, Any]) -> Sequence[str]:
-    name = line["name"]
     changes = [
         _output.NO_VALUE if ratio is None else f"{ratio - 1:+.1%}" for ratio in line["ratios"][1:]
     ]
-    values = [_report.quantity(name, value) for value in line["values"]]
-    return [name, _report.unit(name), *values, *changes]
+    values = [_metrics.quantity(value, line["unit"]) for value in line["values"]]
+    return [line["name"], _metrics.unit(line["unit"]), *values, *changes]
 
 
 def _shown(value: object) -> str:

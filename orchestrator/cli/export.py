@@ -21,7 +21,7 @@ from orchestrator.errors import UsageError
     metavar="FILE",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; csv also writes FILE.queues.csv and FILE.flows.csv.",
+    help="File to write; csv also writes FILE.queues.csv, FILE.flows.csv, FILE.metrics.csv.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @_options.database

@@ -41,15 +41,15 @@ from orchestrator.planning.runspec import (
     PlannedEvent,
     PlannedFlow,
     RunSpec,
-    Window,
     at_most,
 )
 from orchestrator.planning.sizing import sized_queue
 from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load
 from orchestrator.units import NS_PER_S
+from orchestrator.windows import Window
 from topologies import QueuePlace, Topology, checks
 
-__all__ = ["Plan", "PlannedFlow", "RunSpec", "Window", "plan", "validate"]
+__all__ = ["Plan", "PlannedFlow", "RunSpec", "plan", "validate"]
 
 MAX_PLANNED_FLOWS = 1_000_000
 """Flows of all runs together."""

@@ -11,6 +11,7 @@ from orchestrator.kinds.tcp import HostTcp
 from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, Segment, Transport
 from orchestrator.network import Channel, Hop, Network, Queue
 from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.windows import Window
 
 DIGEST_PERIOD_S, MANY_CONNECTIONS_PERIOD_S = 0.1, 1.0
 """Periods of the samples for the digest, of both ends of every flow. The second period is that of
@@ -24,15 +25,6 @@ FLOW_MEMORY_BYTES = 2**18
 MOST_GUEST_BYTES = 500 * 2**30
 """A guest maps all its memory below 511 GiB (Linux's arch/x86/um/os-Linux/task_size.c): one of
 500 GiB boots, one of 520 GiB does not."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """A part of the run with metrics of its own, in seconds since the start of traffic."""
-
-    name: str
-    from_s: float
-    to_s: float
 
 
 @dataclass(frozen=True)

@@ -27,21 +27,23 @@ _SLOTS = tuple(f"congestion_{slot}" for slot in range(CONGESTION_SLOTS))
 _ENDPOINTS = {SENDER: "sender", RECEIVER: "receiver"}
 
 
-@export_format("csv", ("", "queues", "flows", "datagrams", "transfers"))
+@export_format("csv", ("", "queues", "flows", "datagrams", "transfers", "metrics"))
 def write(run: StoredRun, paths: Sequence[Path]) -> None:
     """FILE.csv: TCP samples; FILE.queues.csv: queue samples; FILE.flows.csv: flows and metrics.
 
     FILE.datagrams.csv: samples of UDP flows; FILE.transfers.csv: transfers of flows that make many.
+    FILE.metrics.csv: every metric of the run, its flows and links, a line for each value.
     The end of a column's name is its unit (``rtt_us``, ``snd_cwnd_segments``). What an algorithm
     tells of itself is named after it, as in ``congestion_min_rtt_us``. Nothing is written where
     nothing is known, and for an infinite ssthresh or pacing rate.
     """
-    tcp, queues, flows, datagrams, transfers = paths
+    tcp, queues, flows, datagrams, transfers, values = paths
     _write(tcp, _tcp(run))
     _write(queues, _queues(run))
     _write(flows, _flows(run))
     _write(datagrams, _of_flows(run, DATAGRAM_DTYPE.names or (), run.datagrams))
     _write(transfers, _of_flows(run, TRANSFER_DTYPE.names or (), run.transfers))
+    _write(values, _metrics(run))
 
 
 def _write(path: Path, rows: Iterable[Sequence[Any]]) -> None:
@@ -98,6 +100,20 @@ def _flows(run: StoredRun) -> Iterable[Sequence[Any]]:
     for window, flows in parts.items():
         for flow in flows:
             yield [window, *(flow[name] for name in names)]
+
+
+def _metrics(run: StoredRun) -> Iterable[Sequence[Any]]:
+    yield ["window", "scope", "subject", "metric", "unit", "value"]
+    for window, found in run.metrics().items():
+        subjects = [
+            ("run", "", found.run),
+            *(("flow", flow.name, of) for flow, of in zip(run.flows, found.flows, strict=True)),
+            *(("link", name, of_link) for name, of_link in found.links.items()),
+        ]
+        for scope, subject, values in subjects:
+            for one in METRICS.values():
+                if one.scope == scope:
+                    yield [window, scope, subject, one.name, one.unit, values.get(one.name)]
 
 
 def _congestion(field: tuple[str, str]) -> str:

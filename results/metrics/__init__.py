@@ -11,14 +11,17 @@ import pkgutil
 
 from results.metrics.base import (
     METRICS,
+    Column,
     Metric,
     RunData,
     Span,
     channel,
+    columns_of,
     compute,
     empty,
     expected,
     link_indices,
+    of_scope,
 )
 
 for _module in pkgutil.iter_modules(__path__):
@@ -26,12 +29,15 @@ for _module in pkgutil.iter_modules(__path__):
 
 __all__ = [
     "METRICS",
+    "Column",
     "Metric",
     "RunData",
     "Span",
     "channel",
+    "columns_of",
     "compute",
     "empty",
     "expected",
     "link_indices",
+    "of_scope",
 ]

@@ -4,7 +4,10 @@ A metric is a function of the run's data, the indices of its subjects (flows or 
 span of time. At the scope of a flow or link it is called with one index; at the scope of the run
 with all flows, or with a queue of each bottleneck link: the forward one, unless data cross the
 link in reverse only. It returns None where the samples do not
-give the value; anything not finite becomes None too. Wall time is not to be had here.
+give the value; anything not finite becomes None too. Wall time is not available here.
+
+A metric also declares how people see it: its title, its format and its columns. Text output,
+pages, comparisons and exports take these declarations from the registry.
 """
 
 from __future__ import annotations
@@ -18,10 +21,24 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.recording.model import FlowRecord, QueueRecord
-from results.model import WHOLE, Number, Values, WindowLike, WindowMetrics
+from orchestrator.windows import Window
+from results.model import WHOLE, Number, Values, WindowMetrics
 from results.samples import Array, Columns
 
 Scope = Literal["run", "flow", "link"]
+
+Table = Literal["run", "runs", "tcp", "udp", "transfers", "link"]
+"""The short tables: of a run, the list of runs, three of flows, and the one of links."""
+
+SCOPE_OF: dict[Table, Scope] = {
+    "run": "run", "runs": "run", "tcp": "flow", "udp": "flow", "transfers": "flow", "link": "link",
+}  # fmt: skip
+"""Whose metrics each short table shows."""
+
+Format = Literal["rate", "time", "percent", "number"]
+"""How a page writes a value; text output always writes ratios as numbers."""
+
+_FORMATS: dict[str, Format] = {"bit/s": "rate", "s": "time"}
 
 TOLERANCE_NS = 10_000
 """A sample this much after an edge still counts as taken at the edge."""
@@ -55,7 +72,7 @@ class RunData(Protocol):
         """Time left out of the metrics of the whole run."""
 
     @property
-    def windows(self) -> Sequence[WindowLike]:
+    def windows(self) -> Sequence[Window]:
         """Named parts of the time with metrics of their own."""
 
     @property
@@ -83,8 +100,28 @@ Function = Callable[[RunData, Sequence[int], Span], Number | None]
 
 
 @dataclass(frozen=True)
+class Column:
+    """A metric's place in a short table; columns are sorted by ``position``.
+
+    ``in_text`` False keeps the column out of text output, which has less room than a page.
+    ``where_not_zero`` shows the column only where one of the table's values is neither zero nor
+    missing.
+    """
+
+    table: Table
+    position: int
+    heading: str
+    in_text: bool = True
+    where_not_zero: bool = False
+
+
+@dataclass(frozen=True)
 class Metric:
-    """A metric at one scope; ``definition`` is its docstring, with the source."""
+    """A metric at one scope; ``definition`` is its docstring, with the source.
+
+    ``columns`` are those of the scope. A metric without columns appears where all metrics do: in
+    ``show``, in comparisons, in the run page's list of all metrics, in JSON and in exports.
+    """
 
     name: str
     scope: Scope
@@ -92,6 +129,9 @@ class Metric:
     subject: Literal["flow", "link"]
     function: Function
     definition: str
+    title: str
+    format: Format
+    columns: tuple[Column, ...] = ()
 
 
 METRICS: dict[tuple[str, Scope], Metric] = {}
@@ -99,21 +139,69 @@ METRICS: dict[tuple[str, Scope], Metric] = {}
 
 
 def metric(
-    name: str, *, unit: str, subject: Literal["flow", "link"], scopes: Sequence[Scope]
+    name: str,
+    *,
+    unit: str,
+    subject: Literal["flow", "link"],
+    scopes: Sequence[Scope],
+    title: str | None = None,
+    shown_as: Format | None = None,
+    columns: Sequence[Column] = (),
 ) -> Callable[[Function], Function]:
-    """Register the decorated function as a metric at those scopes; its docstring defines it."""
+    """Register the decorated function as a metric at those scopes; its docstring defines it.
+
+    ``title`` defaults to words made of the name, ``shown_as`` to what suits the unit.
+
+    Raises:
+        TypeError: there is no docstring, the metric is registered already, or a column belongs to
+            a table of another scope.
+    """
 
     def register(function: Function) -> Function:
         definition = function.__doc__
         if not definition:
             raise TypeError(f"metric {name} has no docstring to define it")
+        for column in columns:
+            if SCOPE_OF[column.table] not in scopes:
+                raise TypeError(f"metric {name} has no values for the table {column.table}")
         for scope in scopes:
             if (name, scope) in METRICS:
                 raise TypeError(f"metric {name} is registered twice for {scope}")
-            METRICS[name, scope] = Metric(name, scope, unit, subject, function, definition)
+            METRICS[name, scope] = Metric(
+                name, scope, unit, subject, function, definition,
+                title=title or _title(name),
+                format=shown_as or _FORMATS.get(unit, "number"),
+                columns=tuple(one for one in columns if SCOPE_OF[one.table] == scope),
+            )  # fmt: skip
         return function
 
     return register
+
+
+def _title(name: str) -> str:
+    """Return a title made of a metric's name, such as ``RTT 95 %`` of ``rtt_p95_s``."""
+    title = name.removesuffix("_bps").removesuffix("_s").replace("_", " ")
+    for plain, proper in (
+        ("rtt", "RTT"), ("fct", "FCT"), ("p50", "median"), ("p95", "95 %"), ("p99", "99 %"),
+    ):  # fmt: skip
+        title = title.replace(plain, proper)
+    return title[0].upper() + title[1:]
+
+
+def of_scope(scope: Scope) -> list[Metric]:
+    """Return the metrics of a scope, in the order of registration."""
+    return [one for one in METRICS.values() if one.scope == scope]
+
+
+def columns_of(table: Table, in_text: bool = False) -> list[tuple[Column, Metric]]:
+    """Return a short table's columns from left to right, ``in_text`` those of text output only."""
+    found = [
+        (column, one)
+        for one in METRICS.values()
+        for column in one.columns
+        if column.table == table and (column.in_text or not in_text)
+    ]
+    return sorted(found, key=lambda pair: pair[0].position)
 
 
 def channel(queue: QueueRecord) -> str:

@@ -7,23 +7,41 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from results.metrics.base import RunData, Span, growth, last_before, metric
+from results.metrics.base import Column, RunData, Span, growth, last_before, metric
 from results.samples import Array
 
 
-@metric("sent_packets", unit="packets", subject="flow", scopes=("flow",))
+@metric(
+    "sent_packets",
+    unit="packets",
+    subject="flow",
+    scopes=("flow",),
+    columns=(Column("udp", 20, "sent"),),
+)
 def sent_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Datagrams that a UDP source sent, at times from the span's begin to before its end."""
     return datagram_growth(data, flows[0], "sent_packets", span)
 
 
-@metric("received_packets", unit="packets", subject="flow", scopes=("flow",))
+@metric(
+    "received_packets",
+    unit="packets",
+    subject="flow",
+    scopes=("flow",),
+    columns=(Column("udp", 30, "received"),),
+)
 def received_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Datagrams of a UDP flow that came within the span; what came twice counts once."""
     return datagram_growth(data, flows[0], "received_packets", span)
 
 
-@metric("reordered_packets", unit="packets", subject="flow", scopes=("flow",))
+@metric(
+    "reordered_packets",
+    unit="packets",
+    subject="flow",
+    scopes=("flow",),
+    columns=(Column("udp", 45, "reordered", in_text=False),),
+)
 def reordered_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Datagrams of a UDP flow that came behind one sent later (RFC 4737 section 3.3)."""
     return datagram_growth(data, flows[0], "reordered_packets", span)
@@ -35,7 +53,13 @@ def duplicate_packets(data: RunData, flows: Sequence[int], span: Span) -> int | 
     return datagram_growth(data, flows[0], "duplicate_packets", span)
 
 
-@metric("one_way_delay_mean_s", unit="s", subject="flow", scopes=("flow",))
+@metric(
+    "one_way_delay_mean_s",
+    unit="s",
+    subject="flow",
+    scopes=("flow",),
+    columns=(Column("udp", 60, "mean"),),
+)
 def one_way_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean one-way delay (RFC 7679) of a UDP flow's datagrams that came within the span.
 
@@ -46,14 +70,26 @@ def one_way_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float
     return total_ns / packets / 1e9 if packets and total_ns is not None else None
 
 
-@metric("one_way_delay_min_s", unit="s", subject="flow", scopes=("flow",))
+@metric(
+    "one_way_delay_min_s",
+    unit="s",
+    subject="flow",
+    scopes=("flow",),
+    columns=(Column("udp", 50, "delay min"),),
+)
 def one_way_delay_min(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Least one-way delay (RFC 7679) of a UDP flow's datagrams that came within the span."""
     delays_ns = _extremes(data, flows[0], "delay_min_ns", span)
     return float(delays_ns.min()) / 1e9 if len(delays_ns) else None
 
 
-@metric("one_way_delay_max_s", unit="s", subject="flow", scopes=("flow",))
+@metric(
+    "one_way_delay_max_s",
+    unit="s",
+    subject="flow",
+    scopes=("flow",),
+    columns=(Column("udp", 70, "max"),),
+)
 def one_way_delay_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Largest one-way delay (RFC 7679) of a UDP flow's datagrams that came within the span."""
     delays_ns = _extremes(data, flows[0], "delay_max_ns", span)
@@ -74,7 +110,13 @@ def one_way_delay_deviation(data: RunData, flows: Sequence[int], span: Span) -> 
     return math.sqrt(max(squares_us2 / packets - (mean_s * 1e6) ** 2, 0.0)) / 1e6
 
 
-@metric("jitter_s", unit="s", subject="flow", scopes=("flow",))
+@metric(
+    "jitter_s",
+    unit="s",
+    subject="flow",
+    scopes=("flow",),
+    columns=(Column("udp", 80, "jitter"),),
+)
 def jitter(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean absolute change of the one-way delay from one datagram of a UDP flow to the next.
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from results.metrics.base import RunData, Span, metric, of_channel, queue_growth
+from results.metrics.base import Column, RunData, Span, metric, of_channel, queue_growth
 
 
-@metric("drops_packets", unit="packets", subject="link", scopes=("link",))
+@metric(
+    "drops_packets",
+    unit="packets",
+    subject="link",
+    scopes=("link",),
+    columns=(Column("link", 20, "drops"),),
+)
 def drops_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
     """Packets the queue dropped (of a link without a queue, its policer).
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.recording.model import SENDER
-from results.metrics.base import RunData, Span, last_before, metric
+from results.metrics.base import Column, RunData, Span, last_before, metric
 from results.metrics.goodput import goodput
 
 # include/net/tcp_states.h: the states of a sender whose every byte was acknowledged.
 _DONE = (5, 6, 7)  # FIN_WAIT2, TIME_WAIT, CLOSE
 
 
-@metric("jain_index", unit="1", subject="flow", scopes=("run",))
+@metric(
+    "jain_index",
+    unit="1",
+    subject="flow",
+    scopes=("run",),
+    title="Jain's index",
+    columns=(
+        Column("run", 30, "Jain's index"),
+        Column("runs", 30, "Jain's index"),
+    ),
+)
 def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Jain's fairness index of the bulk flows' goodputs: (sum x)^2 / (n sum x^2), 1/n to 1.
 

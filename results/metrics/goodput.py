@@ -6,15 +6,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orchestrator.recording.model import FIN_RECEIVED, RECEIVER, SENDER
-from results.metrics.base import RunData, Span, growth, metric
-from results.metrics.datagrams import datagram_growth
-from results.samples import Array, Columns
+from orchestrator.recording.model import RECEIVER, SENDER
+from results.metrics.base import Column, RunData, Span, growth, metric
+from results.received import received_bytes
 
 _SYN_SENT = 2  # include/net/tcp_states.h
 
 
-@metric("goodput_bps", unit="bit/s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "goodput_bps",
+    unit="bit/s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(
+        Column("run", 20, "goodput", in_text=False),
+        Column("runs", 10, "goodput"),
+        Column("tcp", 10, "goodput"),
+        Column("udp", 10, "goodput"),
+    ),
+)
 def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Application bytes that receivers read, x 8 / time; of a run the sum over its flows.
 
@@ -28,23 +38,11 @@ def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 
 def _bytes_read(data: RunData, flow: int, span: Span) -> int | None:
-    if data.flows[flow].transport == "udp":
-        return datagram_growth(data, flow, "received_bytes", span)
-    columns = data.tcp_columns(flow, RECEIVER)
+    record = data.flows[flow]
+    udp = record.transport == "udp"
+    columns = data.datagram_columns(flow) if udp else data.tcp_columns(flow, RECEIVER)
     times = columns["time_ns"]
     if len(times):
-        return growth(times, _application_bytes(columns), span)
+        return growth(times, received_bytes(record, columns), span)
     states = data.tcp_columns(flow, SENDER)["state"]
     return 0 if len(states) and np.all(states == _SYN_SENT) else None
-
-
-def _application_bytes(columns: Columns) -> Array:
-    """Return the bytes the application had read at each sample.
-
-    tcpi_bytes_received follows rcv_nxt and so counts the FIN as a byte once it has come; so does
-    the receive queue until the application has read to the end.
-    """
-    queued = columns["rqueue_bytes"]
-    fin_read = np.isin(columns["state"], FIN_RECEIVED) & (queued == 0)
-    read: Array = columns["bytes_received"] - queued - fin_read.astype(np.int64)
-    return read

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from results.metrics.base import RunData, Span, metric, of_channel, queue_growth
+from results.metrics.base import Column, RunData, Span, metric, of_channel, queue_growth
 from results.metrics.datagrams import datagram_growth
 from results.metrics.retransmission import sent
 from results.metrics.utilisation import busiest
 
 
-@metric("loss_ratio", unit="1", subject="flow", scopes=("flow",))
+@metric(
+    "loss_ratio",
+    unit="1",
+    subject="flow",
+    scopes=("flow",),
+    shown_as="percent",
+    columns=(Column("udp", 40, "loss ratio"),),
+)
 def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Of TCP, data segments lost / data segments sent, estimated at the sender.
 
@@ -34,7 +41,17 @@ def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | 
     return max(again - needless, 0) / segments
 
 
-@metric("loss_ratio", unit="1", subject="link", scopes=("run", "link"))
+@metric(
+    "loss_ratio",
+    unit="1",
+    subject="link",
+    scopes=("run", "link"),
+    shown_as="percent",
+    columns=(
+        Column("run", 40, "loss ratio"),
+        Column("link", 5, "loss ratio", in_text=False),
+    ),
+)
 def loss_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """Packets dropped / (packets dropped + packets that came out), by all that the link does.
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from results.metrics.base import RunData, Span, metric, queue_growth
+from results.metrics.base import Column, RunData, Span, metric, queue_growth
 from results.metrics.utilisation import busiest
 
 
-@metric("marks_packets", unit="packets", subject="link", scopes=("link",))
+@metric(
+    "marks_packets",
+    unit="packets",
+    subject="link",
+    scopes=("link",),
+    columns=(Column("link", 30, "marks", where_not_zero=True),),
+)
 def marks_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
     """Packets the queue marked CE (RFC 3168), as its kind counts them.
 
@@ -17,7 +23,13 @@ def marks_packets(data: RunData, links: Sequence[int], span: Span) -> int | None
     return _statistic_growth(data, links[0], "marks", span)
 
 
-@metric("mark_ratio", unit="1", subject="link", scopes=("run", "link"))
+@metric(
+    "mark_ratio",
+    unit="1",
+    subject="link",
+    scopes=("run", "link"),
+    shown_as="percent",
+)
 def mark_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """Packets marked CE / packets that left the queue.
 

@@ -10,12 +10,21 @@ import numpy.typing as npt
 
 from orchestrator.recording.capacity import Capacity
 from orchestrator.recording.model import QueueRecord
-from results.metrics.base import RunData, Span, metric, within
+from results.metrics.base import Column, RunData, Span, metric, within
 from results.metrics.rtt import percentile
 from results.metrics.utilisation import busiest
 
 
-@metric("queue_delay_mean_s", unit="s", subject="link", scopes=("run", "link"))
+@metric(
+    "queue_delay_mean_s",
+    unit="s",
+    subject="link",
+    scopes=("run", "link"),
+    columns=(
+        Column("run", 60, "queue delay mean", in_text=False),
+        Column("link", 40, "queue mean"),
+    ),
+)
 def queue_delay_mean(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """Mean over the samples of the time to drain the queue: backlog in bytes x 8 / rate.
 
@@ -27,7 +36,16 @@ def queue_delay_mean(data: RunData, links: Sequence[int], span: Span) -> float |
     return float(delays.mean()) if len(delays) else None
 
 
-@metric("queue_delay_p95_s", unit="s", subject="link", scopes=("run", "link"))
+@metric(
+    "queue_delay_p95_s",
+    unit="s",
+    subject="link",
+    scopes=("run", "link"),
+    columns=(
+        Column("run", 70, "queue delay p95", in_text=False),
+        Column("link", 50, "queue p95"),
+    ),
+)
 def queue_delay_p95(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """95th percentile (RFC 2330 11.3) of the samples of the time to drain the queue.
 

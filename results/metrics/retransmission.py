@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.recording.model import SENDER
-from results.metrics.base import RunData, Span, growth, metric
+from results.metrics.base import Column, RunData, Span, growth, metric
 
 
-@metric("retransmitted_segments", unit="segments", subject="flow", scopes=("run", "flow"))
+@metric(
+    "retransmitted_segments",
+    unit="segments",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("tcp", 60, "retransmits"),),
+)
 def retransmitted_segments(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Segments sent again, whatever for: growth of tcpi_total_retrans.
 
@@ -17,7 +23,17 @@ def retransmitted_segments(data: RunData, flows: Sequence[int], span: Span) -> i
     return sent(data, flows, span, "total_retrans_segments")
 
 
-@metric("retransmission_ratio", unit="1", subject="flow", scopes=("run", "flow"))
+@metric(
+    "retransmission_ratio",
+    unit="1",
+    subject="flow",
+    scopes=("run", "flow"),
+    shown_as="percent",
+    columns=(
+        Column("run", 50, "retransmission ratio", in_text=False),
+        Column("tcp", 70, "retransmission ratio", in_text=False),
+    ),
+)
 def retransmission_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Segments sent again / data segments sent, those sent again included.
 

@@ -8,17 +8,29 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.recording.model import SENDER
-from results.metrics.base import RunData, Span, metric, running, within
+from results.metrics.base import Column, RunData, Span, metric, running, within
 
 
-@metric("rtt_min_s", unit="s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "rtt_min_s",
+    unit="s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("tcp", 25, "RTT min", in_text=False),),
+)
 def rtt_min(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Smallest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs."""
     rtts = _rtts(data, flows, span)
     return float(rtts.min()) if len(rtts) else None
 
 
-@metric("rtt_mean_s", unit="s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "rtt_mean_s",
+    unit="s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("tcp", 30, "RTT mean"),),
+)
 def rtt_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean of the samples of tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs.
 
@@ -35,13 +47,25 @@ def rtt_p50(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     return percentile(rtts, 0.50)
 
 
-@metric("rtt_p95_s", unit="s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "rtt_p95_s",
+    unit="s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("tcp", 40, "RTT p95"),),
+)
 def rtt_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """95th percentile (RFC 2330 11.3) of the samples of tcpi_rtt while the flow runs."""
     return percentile(_rtts(data, flows, span), 0.95)
 
 
-@metric("rtt_max_s", unit="s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "rtt_max_s",
+    unit="s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("tcp", 50, "RTT max"),),
+)
 def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Largest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs.
 

@@ -12,18 +12,30 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from results.metrics.base import RunData, Span, metric
+from results.metrics.base import Column, RunData, Span, metric
 from results.metrics.rtt import percentile
 
 
-@metric("transfers", unit="1", subject="flow", scopes=("run", "flow"))
+@metric(
+    "transfers",
+    unit="1",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("transfers", 10, "transfers"),),
+)
 def transfers(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Number of transfers that began within the span; of a run the sum over its flows."""
     found = _transfers(data, flows, span)
     return found.begun if found else None
 
 
-@metric("transfers_completed", unit="1", subject="flow", scopes=("run", "flow"))
+@metric(
+    "transfers_completed",
+    unit="1",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("transfers", 20, "completed"),),
+)
 def transfers_completed(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Number of transfers that began within the span and were complete by the end of the run."""
     found = _transfers(data, flows, span)
@@ -37,7 +49,13 @@ def transfer_bytes(data: RunData, flows: Sequence[int], span: Span) -> int | Non
     return found.size_bytes if found else None
 
 
-@metric("transfer_goodput_bps", unit="bit/s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "transfer_goodput_bps",
+    unit="bit/s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("transfers", 70, "goodput"),),
+)
 def transfer_goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Application bytes of the completed transfers x 8 / the sum of their completion times.
 
@@ -74,7 +92,13 @@ def transfer_goodput_ci95(data: RunData, flows: Sequence[int], span: Span) -> fl
     return float(stdtrit(number - 1, 0.975) * goodputs_bps.std(ddof=1) / np.sqrt(number))
 
 
-@metric("fct_mean_s", unit="s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "fct_mean_s",
+    unit="s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("transfers", 30, "FCT mean"),),
+)
 def fct_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean flow completion time of the completed transfers that began within the span.
 
@@ -86,19 +110,37 @@ def fct_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     return float(found.times_s.mean()) if found and len(found.times_s) else None
 
 
-@metric("fct_p50_s", unit="s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "fct_p50_s",
+    unit="s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("transfers", 40, "median"),),
+)
 def fct_p50(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Median (RFC 2330 11.3) of the completion times of the transfers begun within the span."""
     return _percentile(data, flows, span, 0.50)
 
 
-@metric("fct_p95_s", unit="s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "fct_p95_s",
+    unit="s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("transfers", 50, "p95"),),
+)
 def fct_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """95th percentile (RFC 2330 11.3) of the completion times of transfers begun in the span."""
     return _percentile(data, flows, span, 0.95)
 
 
-@metric("fct_p99_s", unit="s", subject="flow", scopes=("run", "flow"))
+@metric(
+    "fct_p99_s",
+    unit="s",
+    subject="flow",
+    scopes=("run", "flow"),
+    columns=(Column("transfers", 60, "p99"),),
+)
 def fct_p99(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """99th percentile (RFC 2330 11.3) of the completion times of transfers begun in the span."""
     return _percentile(data, flows, span, 0.99)

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.recording.capacity import Capacity
-from results.metrics.base import RunData, Span, metric, queue_growth
+from results.metrics.base import Column, RunData, Span, metric, queue_growth
 
 
-@metric("utilisation", unit="1", subject="link", scopes=("run", "link"))
+@metric(
+    "utilisation",
+    unit="1",
+    subject="link",
+    scopes=("run", "link"),
+    shown_as="percent",
+    columns=(
+        Column("run", 10, "utilisation"),
+        Column("runs", 20, "utilisation"),
+        Column("link", 10, "utilisation"),
+    ),
+)
 def utilisation(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """Link-layer bytes that left the queue x 8 / (rate x time).
 

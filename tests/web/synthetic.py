@@ -21,7 +21,8 @@ from orchestrator.recording.model import (
     QueueRecord,
     Recording,
 )
-from results.model import RunHead, Window
+from orchestrator.windows import Window
+from results.model import RunHead
 from results.store import Store
 
 RATE_BPS = 10_000_000

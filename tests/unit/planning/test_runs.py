@@ -10,13 +10,13 @@ import pytest
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import (
     Plan,
-    Window,
     plan,
     repetition_seed,
     start_jitter_ns,
     validate,
 )
 from orchestrator.scenario import load
+from orchestrator.windows import Window
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 

@@ -12,8 +12,8 @@ import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import RECEIVER, Recording
+from orchestrator.windows import Window
 from results.compare import compare
-from results.model import Window
 from results.store import Store
 from results.stored import StoredRun
 from tests.unit.results.test_recordings import flow, head, recording, whole

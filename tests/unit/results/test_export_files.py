@@ -33,10 +33,11 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def test_csv_is_a_file_for_each_kind(run: StoredRun, tmp_path: Path) -> None:
     written = export(run, "csv", tmp_path / "out.csv")
-    names = ["out", "out.queues", "out.flows", "out.datagrams", "out.transfers"]
+    names = ["out", "out.queues", "out.flows", "out.datagrams", "out.transfers", "out.metrics"]
     assert [path.name for path in written] == [f"{name}.csv" for name in names]
-    samples, queues, flows, *others = (table(path) for path in written)
+    samples, queues, flows, *others, values = (table(path) for path in written)
     assert others == [[], []]
+    assert {row["scope"] for row in values} == {"run", "flow", "link"}
 
     assert [(row["flow"], row["endpoint"], row["time_ns"]) for row in samples] == [
         ("a", "sender", "2000000000"),

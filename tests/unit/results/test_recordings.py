@@ -26,7 +26,8 @@ from orchestrator.recording.model import (
     QueueRecord,
     Recording,
 )
-from results.model import RunHead, Window
+from orchestrator.windows import Window
+from results.model import RunHead
 from results.samples import queue_series, tcp_series
 
 Rows = Sequence[dict[str, Any]]

@@ -14,10 +14,11 @@ import pytest
 
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording.model import RECEIVER, SENDER, TCP_DTYPE
+from orchestrator.windows import Window
 from results import metrics, owner
 from results.database import newest
 from results.metrics import METRICS
-from results.model import WHOLE, Window
+from results.model import WHOLE
 from results.store import Store
 from tests.unit.results.test_recordings import flow, head, recording, tcp, whole
 

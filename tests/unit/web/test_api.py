@@ -11,9 +11,13 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
+from orchestrator.recording.model import RECEIVER
 from results.store import Store
 from tests.web import synthetic
-from web import create_app
+from web import create_app, query, series
+
+CLOSE_WAIT = 8  # include/net/tcp_states.h
+WHOLE_RUN = query.Range(None, None, 1000)
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +156,27 @@ def test_goodput_falls_back_to_the_sender(tmp_path: Path) -> None:
     assert max(flow["goodput_bps"]) > 1e6
 
 
+def test_goodput_over_time_counts_the_bytes_of_the_metric(tmp_path: Path) -> None:
+    # The FIN of a flow that ends counts as a byte in tcpi_bytes_received, but it is no data.
+    recording = synthetic.recording()
+    ended = (recording.tcp["endpoint"] == RECEIVER) & (recording.tcp["time_ns"] >= 55_000_000_000)
+    recording.tcp["state"][ended] = CLOSE_WAIT
+    for flow in range(2):
+        rows = np.flatnonzero(ended & (recording.tcp["flow"] == flow))
+        recording.tcp["bytes_received"][rows] = recording.tcp["bytes_received"][rows[0]] + 1
+    with Store(tmp_path / "runs.db") as opened:
+        run = opened.begin(synthetic.HEAD)
+        opened.finish(run, recording, wall_s=1.0)
+        known = opened.document([run])["runs"][0]["flows"]
+        charted = [series.received(opened.load(run), flow, WHOLE_RUN) for flow in range(2)]
+    span_s = synthetic.HEAD.duration_s - synthetic.HEAD.warmup_s
+    for counter, metrics in zip(charted, known, strict=True):
+        first = counter.bytes[counter.time_s == synthetic.HEAD.warmup_s]
+        assert counter.bytes[-1] - first == pytest.approx(
+            metrics["goodput_bps"] * span_s / 8, rel=1e-12
+        )
+
+
 def test_run_without_samples_has_empty_answers(
     client: FlaskClient, store: tuple[Path, dict[str, str]]
 ) -> None:
@@ -160,7 +185,7 @@ def test_run_without_samples_has_empty_answers(
 
 
 @pytest.mark.parametrize(
-    ("query", "hint"),
+    ("wrong", "hint"),
     [
         ("tcp?flow=renoo", "westwood, reno"),
         ("tcp?flow=2", "westwood, reno"),
@@ -183,9 +208,9 @@ def test_run_without_samples_has_empty_answers(
     ],
 )
 def test_wrong_parameters_name_what_is_valid(
-    client: FlaskClient, base: str, query: str, hint: str
+    client: FlaskClient, base: str, wrong: str, hint: str
 ) -> None:
-    answer = client.get(f"{base}/{query}")
+    answer = client.get(f"{base}/{wrong}")
     assert answer.status_code == 400
     error = answer.get_json()["error"]
     assert error["status"] == 400

@@ -93,7 +93,7 @@ def test_policers_marks_and_rates_that_change_are_shown(tmp_path: Path) -> None:
     policers = text.partition('<table id="policers">')[2].partition("</table>")[0]
     cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", policers.partition("<tbody>")[2])
     assert cells == ["bottleneck:forward", "3 Mbit/s", "60 kB", "5 MB", "42"]
-    assert text.count(">Marks</th>") == 1  # of the bottleneck alone
+    assert text.count(">Marks</abbr></th>") == 1  # of the bottleneck alone
     assert '<td class="n">500</td>' in text  # in the 50 s after the warm-up
 
 
