@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.compile.netem import netem_provenance
-from orchestrator.compile.testbed_spec import nanoseconds
 from orchestrator.decode import decode
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
@@ -27,6 +26,7 @@ from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.qdisc import Statistic
 from orchestrator.protocol.sampling_schedule import DIGEST_NS
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import (
     RECEIVER,
     SENDER,

@@ -12,9 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from typing_extensions import NotRequired
+    from typing import NotRequired, TypeAlias
 
 Direction: TypeAlias = "Literal['forward', 'reverse']"
 """From a to b, or from b to a."""

@@ -305,7 +305,7 @@ def test_each_check_sees_its_model_broken(
 
 def test_a_loss_that_is_wrong_in_one_state_alone_is_seen(send: Send) -> None:
     wrong = """
-for step in spec["timeline"]:
+for step in spec["planned_steps"]:
     for setting in step["settings"]:
         setting[4] = setting[5] = setting[4] // 2
 """

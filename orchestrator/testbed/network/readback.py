@@ -108,9 +108,9 @@ def _compared(asked, found):
 
 
 def _compared_settings(part, asked, has):
-    for name, _path, _offset, _form, _value, expected, _once in asked["settings"] if asked else ():
-        if expected is not None:
-            yield f"{part} {name}", expected, has[name]
+    for setting in asked["settings"] if asked else ():
+        if setting["expected"] is not None:
+            yield f"{part} {setting['name']}", setting["expected"], has[setting["name"]]
 
 
 def interfaces(bed):
