@@ -11,6 +11,7 @@ import operator
 import struct
 
 from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
 from orchestrator.testbed.kernel import netlink as nl
 
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
@@ -27,9 +28,6 @@ TCMSG = struct.Struct("=BxxxiIII")
 _RATESPEC = struct.Struct("=BBHhHI")
 
 TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_TBF_BURST = 1, 4, 6
-
-ROOT_HANDLE = 0x00010000
-CHILD_HANDLE = 0x00100000
 
 
 def _request(route, index, parent, handle, kind, options, what, change=False, nested=False):
