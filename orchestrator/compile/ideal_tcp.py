@@ -26,12 +26,13 @@ import random
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.planning.runspec import ChannelState, Pair, PlannedFlow, RunSpec
 from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
 from orchestrator.protocol.random_quantities import on_periods, periods
+from orchestrator.protocol.specification import SysctlStep
+from orchestrator.protocol.units import nanoseconds
 
 RATE, RTT = "idealtcp_rate_bps", "idealtcp_rtt_us"
 _LEAST_RATE_BPS = _LEAST_RTT_US = 1
@@ -47,7 +48,7 @@ class _Edge:
     begins: bool
 
 
-def ideal_steps(run: RunSpec) -> Iterator[dict[str, Any]]:
+def ideal_steps(run: RunSpec) -> Iterator[SysctlStep]:
     """Yield the steps that tell hosts of Ideal TCP flows what the scenario does not, if any."""
     told = {number: _untold(run, flow) for number, flow in enumerate(run.flows)}
     told = {number: names for number, names in told.items() if names}
@@ -65,9 +66,13 @@ def ideal_steps(run: RunSpec) -> Iterator[dict[str, Any]]:
             if known.get(setting) != value:
                 known[setting] = value
                 host, name = setting
-                sysctl = f"net.ipv4.{name}"
-                yield {"time_ns": time_ns, "do": "sysctl", "host": host, "name": sysctl,
-                       "value": value}  # fmt: skip
+                yield {
+                    "time_ns": time_ns,
+                    "do": "sysctl",
+                    "host": host,
+                    "name": f"net.ipv4.{name}",
+                    "value": value,
+                }
 
 
 def _untold(run: RunSpec, flow: PlannedFlow) -> tuple[str, ...]:
@@ -81,8 +86,8 @@ def _untold(run: RunSpec, flow: PlannedFlow) -> tuple[str, ...]:
 
 def _edges(run: RunSpec, number: int) -> Iterator[_Edge]:
     flow = run.flows[number]
-    end_ns = _ns(run.duration_s if flow.stop_s is None else flow.stop_s)
-    spans: Iterator[tuple[int, int]] = iter([(_ns(flow.start_s), end_ns)])
+    end_ns = nanoseconds(run.duration_s if flow.stop_s is None else flow.stop_s)
+    spans: Iterator[tuple[int, int]] = iter([(nanoseconds(flow.start_s), end_ns)])
     if flow.transport == "udp":
         spans = _sending(flow, traffic_seed(run.seed, number), end_ns)
     elif flow.engine == "onoff":
@@ -94,7 +99,7 @@ def _edges(run: RunSpec, number: int) -> Iterator[_Edge]:
 
 def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
     """Yield from when to when a UDP source sends."""
-    parameters, time_ns = flow.traffic_parameters, _ns(flow.start_s)
+    parameters, time_ns = flow.traffic_parameters, nanoseconds(flow.start_s)
     left_ns: int | None = None
     if flow.bytes is not None:
         packets = -(-flow.bytes // (parameters["packet_bytes"] - IPV4_BYTES - UDP_BYTES))
@@ -113,7 +118,7 @@ def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, i
 
 def _on(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
     """Yield from when to when a TCP flow is on that is so in turn."""
-    start_ns = _ns(flow.start_s)
+    start_ns = nanoseconds(flow.start_s)
     for begin_ns, stop_ns in periods(random.Random(seed), flow.traffic_parameters):
         if start_ns + begin_ns >= end_ns:
             return
@@ -212,7 +217,3 @@ def max_min(left_bps: Mapping[str, float], paths: Mapping[int, Sequence[str]]) -
                 if name in left:
                     left[name] = max(left[name] - share, 0)
     return shares
-
-
-def _ns(time_s: float) -> int:
-    return round(time_s * 1e9)

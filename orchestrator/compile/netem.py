@@ -24,6 +24,7 @@ from orchestrator.kinds.impairments import (
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.specification import NetemSpec, NetemStep
 from topologies.links import DIRECTIONS
 
 LIMIT_PACKETS = 10_000_000
@@ -32,7 +33,7 @@ LIMIT_PACKETS = 10_000_000
 _TCA_NETEM_LATENCY64, _TCA_NETEM_PRNG_SEED = 10, 14  # include/uapi/linux/pkt_sched.h
 
 
-def netem_document(channel: Channel, seed: int, link: int, direction: int) -> dict[str, Any] | None:
+def netem_document(channel: Channel, seed: int, link: int, direction: int) -> NetemSpec | None:
     """Return the netem of one direction, None where nothing happens to packets."""
     if not channel.delay_s and not channel.delay_changes and not channel.impaired:
         return None
@@ -129,7 +130,7 @@ def channels(run: RunSpec) -> Iterator[tuple[str, Channel, int, int]]:
             yield f"{link.name}:{name}", link.channel(name), number, direction
 
 
-def netem_step(time_ns: int, channel: str, settings: tuple[Setting, ...]) -> dict[str, Any]:
+def netem_step(time_ns: int, channel: str, settings: tuple[Setting, ...]) -> NetemStep:
     """Return the step that gives a channel's netem those settings."""
     return {
         "time_ns": time_ns,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from orchestrator.network import Policer
 from orchestrator.protocol.qdisc import Setting
+from orchestrator.protocol.specification import PolicerSpec
 from orchestrator.units import NS_PER_S
 
 LINK_HEADER_BYTES = 14
@@ -16,7 +15,7 @@ _SHOT, _PIPE, _ETHERNET = 2, 3, 1
 _RATE_TABLE_BYTES, _TICK_NS = 1024, 64
 
 
-def policer_document(policer: Policer) -> dict[str, Any]:
+def policer_document(policer: Policer) -> PolicerSpec:
     """Return act_police's settings for the bed: what exceeds is dropped, all else goes on.
 
     It is where packets come in, and there the kernel does not count the link-layer header.

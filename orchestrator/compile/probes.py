@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from orchestrator.network import Channel, Hop, Network, Queue, passing_share, path_delay_s
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.specification import (
+    BurstProbe,
+    PolicerProbe,
+    ProbesSpec,
+    RoundTripProbe,
+)
+from orchestrator.protocol.units import nanoseconds
 
 _MARGIN_PACKETS = 64
 _LEAST_PACKETS, _MOST_PACKETS = 3, 20_000
@@ -30,8 +36,8 @@ _ALL_LOST = 1e-8
 """The probability with which no echo comes back over a lossy path, unless that needs too many."""
 
 
-def probes(run: RunSpec) -> dict[str, Any]:
-    """Return the probes of each pair of hosts that a flow joins, and of each bottleneck queue."""
+def probes(run: RunSpec) -> ProbesSpec:
+    """Return the probes: of each pair of hosts that a flow joins, and of each bottleneck queue."""
     network = run.network
     pairs = dict.fromkeys((flow.source, flow.sink) for flow in run.flows)
     return {
@@ -49,7 +55,7 @@ def queue_packets(queue: Queue) -> int:
     return queue.limit_bytes // FRAME_BYTES
 
 
-def _round_trip(network: Network, source: str, sink: str) -> dict[str, Any]:
+def _round_trip(network: Network, source: str, sink: str) -> RoundTripProbe:
     hops = (*network.path(source, sink), *network.path(sink, source))
     passing = passing_share(hop.channel for hop in hops)
     enough = math.log(_ALL_LOST) / math.log1p(-passing) if 0 < passing < 1 else 0.0
@@ -58,12 +64,12 @@ def _round_trip(network: Network, source: str, sink: str) -> dict[str, Any]:
     return {
         "source": source,
         "sink": sink,
-        "expected_ns": _nanoseconds(network.base_rtt_s(source, sink)),
+        "expected_ns": nanoseconds(network.base_rtt_s(source, sink)),
         "attempts": _LEAST_ECHOES if hopeless else attempts,
     }
 
 
-def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[dict[str, Any]]:
+def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[BurstProbe]:
     """Yield a probe for each bottleneck queue that data cross, where one can measure it."""
     seen: set[str] = set()
     for flow in flows:
@@ -77,7 +83,7 @@ def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[dict[str
                 yield probe
 
 
-def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str, Any] | None:
+def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProbe | None:
     """Return the probe of the queue at ``position``, None when this path cannot measure it.
 
     The rate before the queue must be higher, or the queue never fills, and the queues before it
@@ -112,13 +118,13 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> dict[str,
         "sink": flow.sink,
         "packets": packets,
         "rounds": max(_LOSSY_ROUNDS if passing_share(before) < 1 else 1, rounds),
-        "settle_ns": _nanoseconds(settle_s),
+        "settle_ns": nanoseconds(settle_s),
         "rate_bps": rate,
         "queue_packets": queue_packets(queue) if overfilled else None,
     }
 
 
-def _policers(network: Network, pairs: Iterable[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+def _policers(network: Network, pairs: Iterable[tuple[str, str]]) -> Iterator[PolicerProbe]:
     """Yield a probe for each policer on the way of data or ACKs, where one can measure it."""
     seen: set[str] = set()
     for pair in pairs:
@@ -126,13 +132,13 @@ def _policers(network: Network, pairs: Iterable[tuple[str, str]]) -> Iterator[di
             hops = network.path(source, sink)
             for position, hop in enumerate(hops):
                 if hop.name not in seen and hop.channel.policer is not None:
-                    probe = _policed(hops, position)
+                    probe = _policed(source, sink, hops, position)
                     if probe is not None:
                         seen.add(hop.name)
-                        yield {"channel": hop.name, "source": source, "sink": sink, **probe}
+                        yield probe
 
 
-def _policed(hops: tuple[Hop, ...], position: int) -> dict[str, Any] | None:
+def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> PolicerProbe | None:
     """Return the probe of the policer at ``position``, None when this path cannot measure it.
 
     Each round empties the bucket, and half of it is there again for the next one: what passes then
@@ -158,10 +164,13 @@ def _policed(hops: tuple[Hop, ...], position: int) -> dict[str, Any] | None:
     spread_s = 0.0 if feed is None else packets * FRAME_BYTES * 8 / feed
     full_s = policer.burst_bytes * 8 / policer.rate_bps
     return {
+        "channel": hops[position].name,
+        "source": source,
+        "sink": sink,
         "packets": packets,
         "rounds": rounds,
-        "pause_ns": _nanoseconds(spread_s + half * FRAME_BYTES * 8 / policer.rate_bps),
-        "settle_ns": _nanoseconds(_SETTLE_S + path_delay_s(hops) + spread_s + full_s),
+        "pause_ns": nanoseconds(spread_s + half * FRAME_BYTES * 8 / policer.rate_bps),
+        "settle_ns": nanoseconds(_SETTLE_S + path_delay_s(hops) + spread_s + full_s),
         "rate_bps": policer.rate_bps,
         "burst_bytes": policer.burst_bytes,
         "queued": queue is not None,
@@ -187,10 +196,6 @@ def _overfilling(limit: int, rate_bps: int, feed_bps: int | None, before: list[C
     filling = 1.0 if feed_bps is None else 1.0 - rate_bps / feed_bps
     # While they come later than others, the queue sends.
     spread_ns = sum(sum(one.jitter.reach_ns) for one in before if one.jitter is not None)
-    spread_ns += sum(round(one.delay_s * 1e9) for one in before if one.reordering is not None)
+    spread_ns += sum(nanoseconds(one.delay_s) for one in before if one.reordering is not None)
     sent = spread_ns * 1e-9 * rate_bps / (8 * FRAME_BYTES)
     return int((limit / filling + sent) / passing_share(before) * 1.05) + _MARGIN_PACKETS
-
-
-def _nanoseconds(seconds: float) -> int:
-    return round(seconds * 1e9)

@@ -21,9 +21,18 @@ from orchestrator.kinds.losses import independent_loss
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import ChannelState, Pair, RunSpec
 from orchestrator.protocol.qdisc import Setting
+from orchestrator.protocol.specification import (
+    NetemStep,
+    PlannedStep,
+    QueueStep,
+    RateStep,
+    RouteStep,
+    RuleSpec,
+    TraceSpec,
+)
+from orchestrator.protocol.units import nanoseconds
 
 T = TypeVar("T")
-Step = dict[str, Any]
 Settings = tuple[Setting, ...]
 
 _DOWN = (independent_loss(1.0),)
@@ -38,26 +47,28 @@ class _Change:
     state: ChannelState
 
 
-def timeline(run: RunSpec) -> list[Step]:
+def planned_steps(run: RunSpec) -> list[PlannedStep]:
     """Return the steps of what changes while traffic runs, in the order of time.
 
     A step of an event has its place among the run's in "event". What happens at the same time is
     in the order of the events, and the models' own clocks come after them.
     """
-    steps = [*_channel_steps(run), *_route_steps(run), *ideal_steps(run)]
+    steps: list[PlannedStep] = [
+        *_channel_steps(run), *_route_steps(run), *ideal_steps(run)
+    ]  # fmt: skip
     last = len(run.events)
     return sorted(steps, key=lambda step: (step["time_ns"], step.get("event", last)))
 
 
-def traces(run: RunSpec) -> list[dict[str, Any]]:
+def traces(run: RunSpec) -> list[TraceSpec]:
     """Return what channels follow a trace, as the test bed reads it."""
     return [
         {
             "channel": name,
             "opportunities": [
                 (time_ms, frames)
-                for time_ms, frames in channel.trace.until(_ns(run.duration_s) // 10**6)
-                if time_ms * 10**6 < _ns(run.duration_s)
+                for time_ms, frames in channel.trace.until(nanoseconds(run.duration_s) // 10**6)
+                if time_ms * 10**6 < nanoseconds(run.duration_s)
             ],
         }
         for name, channel, _number, _direction in channels(run)
@@ -65,7 +76,7 @@ def traces(run: RunSpec) -> list[dict[str, Any]]:
     ]
 
 
-def _channel_steps(run: RunSpec) -> Iterator[Step]:
+def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
     changes: dict[str, list[_Change]] = {}
     for place, event in enumerate(run.events):
         for name, state in event.channels.items():
@@ -83,26 +94,40 @@ def _channel_steps(run: RunSpec) -> Iterator[Step]:
                 if rate_bps == last:  # nothing changes
                     continue
                 last = rate_bps
-                step = {"time_ns": _ns(time_s), "do": "rate", "channel": name}
-                yield {**step, "rate_bps": rate_bps}
+                yield {
+                    "time_ns": nanoseconds(time_s),
+                    "do": "rate",
+                    "channel": name,
+                    "rate_bps": rate_bps,
+                }
         yield from _jitter_steps(run, name, states, (number, direction))
 
 
-def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[Step]:
+def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[RateStep | QueueStep]:
     """Yield the steps of rate and queue; the first state is the channel's as the run begins."""
     for before, after in itertools.pairwise(states):
         old, new = before.state.channel, after.state.channel
-        common = {"time_ns": after.time_ns, "event": after.place, "channel": name}
-        if new.rate_bps != old.rate_bps:
-            yield {**common, "do": "rate", "rate_bps": new.rate_bps}
+        if new.rate_bps is not None and new.rate_bps != old.rate_bps:
+            yield {
+                "time_ns": after.time_ns,
+                "event": after.place,
+                "do": "rate",
+                "channel": name,
+                "rate_bps": new.rate_bps,
+            }
         if new.queue is not None and new.queue != old.queue:
-            settings = [each.document() for each in new.queue.qdisc.settings]
-            yield {**common, "do": "queue", "settings": settings}
+            yield {
+                "time_ns": after.time_ns,
+                "event": after.place,
+                "do": "queue",
+                "channel": name,
+                "settings": [each.document() for each in new.queue.qdisc.settings],
+            }
 
 
 def _netem_steps(
     run: RunSpec, name: str, states: list[_Change], where: tuple[int, int]
-) -> Iterator[Step]:
+) -> Iterator[NetemStep]:
     """Yield the steps of delay and impairments; states as in ``_queue_steps``."""
     before, loss = states[0].state, _loss(states[0].state)
     delay_changes, tabled = before.channel.delay_changes, _has_table(before)
@@ -130,23 +155,25 @@ def _netem_steps(
         settings = (*settings, *itertools.chain(*changed))
         told, tabled = asked, tabled or _has_table(after)
         if settings:
-            yield {**netem_step(time_ns, name, settings), "event": item.place}
+            step = netem_step(time_ns, name, settings)
+            step["event"] = item.place
+            yield step
         before = after
 
 
 def _jitter_steps(
     run: RunSpec, name: str, states: list[_Change], where: tuple[int, int]
-) -> Iterator[Step]:
+) -> Iterator[NetemStep]:
     """Yield the steps of correlated jitters' own clocks.
 
     Each begins with its jitter, and the n-th jitter (from 0) has the seed "jitter:n".
     """
-    spans = _spans(states, _ns(run.duration_s), lambda channel: channel.jitter)
+    spans = _spans(states, nanoseconds(run.duration_s), lambda channel: channel.jitter)
     for number, (begin_ns, end_ns, jitter) in enumerate(spans):
         if jitter is not None:
             seed = channel_seed(run.seed, f"jitter:{number}" if number else "jitter", *where)
             for time_s, settings in jitter.changes(seed, (end_ns - begin_ns) / 1e9):
-                yield netem_step(begin_ns + _ns(time_s), name, settings)
+                yield netem_step(begin_ns + nanoseconds(time_s), name, settings)
 
 
 def _spans(
@@ -175,21 +202,21 @@ def _ticks(
 
     Each model's clock begins with it, and its n-th one (from 0) has the seed "states:n".
     """
-    spans = _spans(states, _ns(run.duration_s), lambda channel: channel.loss)
+    spans = _spans(states, nanoseconds(run.duration_s), lambda channel: channel.loss)
     for number, (begin_ns, end_ns, model) in enumerate(spans):
         if model is not None and any(model.state_losses):
             what = f"states:{number}" if number else "states"
             seed = channel_seed(run.seed, what, *where)
             for time_s, chance in model.changes(seed, (end_ns - begin_ns) / 1e9):
-                yield begin_ns + _ns(time_s), (independent_loss(chance),)
+                yield begin_ns + nanoseconds(time_s), (independent_loss(chance),)
 
 
 def _loss(state: ChannelState) -> Settings:
     return () if state.channel.loss is None else state.channel.loss.netem()
 
 
-def _route_steps(run: RunSpec) -> Iterator[Step]:
-    """Yield the steps of other routes: rules [switch, from host, to host, link or null].
+def _route_steps(run: RunSpec) -> Iterator[RouteStep]:
+    """Yield the steps of other routes.
 
     A rule of two hosts goes before those of the receiver alone, and null takes it away.
     """
@@ -212,18 +239,19 @@ def _route_steps(run: RunSpec) -> Iterator[Step]:
         first[flow.source, flow.sink] = hops(flow.path)
         first[flow.sink, flow.source] = hops(flow.ack_path)
     for place, event in enumerate(run.events):
-        rules: list[list[str | None]] = []
+        rules: list[RuleSpec] = []
         for pair, route in event.routes.items():
             wanted = hops(route)
             wanted = {} if wanted == first[pair] else wanted
             had = ruled.get(pair, {})
-            rules += [[switch, *pair, link] for switch, link in wanted.items()
+            rules += [_rule(switch, pair, link) for switch, link in wanted.items()
                       if had.get(switch) != link]  # fmt: skip
-            rules += [[switch, *pair, None] for switch in had if switch not in wanted]
+            rules += [_rule(switch, pair, None) for switch in had if switch not in wanted]
             ruled[pair] = wanted
         if rules:
             yield {"time_ns": event.time_ns, "event": place, "do": "route", "rules": rules}
 
 
-def _ns(time_s: float) -> int:
-    return round(time_s * 1e9)
+def _rule(switch: str, pair: Pair, link: str | None) -> RuleSpec:
+    source, sink = pair
+    return {"switch": switch, "source": source, "sink": sink, "link": link}

@@ -7,17 +7,19 @@ from their order, so a renamed scenario runs the same to the bit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from orchestrator.compile.netem import netem_document
 from orchestrator.compile.policer import policer_document
 from orchestrator.compile.probes import probes, queue_packets
-from orchestrator.compile.schedule import timeline, traces
+from orchestrator.compile.schedule import planned_steps, traces
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.network import Channel, Hop, Network
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
 from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
+from orchestrator.protocol.specification import ChannelSpec, FlowSpec, TestbedSpec
+from orchestrator.protocol.units import nanoseconds
+from orchestrator.protocol.version import SPECIFICATION_VERSION
 
 _LEAST_BUFFER_BYTES = 6 * 1024 * 1024
 _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
@@ -28,7 +30,7 @@ _LATE_TIMERS_NS = 1_000
 """How late timers are in virtual time, at most. A bed in real time measures it for itself."""
 
 
-def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
+def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     """Return the JSON-ready specification of one run for a bed of so much memory."""
     network = run.network
     pairs = {(flow.source, flow.sink): flow for flow in run.flows}
@@ -39,7 +41,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
     endpoints = [host for host in network.hosts if host in peers]
     edges = {run.warmup_s, *(e for w in run.windows for e in (w.from_s, w.to_s))}
     return {
-        "version": 1,
+        "version": SPECIFICATION_VERSION,
         "duration_ns": nanoseconds(run.duration_s),
         "edges_ns": sorted(nanoseconds(edge) for edge in edges),
         "sample": {
@@ -70,22 +72,21 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> dict[str, Any]:
         ],
         "forwarding": _forwarding(network, endpoints),
         "flows": [_flow(flow, run.seed, n) for n, flow in enumerate(run.flows)],
-        "timeline": timeline(run),
+        "planned_steps": planned_steps(run),
         "traces": traces(run),
         "sysctls": _host_sysctls(run),
         "namespaces": _namespaces(run),
-        "route_metrics": {host: told.metrics for host, told in run.hosts.items() if told.metrics},
+        "route_metrics": {
+            host: {str(metric): value for metric, value in settings.metrics.items()}
+            for host, settings in run.hosts.items()
+            if settings.metrics
+        },
         "global_sysctls": _global_sysctls(memory_bytes),
         "probes": probes(run),
     }
 
 
-def nanoseconds(seconds: float) -> int:
-    """Return whole nanoseconds."""
-    return round(seconds * 1e9)
-
-
-def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> dict[str, Any]:
+def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> ChannelSpec:
     shaped = channel.queue is not None and channel.rate_bps is not None
     return {
         "rate_bps": channel.rate_bps,
@@ -96,7 +97,7 @@ def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> dict[
     }
 
 
-def _flow(flow: PlannedFlow, seed: int, number: int) -> dict[str, Any]:
+def _flow(flow: PlannedFlow, seed: int, number: int) -> FlowSpec:
     return {
         "name": flow.name,
         "source": flow.source,

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.compile.netem import netem_provenance
-from orchestrator.compile.testbed_spec import nanoseconds
 from orchestrator.decode import decode
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
@@ -24,9 +23,17 @@ from orchestrator.fidelity import judge
 from orchestrator.fidelity.evidence import Evidence, by_queue
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol.numbering import (
+    CHANNEL_ENDS,
+    CHILD_HANDLE,
+    POLICER_HANDLE,
+    ROOT_HANDLE,
+    wire_index,
+)
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.qdisc import Statistic
 from orchestrator.protocol.sampling_schedule import DIGEST_NS
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import (
     RECEIVER,
     SENDER,
@@ -35,12 +42,9 @@ from orchestrator.recording.model import (
     Recording,
 )
 
-_WIRE_INDEX_BASE = 100
-_ROOT_HANDLE, _CHILD_HANDLE = 0x00010000, 0x00100000
+_DIRECTIONS: tuple[DirectionName, ...] = ("forward", "reverse")
 _MOST_PER_CHANNEL = 4
 """Places in the bed's list: token bucket, queue, netem and policer."""
-_POLICER = 0
-"""In the place of a qdisc's handle."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +224,7 @@ def _fact(facts: list[dict[str, Any]], name: str, at: str | None = None) -> dict
 
 def _listed(spec: RunSpec, queues: Mapping[str, Any]) -> list[list[int]]:
     """Return (index, handle) of each qdisc and policer that is sampled, by its place in samples."""
-    names = [*queues["names"], *([index, _POLICER] for index in queues["policers"])]
+    names = [*queues["names"], *([index, POLICER_HANDLE] for index in queues["policers"])]
     most = _MOST_PER_CHANNEL * 2 * len(spec.network.links)
     if len(names) > most or len({tuple(name) for name in names}) < len(names):
         raise malformed(f"the fact queues has {len(names)} places; up to {most}, each once, may be")
@@ -241,9 +245,9 @@ def _queues(
     for link, direction, source, queue, sink in _devices(spec):
         settings = channels[f"{link.name}:{direction}"]
         for role, name in (
-            ("queue", (queue, _CHILD_HANDLE)),
-            ("delay", (sink, _ROOT_HANDLE)),
-            ("policer", (source, _POLICER)),
+            ("queue", (queue, CHILD_HANDLE)),
+            ("delay", (sink, ROOT_HANDLE)),
+            ("policer", (source, POLICER_HANDLE)),
         ):
             if name in place_of:
                 record = _queue(spec, link, direction, role, settings)
@@ -256,15 +260,15 @@ def _queues(
 def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int, int]]:
     """Yield (link, direction, its device where packets come in, its queue's, its last)."""
     for number, link in enumerate(spec.network.links):
-        base = _WIRE_INDEX_BASE + 4 * number
-        yield link, "forward", base, base + 2, base + 1
-        yield link, "reverse", base + 1, base + 3, base
+        for direction in _DIRECTIONS:
+            source, queue, sink = (wire_index(number, end) for end in CHANNEL_ENDS[direction])
+            yield link, direction, source, queue, sink
 
 
 def _statistics(spec: RunSpec, names: list[list[int]]) -> list[tuple[Statistic, ...]]:
     """Return what is sampled of each qdisc of the bed's list beside its counters."""
     kept = {
-        (device, _CHILD_HANDLE): queue.qdisc.statistics
+        (device, CHILD_HANDLE): queue.qdisc.statistics
         for link, direction, _source, device, _sink in _devices(spec)
         if (queue := link.channel(direction).queue) is not None
     }

@@ -18,11 +18,16 @@ from orchestrator.errors import BedError
 from orchestrator.kinds.traffic import Connections
 from orchestrator.protocol.ports import SEQUENTIAL_PORTS
 from orchestrator.protocol.qdisc import Statistic
+from orchestrator.protocol.records import (
+    DATAGRAMS_FIELDS,
+    QUEUE_COUNTERS,
+    TCP_HEAD,
+    TRANSFER_FIELDS,
+)
 from orchestrator.protocol.sampling_schedule import CROWD_NS, DIGEST_NS
 from orchestrator.recording.model import (
     CONGESTION_SLOTS,
     DATAGRAM_DTYPE,
-    DATAGRAM_FIELDS,
     QUEUE_DTYPE,
     RECEIVER,
     SENDER,
@@ -32,7 +37,6 @@ from orchestrator.recording.model import (
     TRANSFER_DTYPE,
 )
 
-_HEAD = struct.Struct("<qI")
 _MESSAGE_HEAD = struct.Struct("<IH")  # nlmsg_len, nlmsg_type of struct nlmsghdr
 _MESSAGE_HEAD_BYTES = 16
 _SOCK_DIAG_BY_FAMILY = 20
@@ -249,14 +253,14 @@ def _messages(data: bytes) -> tuple[npt.NDArray[np.int64], int]:
     """
     found: list[tuple[int, int, int]] = []
     offset, unpack = 0, _MESSAGE_HEAD.unpack_from
-    while offset + _HEAD.size <= len(data):
-        time_ns, length = _HEAD.unpack_from(data, offset)
-        end = offset + _HEAD.size + length
+    while offset + TCP_HEAD.size <= len(data):
+        time_ns, length = TCP_HEAD.unpack_from(data, offset)
+        end = offset + TCP_HEAD.size + length
         if length > _MOST_RECORD_BYTES:
             raise malformed(f"tcp.bin has a record of {length} bytes")
         if end > len(data):
             break
-        offset += _HEAD.size
+        offset += TCP_HEAD.size
         while offset < end:
             if end - offset < _MESSAGE_HEAD_BYTES:
                 raise malformed("tcp.bin has a record that ends in the middle of a message")
@@ -335,16 +339,16 @@ def queue_samples(
     qdiscs = len(statistics)
     places = qdiscs + policers
     further = sum(len(one.words) for each in statistics for one in each)
-    layout = [("qdiscs", "<u4", (qdiscs, 8)), ("further", "<u4", (further,)),
-              ("policers", "<u4", (policers, 8))]  # fmt: skip
+    width = len(QUEUE_COUNTERS)
+    layout = [("qdiscs", "<u4", (qdiscs, width)), ("further", "<u4", (further,)),
+              ("policers", "<u4", (policers, width))]  # fmt: skip
     rows = _table(output, "queue.bin", np.dtype([("time_ns", "<i8"), *layout]))
     out = np.zeros((len(rows), places), QUEUE_DTYPE)
     out["time_ns"] = rows["time_ns"][:, None]
     out["queue"] = np.arange(places)[None, :]
     words = np.concatenate([rows["qdiscs"], rows["policers"]], axis=1).astype(np.int64)
     out["bytes"] = words[:, :, 0] | words[:, :, 1] << 32
-    names = ("packets", "drops", "overlimits", "requeues", "backlog_bytes", "backlog_packets")
-    for place, name in enumerate(names, start=2):
+    for place, name in enumerate(QUEUE_COUNTERS[2:], start=2):
         out[name] = words[:, :, place]
     out["bytes"][:, qdiscs:] += LINK_HEADER_BYTES * out["packets"][:, qdiscs:]
     first = 0
@@ -359,16 +363,15 @@ def queue_samples(
 
 def datagrams(output: Output) -> npt.NDArray[np.void]:
     """Return an array of DATAGRAM_DTYPE, in the order of time and flow."""
-    names = ("time_ns", "flow", *DATAGRAM_FIELDS)
-    return _narrowed(output, "datagrams.bin", names, DATAGRAM_DTYPE)
+    return _narrowed(output, "datagrams.bin", DATAGRAMS_FIELDS, DATAGRAM_DTYPE)
 
 
 def transfers(output: Output) -> npt.NDArray[np.void]:
     """Return an array of TRANSFER_DTYPE, in the order of flow, start, end and size."""
-    names = TRANSFER_DTYPE.names or ()
-    rows = _narrowed(output, "transfers.bin", names, TRANSFER_DTYPE)
-    # As np.sort(order=names), which takes a hundred times as long.
-    ordered: npt.NDArray[np.void] = rows[np.lexsort([rows[name] for name in reversed(names)])]
+    rows = _narrowed(output, "transfers.bin", TRANSFER_FIELDS, TRANSFER_DTYPE)
+    # As np.sort(order=TRANSFER_FIELDS), which takes a hundred times as long.
+    keys = [rows[name] for name in reversed(TRANSFER_FIELDS)]
+    ordered: npt.NDArray[np.void] = rows[np.lexsort(keys)]
     return ordered
 
 

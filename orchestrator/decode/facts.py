@@ -104,7 +104,7 @@ def _require_asked(facts: Collection[Fact], run: RunSpec) -> None:
     if run.lab is not None:
         return
     asked = probes(run)
-    known = {
+    known: dict[str, dict[Any, Mapping[str, Any]]] = {
         "round_trip": {(one["source"], one["sink"]): one for one in asked["round_trips"]},
         "burst": {one["channel"]: one for one in asked["bursts"]},
         "policer": {one["channel"]: one for one in asked["policers"]},

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.compile.testbed_spec import nanoseconds
 from orchestrator.decode.output import malformed
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import Check
 
 _GRACE_NS = 1_000_000_000

@@ -7,12 +7,13 @@ Attributes and structures are those of include/uapi/linux/pkt_sched.h.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from orchestrator.protocol.specification import QueueSpec, SettingSpec
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One value among a qdisc's options.
 
     ``attribute`` is the path of attribute types inside TCA_OPTIONS, () the fixed structure at its
@@ -31,17 +32,21 @@ class Setting:
     reads: int | str | None = None
     once: bool = False
 
-    def document(self) -> list[Any]:
-        """Return what the test bed reads; the last but one is what must be read back."""
+    def document(self) -> SettingSpec:
+        """Return what the test bed reads."""
         expected = self.value if self.reads is None else self.reads
-        return [
-            self.name, list(self.attribute), self.offset, self.format, self.value,
-            expected if self.verified else None, self.once,
-        ]  # fmt: skip
+        return {
+            "name": self.name,
+            "attribute": list(self.attribute),
+            "offset": self.offset,
+            "format": self.format,
+            "value": self.value,
+            "expected": expected if self.verified else None,
+            "once": self.once,
+        }
 
 
-@dataclass(frozen=True)
-class Statistic:
+class Statistic(NamedTuple):
     """A number that a qdisc keeps, sampled with its counters.
 
     It is the sum of 32-bit ``words``, each (path of attribute types in the kernel's answer about
@@ -54,20 +59,21 @@ class Statistic:
     words: tuple[tuple[tuple[int, ...], int], ...]
 
 
-@dataclass(frozen=True)
-class Qdisc:
+class Qdisc(NamedTuple):
     """A qdisc: the kernel's name of its kind and its options, in the order of their attributes."""
 
     kind: str
     settings: tuple[Setting, ...] = ()
     statistics: tuple[Statistic, ...] = ()
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> QueueSpec:
         """Return what the test bed reads."""
         return {
             "kind": self.kind,
             "settings": [each.document() for each in self.settings],
             "words": [
-                [list(path), offset] for each in self.statistics for path, offset in each.words
+                {"attribute": list(path), "offset": offset}
+                for each in self.statistics
+                for path, offset in each.words
             ],
         }

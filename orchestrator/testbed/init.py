@@ -77,8 +77,12 @@ def _load_modules(system):
 
 
 def _spec():
+    from orchestrator.protocol.version import check_version
+
     with open(f"{INPUT}/spec.json") as text:
-        return json.load(text)
+        spec = json.load(text)
+    check_version(spec)
+    return spec
 
 
 def _run_bed():

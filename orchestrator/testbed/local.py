@@ -25,6 +25,7 @@ import signal
 import sys
 import traceback
 
+from orchestrator.protocol.version import check_version
 from orchestrator.testbed.kernel import confine, modules, system
 
 LOCK = "/run/orchestrator-local.lock"
@@ -35,6 +36,7 @@ def main(given, output):
     try:
         with _alone(), open(f"{given}/spec.json") as text:
             spec = json.load(text)
+            check_version(spec)
             with modules.loaded(spec, given) as found:
                 return _run(spec, given, output, {**_machine(), "modules": found})
     except (OSError, RuntimeError, ValueError) as error:

@@ -156,7 +156,7 @@ def fit_to_machine(spec):
             link[direction]["late_timers_ns"] = late_ns
             netem = link[direction]["netem"]
             if netem is not None and not seeded:
-                netem["settings"] = [one for one in netem["settings"] if one[0] != "seed"]
+                netem["settings"] = [one for one in netem["settings"] if one["name"] != "seed"]
     return late_ns, seeded
 
 

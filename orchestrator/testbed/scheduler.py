@@ -25,7 +25,7 @@ class Timeline:
     """Applies steps in the order of their times.
 
     Args:
-        bed: the built network; its specification has the steps ("timeline") and what channels
+        bed: the built network; its specification has the steps ("planned_steps") and what channels
             follow a trace ("traces").
         report: called with a text when a step failed; no other is done then.
         changed: called after a step: counters of qdiscs may lie elsewhere in a dump.
@@ -49,7 +49,7 @@ class Timeline:
 
     def start(self, origin_ns):
         """Start the thread; times of steps count from ``origin_ns``."""
-        if self.bed.spec["timeline"] or self._traces:
+        if self.bed.spec["planned_steps"] or self._traces:
             threading.Thread(target=self._run, args=(origin_ns,), daemon=True).start()
 
     def fact(self):
@@ -60,7 +60,7 @@ class Timeline:
         what each channel whose impairments changed did to packets under each setting of them; and
         how often each channel's netem changed.
         """
-        due = len(self.bed.spec["timeline"]) + len(self._traces)
+        due = len(self.bed.spec["planned_steps"]) + len(self._traces)
         due += sum(map(len, self._traces.values()))
         return {
             "steps": self._applied,
@@ -93,7 +93,7 @@ class Timeline:
         """Return all steps in the order of time; a trace's come after the others."""
         steps = [
             *({"time_ns": 0, "do": "stop", "bucket": bucket} for bucket in self._traces),
-            *self.bed.spec["timeline"],
+            *self.bed.spec["planned_steps"],
         ]
         grants = [_grants(bucket, times) for bucket, times in self._traces.items()]
         return heapq.merge(steps, *grants, key=_time_ns)
@@ -136,7 +136,10 @@ def _time_ns(step):
 def _connections(bed):
     """Return {switch: connection} of those whose rules will change."""
     switches = {
-        rule[0] for step in bed.spec["timeline"] if step["do"] == "route" for rule in step["rules"]
+        rule["switch"]
+        for step in bed.spec["planned_steps"]
+        if step["do"] == "route"
+        for rule in step["rules"]
     }
     return {
         name: openflow.Connection(ovs.control_socket(bed.nodes[name].name)) for name in switches
@@ -180,8 +183,8 @@ def _netem(timeline, step):
     changes[step["channel"]] = changes.get(step["channel"], 0) + 1
     if any(map(judged, step["settings"])):
         timeline.ledger.note(step["channel"])
-    if any(name.startswith(LOSS) for name, *_rest in step["settings"]):
-        netem["settings"] = [one for one in netem["settings"] if not one[0].startswith(LOSS)]
+    if any(each["name"].startswith(LOSS) for each in step["settings"]):
+        netem["settings"] = [one for one in netem["settings"] if not one["name"].startswith(LOSS)]
     _replace(netem, step["settings"])
     name, index = link.device(sink)
     qdisc.add_netem(timeline.wires, index, netem, name, change=True)
@@ -190,25 +193,26 @@ def _netem(timeline, step):
 
 def _replace(spec, settings):
     """Replace settings by their names, each in its place."""
-    new = {setting[0]: list(setting) for setting in settings}
-    kept = [new.pop(setting[0], setting) for setting in spec["settings"]]
+    new = {setting["name"]: setting for setting in settings}
+    kept = [new.pop(setting["name"], setting) for setting in spec["settings"]]
     spec["settings"] = [*kept, *new.values()]
 
 
 def _route(timeline, step):
-    """Set {"rules"}, [switch, from host, to host, link or None] each, of all switches at once.
+    """Set {"rules"} (protocol/specification.py, RuleSpec) of all switches at once.
 
     All are told before any answers: Open vSwitch then works them off in one round.
     """
     bed = timeline.bed
     macs = {host["name"]: host["mac"] for host in bed.spec["hosts"]}
     messages = {}
-    for switch, source, sink, link in step["rules"]:
+    for rule in step["rules"]:
+        switch, link = rule["switch"], rule["link"]
         port = None if link is None else bed.port(switch, link)
-        rule = openflow.pair_rule(macs[source], macs[sink], port)
-        messages.setdefault(switch, []).append(rule)
-    for switch, rules in messages.items():
-        timeline.bridges[switch].send(rules)
+        message = openflow.pair_rule(macs[rule["source"]], macs[rule["sink"]], port)
+        messages.setdefault(switch, []).append(message)
+    for switch, messages_of_one in messages.items():
+        timeline.bridges[switch].send(messages_of_one)
     for switch in messages:
         timeline.bridges[switch].wait()
 

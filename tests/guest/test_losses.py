@@ -274,7 +274,7 @@ from orchestrator.testbed.network import qdisc
 link = bed.links["bottleneck"]
 name, index = link.device("b")
 netem = link.spec["forward"]["netem"]
-settings = [[*s[:4], CHANGED.get(s[0], s[4]), *s[5:]] for s in netem["settings"]]
+settings = [{**s, "value": CHANGED.get(s["name"], s["value"])} for s in netem["settings"]]
 qdisc.add_netem(bed.wires, index, {"kind": "netem", "settings": settings}, name, change=True)
 bed.wires.flush()
 """
@@ -305,9 +305,9 @@ def test_each_check_sees_its_model_broken(
 
 def test_a_loss_that_is_wrong_in_one_state_alone_is_seen(send: Send) -> None:
     wrong = """
-for step in spec["timeline"]:
+for step in spec["planned_steps"]:
     for setting in step["settings"]:
-        setting[4] = setting[5] = setting[4] // 2
+        setting["value"] = setting["expected"] = setting["value"] // 2
 """
     passed = send("loss={kind: two-state, good: 20ms, bad: 5ms, bad_loss: 30%}", before=wrong)
     assert passed.check("loss bottleneck:forward") is False

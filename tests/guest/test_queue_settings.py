@@ -29,6 +29,7 @@ TAMPERED = {
 }
 
 TAMPER = """
+from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
 from orchestrator.testbed.network import qdisc
 
 for link in bed.links.values():
@@ -36,11 +37,13 @@ for link in bed.links.values():
         queue = link.spec[direction]["queue"]
         if queue is not None and queue["kind"] not in qdisc.FIFOS:
             settings = [
-                [*s[:4], s[4] // 2, *s[5:]] if s[0] == TAMPERED[queue["kind"]] else s
-                for s in queue["settings"]
+                {**each, "value": each["value"] // 2}
+                if each["name"] == TAMPERED[queue["kind"]]
+                else each
+                for each in queue["settings"]
             ]
             name, index = link.device(end)
-            old = qdisc.TCMSG.pack(0, index, qdisc.CHILD_HANDLE, qdisc.ROOT_HANDLE | 1, 0)
+            old = qdisc.TCMSG.pack(0, index, CHILD_HANDLE, ROOT_HANDLE | 1, 0)
             bed.wires.queue(37, 0, old, "removing the queue")  # RTM_DELQDISC
             qdisc.add_queue(bed.wires, index, {**queue, "settings": settings}, name)
 bed.wires.flush()

@@ -47,7 +47,7 @@ bed.wires.flush()
 from orchestrator.testbed.network import qdisc
 link = bed.links["a_dst0"]
 settings = [
-    [*s[:4], 10 if s[0] == "limit_packets" else s[4], *s[5:]]
+    {**s, "value": 10} if s["name"] == "limit_packets" else s
     for s in link.spec["forward"]["netem"]["settings"]
 ]
 name, index = link.device("b")
@@ -68,7 +68,7 @@ spec["flows"][0]["congestion"] = "cubic"
 from orchestrator.testbed.network import qdisc
 link = bed.links["bottleneck"]
 settings = [
-    [*s[:4], round(0.002 * 2**32) if s[0] == "loss_q32" else s[4], *s[5:]]
+    {**s, "value": round(0.002 * 2**32)} if s["name"] == "loss_q32" else s
     for s in link.spec["forward"]["netem"]["settings"]
 ]
 name, index = link.device("b")
@@ -83,7 +83,7 @@ bed.wires.flush()
 from orchestrator.testbed.network import qdisc
 link = bed.links["b_src0"]
 settings = [
-    [*s[:4], s[4] + 1_000_000 if s[0] == "delay_ns" else s[4], *s[5:]]
+    {**s, "value": s["value"] + 1_000_000} if s["name"] == "delay_ns" else s
     for s in link.spec["forward"]["netem"]["settings"]
 ]
 name, index = link.device("b")
@@ -101,7 +101,7 @@ from orchestrator.testbed.network import qdisc, redirect
 link = bed.links["bottleneck"]
 name, index = link.device("a")
 settings = [
-    [*s[:4], round(s[4] * FACTOR) if s[0] == "NAME" else s[4], *s[5:]]
+    {**s, "value": round(s["value"] * FACTOR)} if s["name"] == "NAME" else s
     for s in link.spec["forward"]["policer"]["settings"]
 ]
 filters = qdisc.TCMSG.pack(0, index, 0, qdisc.INGRESS, 0)

@@ -15,6 +15,7 @@ from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
 from orchestrator.protocol.random_quantities import draw, periods
+from orchestrator.protocol.specification import FlowSpec
 from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
 from results.store import Store
@@ -276,8 +277,8 @@ def test_the_same_seed_gives_the_same_run_however_it_is_sampled(
     assert other.document["digest"] != drawn.document["digest"]
 
 
-def spec_of(run: Ran, flow: str) -> dict[str, Any]:
-    flows: list[dict[str, Any]] = bed_spec(plan(load(run.path)).runs[0], 2**30)["flows"]
+def spec_of(run: Ran, flow: str) -> FlowSpec:
+    flows = bed_spec(plan(load(run.path)).runs[0], 2**30)["flows"]
     return next(each for each in flows if each["name"] == flow)
 
 

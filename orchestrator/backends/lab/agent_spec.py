@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.planning.runspec import LabHost, LabPlan, PlannedFlow, RunSpec
-
-Document = dict[str, Any]
+from orchestrator.protocol.specification import (
+    AgentLinkSpec,
+    AgentModuleSpec,
+    AgentSpec,
+    FlowSpec,
+    PlannedStep,
+    TestbedSpec,
+)
 
 _COUNTED_BYTES = 2**30
 """Of memory, which only a guest is told of."""
@@ -16,7 +21,7 @@ _COUNTED_BYTES = 2**30
 
 def agent_documents(
     run: RunSpec, addresses: Mapping[str, str], bare_ns: Mapping[tuple[str, str], int]
-) -> dict[str, Document]:
+) -> dict[str, AgentSpec]:
     """Return the document of each machine by its name; see testbed/lab/bed.py.
 
     Args:
@@ -25,13 +30,13 @@ def agent_documents(
         bare_ns: round trips from machine to machine without emulation.
     """
     lab = plan_of(run)
-    document = bed_spec(run, _COUNTED_BYTES)
+    spec = bed_spec(run, _COUNTED_BYTES)
     by_node = {node: addresses[host.name] for host in lab.hosts for node in host.nodes}
     machine = {node: host.name for host in lab.hosts for node in host.nodes}
-    for probe in document["probes"]["round_trips"]:
+    for probe in spec["probes"]["round_trips"]:
         probe["bare_ns"] = bare_ns[machine[probe["source"]], machine[probe["sink"]]]
         probe["expected_ns"] += probe["bare_ns"]
-    return {host.name: _agent(run, lab, host, document, by_node) for host in lab.hosts}
+    return {host.name: _agent(run, lab, host, spec, by_node) for host in lab.hosts}
 
 
 def plan_of(run: RunSpec) -> LabPlan:
@@ -41,17 +46,19 @@ def plan_of(run: RunSpec) -> LabPlan:
 
 
 def _agent(
-    run: RunSpec, lab: LabPlan, host: LabHost, document: Document, addresses: dict[str, str]
-) -> Document:
+    run: RunSpec, lab: LabPlan, host: LabHost, spec: TestbedSpec, addresses: dict[str, str]
+) -> AgentSpec:
     ends = host.role != "router"
-    flows = [
-        {"number": number, **flow}
-        for number, flow in enumerate(document["flows"])
+    flows: list[FlowSpec] = [
+        {**flow, "number": number}
+        for number, flow in enumerate(spec["flows"])
         if {flow["source"], flow["sink"]} & set(host.nodes)
     ]
-    same = ("version", "duration_ns", "edges_ns", "sample")
     return {
-        **{key: document[key] for key in same},
+        "version": spec["version"],
+        "duration_ns": spec["duration_ns"],
+        "edges_ns": spec["edges_ns"],
+        "sample": spec["sample"],
         "name": host.name,
         "nodes": list(host.nodes),
         "addresses": addresses,
@@ -59,37 +66,37 @@ def _agent(
         "offloads_off": lab.offloads_off,
         "links": emulated(run) if host.role == "router" else [],
         "flows": flows,
-        "sysctls": document["sysctls"] if ends else {},
-        "namespaces": {n: v for n, v in document["namespaces"].items() if n in host.nodes},
-        "route_metrics": _route_metrics(document, flows, host, addresses),
+        "sysctls": spec["sysctls"] if ends else {},
+        "namespaces": {n: v for n, v in spec["namespaces"].items() if n in host.nodes},
+        "route_metrics": _route_metrics(spec, flows, host, addresses),
         "modules": modules_of(run, host),
         "ports": ports(run),
-        "timeline": [step for step in document["timeline"] if _is_here(step, host)],
-        "traces": [] if ends else document["traces"],
+        "planned_steps": [step for step in spec["planned_steps"] if _is_here(step, host)],
+        "traces": [] if ends else spec["traces"],
         "round_trips": [
-            probe for probe in document["probes"]["round_trips"] if probe["source"] in host.nodes
+            probe for probe in spec["probes"]["round_trips"] if probe["source"] in host.nodes
         ],
     }
 
 
-def _is_here(step: Mapping[str, Any], host: LabHost) -> bool:
-    """Tell whether a step of the timeline is for that machine."""
+def _is_here(step: PlannedStep, host: LabHost) -> bool:
+    """Tell whether a planned step is for that machine."""
     return step["host"] in host.nodes if step["do"] == "sysctl" else host.role == "router"
 
 
 def _route_metrics(
-    document: Document, flows: Sequence[Document], host: LabHost, addresses: Mapping[str, str]
-) -> dict[str, dict[int, int]]:
-    """Return {address of a peer: metrics} of what a machine's routes are told."""
-    found: dict[str, dict[int, int]] = {}
+    spec: TestbedSpec, flows: Sequence[FlowSpec], host: LabHost, addresses: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
+    """Return {address of a peer: metrics} of a machine's routes."""
+    found: dict[str, dict[str, int]] = {}
     for flow in flows:
         for here, there in ((flow["source"], flow["sink"]), (flow["sink"], flow["source"])):
-            if here in host.nodes and here in document["route_metrics"]:
-                found[addresses[there]] = document["route_metrics"][here]
+            if here in host.nodes and here in spec["route_metrics"]:
+                found[addresses[there]] = spec["route_metrics"][here]
     return found
 
 
-def emulated(run: RunSpec) -> list[Document]:
+def emulated(run: RunSpec) -> list[AgentLinkSpec]:
     """Return the link that the router emulates, none over a live path."""
     router = plan_of(run).router
     if router is None:
@@ -107,7 +114,7 @@ def flows_of(run: RunSpec, host: LabHost) -> Iterator[PlannedFlow]:
     return (flow for flow in run.flows if {flow.source, flow.sink} & set(host.nodes))
 
 
-def modules_of(run: RunSpec, host: LabHost) -> list[Document]:
+def modules_of(run: RunSpec, host: LabHost) -> list[AgentModuleSpec]:
     """Return the congestion controls that a machine needs, with the parameters of their modules.
 
     Both ends of a flow have its congestion control.

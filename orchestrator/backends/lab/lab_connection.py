@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.backends.bed_code import bed_code
 from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote
 from orchestrator.errors import RemoteError
+from orchestrator.protocol.version import SPECIFICATION_VERSION
 from orchestrator.scenario.inventory import InventoryHost
 
 LEAST_PYTHON = (3, 10)
@@ -86,7 +87,7 @@ class Station:
     def survey(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return what the host answers to a question of testbed/lab/survey.py."""
         words = self._words("orchestrator.testbed.lab.survey")
-        given = json.dumps(question).encode()
+        given = json.dumps({"version": SPECIFICATION_VERSION, **question}).encode()
         said = self.remote.require(words, given=given, root=True, timeout_s=SURVEY_S)
         answer: dict[str, Any] = json.loads(said)
         return answer

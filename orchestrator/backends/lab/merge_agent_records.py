@@ -19,16 +19,12 @@ from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.output import Output
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.records import DATAGRAM_COUNTERS
+from orchestrator.protocol.numbering import LINK_ENDS, wire_index
+from orchestrator.protocol.records import DATAGRAM_COUNTERS, DATAGRAMS_ROW, TCP_HEAD, TRANSFER_ROW
 from topologies.links import DIRECTIONS
 
 Fact = dict[str, Any]
 
-_WIRE_INDEX_BASE = 100
-_ENDS = "abfr"
-_TCP_HEAD = struct.Struct("<qI")
-_TRANSFER = struct.Struct("<4q")
-_DATAGRAMS = struct.Struct(f"<{2 + len(DATAGRAM_COUNTERS)}q")
 _ONCE = ("flow_error", "timeline_error", "congestion", "engine", "route", "host")
 
 
@@ -73,10 +69,10 @@ def _tcp_records(part: Output) -> Iterator[tuple[int, bytes]]:
     data = part.whole("tcp.bin")
     offset = 0
     while offset < len(data):
-        if offset + _TCP_HEAD.size > len(data):
+        if offset + TCP_HEAD.size > len(data):
             raise BedError(f"{part.folder.name}: tcp.bin ends in the middle of a record")
-        time_ns, length = _TCP_HEAD.unpack_from(data, offset)
-        end = offset + _TCP_HEAD.size + length
+        time_ns, length = TCP_HEAD.unpack_from(data, offset)
+        end = offset + TCP_HEAD.size + length
         if end > len(data):
             raise BedError(f"{part.folder.name}: tcp.bin ends in the middle of a record")
         yield time_ns, data[offset:end]
@@ -88,14 +84,14 @@ def _datagrams(parts: Iterable[Output]) -> Iterator[bytes]:
     sums: dict[tuple[int, int], list[int]] = {}
     least = DATAGRAM_COUNTERS.index("delay_min_ns")
     for part in parts:
-        rows = _rows(part, "datagrams.bin", _DATAGRAMS)
-        for time_ns, flow, *values in _DATAGRAMS.iter_unpack(rows):
+        rows = _rows(part, "datagrams.bin", DATAGRAMS_ROW)
+        for time_ns, flow, *values in DATAGRAMS_ROW.iter_unpack(rows):
             known = sums.setdefault((time_ns, flow), [0] * least + [-1, -1])
             for place, value in enumerate(values):
                 # The extremes are -1 where nothing came, so also at the source.
                 known[place] = max(known[place], value) if place >= least else known[place] + value
     for (time_ns, flow), values in sorted(sums.items()):
-        yield _DATAGRAMS.pack(time_ns, flow, *values)
+        yield DATAGRAMS_ROW.pack(time_ns, flow, *values)
 
 
 def _rows(part: Output, file: str, row: struct.Struct) -> bytes:
@@ -113,7 +109,7 @@ def _transfers(
     The connections from one port follow each other, so the first begin goes with the first end.
     """
     for part in parts:
-        yield _rows(part, "transfers.bin", _TRANSFER)
+        yield _rows(part, "transfers.bin", TRANSFER_ROW)
     everything = [fact for found in facts.values() for fact in found]
     for number, flow in enumerate(run.flows):
         mine = [fact for fact in everything if fact.get("flow") == flow.name]
@@ -125,7 +121,7 @@ def _transfers(
             if fact["fact"] == "transfer_begins":
                 end = ends.get(fact["port"], [])
                 last = end.pop(0) if end else {"end_ns": -1, "bytes": 0}
-                yield _TRANSFER.pack(number, fact["start_ns"], last["end_ns"], last["bytes"])
+                yield TRANSFER_ROW.pack(number, fact["start_ns"], last["end_ns"], last["bytes"])
         if any(ends.values()):
             raise BedError(f"flow {flow.name}: a transfer ended that had not begun")
 
@@ -191,10 +187,7 @@ def _queues(run: RunSpec, emulates: list[Fact] | None) -> Fact:
     router = plan_of(run).router
     assert router is not None, "one emulates"
     place = [link.name for link in run.network.links].index(router.link)
-    number = {
-        told["devices"][end]: _WIRE_INDEX_BASE + len(_ENDS) * place + offset
-        for offset, end in enumerate(_ENDS)
-    }
+    number = {told["devices"][end]: wire_index(place, end) for end in LINK_ENDS}
     names = [[number[index], handle] for index, handle in told["names"]]
     return {"fact": "queues", "names": names, "policers": []}
 

@@ -26,6 +26,7 @@ from orchestrator.backends.remote.archive import MOST_BYTES
 from orchestrator.backends.remote.ssh import ClockOffset, Fleet, Program, at_once
 from orchestrator.errors import RemoteError
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.specification import AgentSpec
 from orchestrator.scenario.inventory import InventoryHost
 
 LEAD_S = 1.0
@@ -57,7 +58,7 @@ class LabRun:
 
     fleet: Fleet
     run: RunSpec
-    documents: Mapping[str, dict[str, Any]]
+    documents: Mapping[str, AgentSpec]
     stopping: threading.Event
     report: Report
     wall_s: float = math.inf

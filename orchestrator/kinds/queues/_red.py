@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orchestrator.kinds.queues import QueueFault, Sized, app_statistic
 from orchestrator.protocol.qdisc import Qdisc, Setting, Statistic
@@ -38,7 +38,7 @@ def red(settings: tuple[Setting, ...], *statistics: Statistic) -> Qdisc:
     """
     return Qdisc(
         "red",
-        tuple(replace(setting, once=True) for setting in settings),
+        tuple(setting._replace(once=True) for setting in settings),
         (
             app_statistic("marks", "packets", 12),
             app_statistic("overflow_drops", "packets", 4),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -80,4 +79,4 @@ class Sfq(QueueSpec):
             Setting("end", (), 0, offset=_LAST_WORD, verified=False),
         )
         # sch_sfq has no way to change.
-        return Qdisc("sfq", tuple(replace(setting, once=True) for setting in settings))
+        return Qdisc("sfq", tuple(setting._replace(once=True) for setting in settings))

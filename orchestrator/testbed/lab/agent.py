@@ -24,6 +24,7 @@ import threading
 import time
 import traceback
 
+from orchestrator.protocol.version import check_version
 from orchestrator.testbed import machines
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
@@ -138,6 +139,7 @@ def work(place, spare):
     try:
         with open(os.path.join(place, "in", "spec.json")) as text:
             spec = json.load(text)
+        check_version(spec)
         records = LabRecords(os.path.join(place, "out"))
         run(spec, records, Ledger(ledger_of(place)), told, load)
     except Exception as error:  # noqa: BLE001 - whatever it was, the controller has to hear of it

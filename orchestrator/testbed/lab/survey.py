@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 
+from orchestrator.protocol.version import check_version
 from orchestrator.testbed import machines
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink
@@ -38,6 +39,7 @@ def main():
     """Answer the question."""
     place = sys.argv[1]
     question = json.load(sys.stdin)
+    check_version(question)
     answer = survey(question, place)
     print(json.dumps(answer, separators=(",", ":")), flush=True)
     os._exit(0)  # threads inside other namespaces have nothing left to do

@@ -9,6 +9,7 @@ import errno
 import json
 import os
 
+from orchestrator.protocol.numbering import ROOT_HANDLE
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
 from orchestrator.testbed.network import qdisc, rtnl
@@ -72,7 +73,7 @@ def _queue(one):
     """Take our root qdisc off an interface, which gets the kernel's default one again."""
     index = _index(one["interface"])
     if index is not None:
-        body = qdisc.TCMSG.pack(0, index, qdisc.ROOT_HANDLE, qdisc.TC_H_ROOT, 0)
+        body = qdisc.TCMSG.pack(0, index, ROOT_HANDLE, qdisc.TC_H_ROOT, 0)
         _request(RTM_DELQDISC, body, f"{one['interface']} qdisc")
 
 

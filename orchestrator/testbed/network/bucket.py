@@ -104,7 +104,7 @@ class Bucket:
         """Set rate and bucket; at the same rate it is full then."""
         queue = self._spec["queue"]
         # sch_tbf hands its limit on to a fifo below it.
-        limit = queue["settings"][0][4] if queue["kind"] in qdisc.FIFOS else 0x7FFFFFFF
+        limit = qdisc.fifo_limit(queue) or 0x7FFFFFFF
         spec = _RATE.pack(0, 1, overhead, 0, 0, min(rate, 0xFFFFFFFF))
         peak = _RATE.pack(0, 1, 0, 0, 0, 0xFFFFFFFF)
         options = [

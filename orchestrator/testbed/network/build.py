@@ -231,7 +231,7 @@ class Bed:
 def corrupts(spec):
     """Tell whether a channel corrupts packets, or may be told to."""
     netems = [link[direction]["netem"] for link in spec["links"] for direction in ENDS]
-    return any(one and any(s[0] == "corrupt_q32" for s in one["settings"]) for one in netems)
+    return any(one and any(s["name"] == "corrupt_q32" for s in one["settings"]) for one in netems)
 
 
 def configure_channel(route, link, channel, source, queue, sink):

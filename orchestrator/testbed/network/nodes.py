@@ -12,9 +12,9 @@ from subprocess import Popen
 from mininet.link import Intf, Link
 from mininet.node import Host, Node, OVSSwitch
 
+from orchestrator.protocol.numbering import wire_index
 from orchestrator.testbed.kernel import system
 
-WIRE_INDEX_BASE = 100
 HOST_INDEX = 10
 
 
@@ -103,7 +103,7 @@ class WireLink(Link):
 
     def device(self, end):
         """Return (name, interface index) in ``wires``: ends a, b; f, r the queues' devices."""
-        return f"w{self.number}{end}", WIRE_INDEX_BASE + 4 * self.number + "abfr".index(end)
+        return f"w{self.number}{end}", wire_index(self.number, end)
 
 
 def _interface(node, link):

@@ -2,9 +2,8 @@
 
 A channel's rate and queue are a token bucket (sch_tbf) of one full-size frame whose child is
 the queue itself; its delay and loss are a netem on another device. What a queue or netem is set
-to comes as a list of settings [name, attribute path, offset, format, value, value that must be
-read back (null: not compared), whether it is taken only when the qdisc is made], so that no
-kind is known here. Structures are those of include/uapi/linux/pkt_sched.h and tc's 64-bit
+to comes as a list of settings (protocol/specification.py, SettingSpec), so that no kind is known
+here. Structures are those of include/uapi/linux/pkt_sched.h and tc's 64-bit
 extensions. Functions named ``add_*`` queue a request; ``read`` returns what the kernel says it has.
 """
 
@@ -12,11 +11,14 @@ import operator
 import struct
 
 from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
 from orchestrator.testbed.kernel import netlink as nl
 
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 FIFOS = ("pfifo", "bfifo")
+FIFO_LIMITS = ("limit_packets", "limit_bytes")
+"""Names of the setting of their limit."""
 TC_H_ROOT, TC_H_CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
 INGRESS, EGRESS = 0xFFFFFFF2, 0xFFFFFFF3  # TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS / _EGRESS)
 SLACK_BYTES = 64
@@ -26,9 +28,6 @@ TCMSG = struct.Struct("=BxxxiIII")
 _RATESPEC = struct.Struct("=BBHhHI")
 
 TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_TBF_BURST = 1, 4, 6
-
-ROOT_HANDLE = 0x00010000
-CHILD_HANDLE = 0x00100000
 
 
 def _request(route, index, parent, handle, kind, options, what, change=False, nested=False):
@@ -84,7 +83,7 @@ def add_queue(route, index, queue, what, change=False):
         pack(settings),
         f"{what} {queue['kind']}",
         change,
-        nested=all(path for _name, path, *_rest in settings),
+        nested=all(setting["attribute"] for setting in settings),
     )
 
 
@@ -94,16 +93,25 @@ def add_netem(route, index, netem, what, change=False):
     _request(route, index, TC_H_ROOT, ROOT_HANDLE, netem["kind"], options, what, change)
 
 
+def fifo_limit(queue):
+    """Return the limit of a FIFO in packets or bytes, None of other queues."""
+    if queue["kind"] not in FIFOS:
+        return None
+    (limit,) = (each["value"] for each in queue["settings"] if each["name"] in FIFO_LIMITS)
+    return limit
+
+
 def _sent(spec, change):
     """Return the settings that are sent: not again those that are taken once only."""
-    return [setting for setting in spec["settings"] if not (change and setting[6])]
+    return [setting for setting in spec["settings"] if not (change and setting["once"])]
 
 
 def pack(settings):
     """Return the payload of TCA_OPTIONS: the fixed structure, if any, and then the attributes."""
     payloads = {}
-    for _name, path, offset, form, value, _expected, _once in settings:
-        payload = payloads.setdefault(tuple(path), bytearray())
+    for setting in settings:
+        form, value, offset = setting["format"], setting["value"], setting["offset"]
+        payload = payloads.setdefault(tuple(setting["attribute"]), bytearray())
         data = bytes.fromhex(value) if form == "s" else struct.pack(f"={form}", value)
         payload.extend(bytes(max(0, offset + len(data) - len(payload))))
         payload[offset : offset + len(data)] = data
@@ -128,16 +136,25 @@ def unpack(settings, options):
 
     What the kernel does not report is None.
     """
-    fixed = max((o + struct.calcsize(f"={f}") for _n, p, o, f, *_r in settings if not p), default=0)
+    ends = (each["offset"] + _size(each) for each in settings if not each["attribute"])
+    fixed = max(ends, default=0)
     found = {}
-    for name, path, offset, form, value, expected, _once in settings:
-        if expected is not None:
+    for setting in settings:
+        if setting["expected"] is not None:
+            path, offset, size = setting["attribute"], setting["offset"], _size(setting)
             place = options if not path else _attribute(options, path, fixed)
-            size = len(value) // 2 if form == "s" else struct.calcsize(f"={form}")
-            found[name] = (
-                None if place is None else _value(place[offset : offset + size], form, size)
+            found[setting["name"]] = (
+                None
+                if place is None
+                else _value(place[offset : offset + size], setting["format"], size)
             )
     return found
+
+
+def _size(setting):
+    """Return the size of a setting's value in bytes."""
+    form = setting["format"]
+    return len(setting["value"]) // 2 if form == "s" else struct.calcsize(f"={form}")
 
 
 def _value(data, form, size):
@@ -166,7 +183,7 @@ class Counters:
 
     Args:
         route: a netlink socket in that namespace.
-        words: {(interface index, handle): [[attribute path, offset], ...]}: what else to take of
+        words: {(interface index, handle): [{"attribute", "offset"}, ...]}: what else to take of
             that qdisc, a u32 each.
         only: indices of the interfaces whose qdiscs are ours; None where all are.
 
@@ -204,8 +221,9 @@ class Counters:
             if ours and handle in (ROOT_HANDLE, CHILD_HANDLE):
                 names.append((index, handle))
                 common += counter_places(data, start + TCMSG.size, end, [TCA_STATS2])
-                for path, offset in self._words.get((index, handle), ()):
-                    further.append(_place(data, start + TCMSG.size, end, path)[0] + offset)
+                for word in self._words.get((index, handle), ()):
+                    place, _end = _place(data, start + TCMSG.size, end, word["attribute"])
+                    further.append(place + word["offset"])
         if self.names and names != self.names:
             raise nl.NetlinkError(0, "the qdiscs of the bed changed during the run")
         self.names = names

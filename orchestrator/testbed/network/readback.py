@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
 from orchestrator.testbed.errors import ENDS, BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
@@ -49,11 +50,11 @@ def channels(bed):
         for direction, (source_end, queue_end, sink_end) in ENDS.items():
             spec = link.spec[direction]
             queue_index, sink_index = link.device(queue_end)[1], link.device(sink_end)[1]
-            kind, options = present.get((queue_index, qdisc.ROOT_HANDLE), ("", b""))
+            kind, options = present.get((queue_index, ROOT_HANDLE), ("", b""))
             found[f"{name}:{direction}"] = {
                 "rate": {"kind": kind, "rate_bps": qdisc.rate_bps(options)} if options else {},
-                "queue": _settings(present, queue_index, qdisc.CHILD_HANDLE, spec["queue"]),
-                "delay": _settings(present, sink_index, qdisc.ROOT_HANDLE, spec["netem"]),
+                "queue": _settings(present, queue_index, CHILD_HANDLE, spec["queue"]),
+                "delay": _settings(present, sink_index, ROOT_HANDLE, spec["netem"]),
             }
             if spec["policer"] is not None:
                 found[f"{name}:{direction}"]["policer"] = redirect.read_policer(
@@ -108,9 +109,9 @@ def _compared(asked, found):
 
 
 def _compared_settings(part, asked, has):
-    for name, _path, _offset, _form, _value, expected, _once in asked["settings"] if asked else ():
-        if expected is not None:
-            yield f"{part} {name}", expected, has[name]
+    for setting in asked["settings"] if asked else ():
+        if setting["expected"] is not None:
+            yield f"{part} {setting['name']}", setting["expected"], has[setting["name"]]
 
 
 def interfaces(bed):

@@ -16,7 +16,7 @@ _JUDGED = (LOSS, "reorder_", "duplicate_", "corrupt_")
 
 def judged(setting):
     """Tell whether a setting of netem is of what the ledger counts."""
-    return setting[0].startswith(_JUDGED)
+    return setting["name"].startswith(_JUDGED)
 
 
 class Ledger:
@@ -39,7 +39,7 @@ class Ledger:
         _name, index = link.device(ENDS[direction][2])
         found = qdisc.decided(self._route, index)
         settings = link.spec[direction]["netem"]["settings"]
-        condition = json.dumps({one[0]: one[4] for one in settings if judged(one)})
+        condition = json.dumps({one["name"]: one["value"] for one in settings if judged(one)})
         counts = self._counts.setdefault(channel, {}).setdefault(condition, [0] * len(found))
         before = self._seen.get(channel, (0,) * len(found))
         for place, (now, then) in enumerate(zip(found, before, strict=True)):

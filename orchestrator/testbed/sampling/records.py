@@ -1,24 +1,18 @@
 """What the bed writes out: fixed-size sample rows in two files, everything else as JSON lines.
 
-In the output folder: ``tcp.bin`` (i64 time_ns, u32 length, so many bytes of netlink answers; see
-tcpdiag), ``queue.bin`` (i64 time_ns, words of qdisc.Counters and redirect.Policers),
-``transfers.bin`` (i64 flow, start_ns, end_ns, bytes), ``datagrams.bin`` (i64 time_ns, flow, and
-DATAGRAM_COUNTERS), ``facts.jsonl`` (one line a fact: {"fact": name, ...}) and ``progress`` (phase
-and nanoseconds of traffic simulated so far, rewritten in place). All but ``tcp.bin`` and
-``progress`` are read only when the bed has ended.
+In the output folder: ``tcp.bin``, ``queue.bin``, ``transfers.bin`` and ``datagrams.bin`` (their
+rows are those of protocol/records.py), ``facts.jsonl`` (one line a fact: {"fact": name, ...}) and
+``progress`` (phase and nanoseconds of traffic simulated so far, rewritten in place).
+All but ``tcp.bin`` and ``progress`` are read only when the bed has ended.
 """
 
 import json
 import os
-import struct
 import threading
 
-from orchestrator.protocol.records import DATAGRAM_COUNTERS
+from orchestrator.protocol.records import DATAGRAMS_ROW, QUEUE_TIME, TCP_HEAD, TRANSFER_ROW
 from orchestrator.testbed.kernel import system
 
-_TIME, _ANSWERS = struct.Struct("<q"), struct.Struct("<qI")
-_TRANSFER = struct.Struct("<4q")
-_DATAGRAMS = struct.Struct(f"<{2 + len(DATAGRAM_COUNTERS)}q")
 _FILES = ("tcp.bin", "queue.bin", "transfers.bin", "datagrams.bin")
 _FLUSH_BYTES = 1 << 18
 
@@ -41,20 +35,20 @@ class Records:
     def tcp(self, time_ns, answers):
         """Take the kernel's answers about TCP end points."""
         if answers:
-            self._take("tcp.bin", _ANSWERS.pack(time_ns, len(answers)) + answers)
+            self._take("tcp.bin", TCP_HEAD.pack(time_ns, len(answers)) + answers)
 
     def queue(self, time_ns, counters):
         """Take one sample of all qdiscs."""
-        self._take("queue.bin", _TIME.pack(time_ns) + counters)
+        self._take("queue.bin", QUEUE_TIME.pack(time_ns) + counters)
 
     def transfer(self, flow, start_ns, end_ns, size_bytes):
         """Take one transfer of a flow; see traffic.Services. Any thread may call it."""
         with self._lock:
-            self._take("transfers.bin", _TRANSFER.pack(flow, start_ns, end_ns, size_bytes))
+            self._take("transfers.bin", TRANSFER_ROW.pack(flow, start_ns, end_ns, size_bytes))
 
     def datagrams(self, time_ns, flow, counters):
         """Take the values of DATAGRAM_COUNTERS of one flow."""
-        self._take("datagrams.bin", _DATAGRAMS.pack(time_ns, flow, *counters))
+        self._take("datagrams.bin", DATAGRAMS_ROW.pack(time_ns, flow, *counters))
 
     def fact(self, name, **values):
         """Write one fact at once."""

@@ -1,10 +1,11 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
 from orchestrator.protocol import sampling_schedule
+from orchestrator.protocol.numbering import CHILD_HANDLE
 from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.errors import ENDS
 from orchestrator.testbed.kernel import system, tcpdiag
-from orchestrator.testbed.network import qdisc, redirect
+from orchestrator.testbed.network import redirect
 
 _BEHIND_NS = 1
 """Flows act at round times, too: what happens at the time of a sample has happened by then."""
@@ -148,7 +149,7 @@ def _closes(flow):
 def _words(bed):
     """Return what is taken of each queue beside its counters; see qdisc.Counters."""
     return {
-        (link.device(queue_end)[1], qdisc.CHILD_HANDLE): link.spec[direction]["queue"]["words"]
+        (link.device(queue_end)[1], CHILD_HANDLE): link.spec[direction]["queue"]["words"]
         for link in bed.links.values()
         for direction, (_source, queue_end, _sink) in ENDS.items()
         if link.spec[direction]["queue"] is not None

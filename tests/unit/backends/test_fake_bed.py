@@ -234,18 +234,20 @@ def test_names_do_not_reach_the_specification() -> None:
     document = bed_spec(spec(), 2**30)
     assert [host["address"] for host in document["hosts"]] == [f"10.0.0.{n}" for n in range(1, 5)]
     seeds = [
-        setting[4]
+        setting["value"]
         for link in document["links"]
         for channel in (link["forward"], link["reverse"])
+        if channel["netem"] is not None
         for setting in channel["netem"]["settings"]
-        if setting[0] == "seed"
+        if setting["name"] == "seed"
     ]
     assert len(set(seeds)) == 2 * len(document["links"])
     limits = [
-        setting[4]
+        int(setting["value"])
         for link in document["links"]
+        if link["forward"]["netem"] is not None
         for setting in link["forward"]["netem"]["settings"]
-        if setting[0] == "limit_packets"
+        if setting["name"] == "limit_packets"
     ]
     assert min(limits) >= 10**6
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from orchestrator.compile.netem import netem_document, netem_provenance
-from orchestrator.compile.schedule import timeline
+from orchestrator.compile.schedule import planned_steps
 from orchestrator.kinds import jitter_tables
 from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.network import Channel
@@ -38,7 +38,7 @@ def told(*overrides: str) -> dict[str, Any]:
     """What netem is told, by the names of its settings."""
     document = netem_document(channel(*overrides), 1, 0, 0)
     assert document is not None
-    return {setting[0]: setting[4] for setting in document["settings"]}
+    return {setting["name"]: setting["value"] for setting in document["settings"]}
 
 
 def test_a_link_says_nothing_of_them_by_default() -> None:
@@ -180,16 +180,18 @@ def offset_ns(settings: Any) -> int:
 
 def test_a_jitter_without_correlation_is_the_packets_own() -> None:
     assert list(Jitter.model_validate("2ms").changes(5, 100.0)) == []
-    assert timeline(run_of("jitter=2ms")) == []
+    assert planned_steps(run_of("jitter=2ms")) == []
 
 
 def test_clocks_of_loss_and_jitter_share_a_timeline_in_the_order_of_time() -> None:
-    steps = timeline(
+    steps = planned_steps(
         run_of("loss={kind: markov, bad_loss: 10%}", "jitter={spread: 1ms, correlation: 1s}")
     )
     times = [step["time_ns"] for step in steps]
     assert times == sorted(times)
-    kinds = {(step["channel"], step["settings"][0][0]) for step in steps}
+    netem_steps = [step for step in steps if step["do"] == "netem"]
+    assert len(netem_steps) == len(steps)
+    kinds = {(step["channel"], step["settings"][0]["name"]) for step in netem_steps}
     channels = ("bottleneck:forward", "bottleneck:reverse")
     assert kinds == set(itertools.product(channels, ("loss_q32", "jitter_ns")))
 
@@ -197,7 +199,7 @@ def test_clocks_of_loss_and_jitter_share_a_timeline_in_the_order_of_time() -> No
 def test_a_clock_whose_states_lose_nothing_changes_no_netem() -> None:
     spec = run_of("loss={kind: markov, bad_loss: 0%}", "delay=0ms")
     assert netem_document(spec.network.links[0].forward, 1, 0, 0) is None
-    assert timeline(spec) == []
+    assert planned_steps(spec) == []
 
 
 def test_provenance_tells_models_parameters_and_seeds() -> None:

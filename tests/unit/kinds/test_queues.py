@@ -35,7 +35,7 @@ def sent(text: str) -> dict[str, Any]:
 def read(text: str) -> dict[str, Any]:
     """What must be read back."""
     settings = [setting.document() for setting in queue(text).qdisc.settings]
-    return {name: expected for name, _p, _o, _f, _v, expected, _once in settings}
+    return {setting["name"]: setting["expected"] for setting in settings}
 
 
 DEFAULTS = {

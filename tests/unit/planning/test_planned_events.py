@@ -25,12 +25,11 @@ QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 
 
 def steps(spec: RunSpec) -> list[dict[str, Any]]:
-    timeline: list[dict[str, Any]] = bed_spec(spec, 2**30)["timeline"]
-    return timeline
+    return [dict(step) for step in bed_spec(spec, 2**30)["planned_steps"]]
 
 
 def settings(step: dict[str, Any]) -> dict[str, Any]:
-    return {setting[0]: setting[4] for setting in step["settings"]}
+    return {setting["name"]: setting["value"] for setting in step["settings"]}
 
 
 def test_one_event_changes_several_things_in_both_directions(tmp_path: Path) -> None:
@@ -136,8 +135,8 @@ def test_a_channel_whose_delay_or_loss_changes_has_a_netem_from_the_beginning(
     assert network.links[0].forward.loses
     assert not network.links[0].reverse.loses
     link = bed_spec(spec_delay, 2**30)["links"][4]
-    names = [[setting[0] for setting in link[way]["netem"]["settings"]] for way in link if way in (
-        "forward", "reverse")]  # fmt: skip
+    netems = (link["forward"]["netem"], link["reverse"]["netem"])
+    names = [[setting["name"] for setting in netem["settings"]] for netem in netems if netem]
     assert ["rate_bytes_per_s" in each for each in names] == [True, False]
     assert later.links[4].forward.delay_changes
 
@@ -183,9 +182,12 @@ def test_impairments_change_as_a_whole_and_end(tmp_path: Path) -> None:
     ended = {**timeline[3], **timeline[4]}
     assert {ended[name] for name in ended if name != "corrupt_q32"} == {0}
     link = bed_spec(spec, 2**30)["links"][2]
-    begin = {one[0]: one[4] for one in link["forward"]["netem"]["settings"]}
+    forward, reverse = link["forward"]["netem"], link["reverse"]["netem"]
+    assert forward is not None
+    assert reverse is not None
+    begin = {one["name"]: one["value"] for one in forward["settings"]}
     assert begin["corrupt_q32"] == 0  # so that hosts send what a checksum can find
-    assert "corrupt_q32" not in {one[0] for one in link["reverse"]["netem"]["settings"]}
+    assert "corrupt_q32" not in {one["name"] for one in reverse["settings"]}
 
 
 def test_order_is_kept_as_the_jitter_of_now_asks(tmp_path: Path) -> None:
@@ -228,12 +230,12 @@ def test_a_reroute_gives_rules_to_the_switches_on_the_way(tmp_path: Path) -> Non
     }
     assert back.routes["a", "b"] == ("a-r1:forward", "r1-r2:forward", "r2-b:forward")
     first, second = steps(spec)
-    assert first["rules"] == [
+    assert [list(rule.values()) for rule in first["rules"]] == [
         ["r1", "a", "b", "up"], ["r3", "a", "b", "down"], ["r2", "a", "b", "r2-b"],
         ["r2", "b", "a", "down"], ["r3", "b", "a", "up"], ["r1", "b", "a", "a-r1"],
     ]  # fmt: skip
     assert sorted(second["rules"], key=str) == sorted(
-        ([switch, *pair, None] for switch, *pair, _link in first["rules"]), key=str
+        ({**rule, "link": None} for rule in first["rules"]), key=str
     )
 
 
@@ -254,7 +256,7 @@ def test_memory_and_buffers_are_for_the_largest_that_ever_is(tmp_path: Path) -> 
     network = at_most(grown.network, grown.events)
     assert network.links[2].forward.rate_bps == 10**9
     assert guest_memory_bytes(network, 1) > guest_memory_bytes(plain.network, 1) + 100 * 2**20
-    buffers = [int(bed_spec(each, 2**30)["sysctls"]["net.ipv4.tcp_rmem"].split()[2])
+    buffers = [int(str(bed_spec(each, 2**30)["sysctls"]["net.ipv4.tcp_rmem"]).split()[2])
                for each in (plain, grown)]  # fmt: skip
     assert buffers[0] < buffers[1]
 

@@ -241,7 +241,7 @@ def test_each_host_is_told_its_own_part(tmp_path: Path) -> None:
     }  # fmt: skip
     assert [flow["number"] for flow in one["flows"]] == [0, 1, 2, 3, 4, 5]
     assert [flow["number"] for flow in two["flows"]] == [0, 2, 4]
-    assert router["flows"] == router["modules"] == router["round_trips"] == []
+    assert (router["flows"], router["modules"], router["round_trips"]) == ([], [], [])
     assert (
         one["modules"]
         == two["modules"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,9 @@ from orchestrator.decode import decode
 from orchestrator.decode.output import Output
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import plan
+from orchestrator.protocol.numbering import CHILD_HANDLE
 from orchestrator.protocol.qdisc import Statistic
+from orchestrator.protocol.specification import BurstProbe, SettingSpec
 from orchestrator.scenario import load
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.network import qdisc, redirect
@@ -23,14 +24,19 @@ QUEUE = "topology.bottleneck.queue"
 POLICER = "topology.bottleneck.policer"
 
 
-def spec(*overrides: str) -> dict[str, Any]:
+def policed(*overrides: str) -> list[SettingSpec]:
+    """The settings of the bottleneck's policer, forward."""
     (run,) = plan(load(QUICKSTART, overrides)).runs
-    return bed_spec(run, 2**30)
+    link = bed_spec(run, 2**30)["links"][0]
+    assert link["reverse"]["policer"] is None
+    policer = link["forward"]["policer"]
+    assert policer is not None
+    return policer["settings"]
 
 
-def bursts(*overrides: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = spec(*overrides)["probes"]["bursts"]
-    return found
+def bursts(*overrides: str) -> list[BurstProbe]:
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    return bed_spec(run, 2**30)["probes"]["bursts"]
 
 
 def test_a_drop_tail_queue_is_overfilled_and_others_are_not() -> None:
@@ -49,22 +55,25 @@ def test_a_probe_fits_through_policers_and_waits_until_they_have_filled() -> Non
 
 
 def test_a_policer_is_told_in_the_kernels_terms_and_read_back() -> None:
-    found = spec(f"{POLICER}={{forward: {{rate: 4mbit, burst: 15140B}}}}")["links"][0]
-    assert found["reverse"]["policer"] is None
-    settings = found["forward"]["policer"]["settings"]
-    values = {setting[0]: setting[4] for setting in settings}
+    settings = policed(f"{POLICER}={{forward: {{rate: 4mbit, burst: 15140B}}}}")
+    values = {setting["name"]: setting["value"] for setting in settings}
     assert values["rate_bytes_per_s"] == 500_000
-    assert values["burst_ticks"] * 64 >= 15140 / 500_000 * 1e9 > values["burst_ticks"] * 64 - 64
+    burst_ns = int(values["burst_ticks"]) * 64
+    assert burst_ns >= 15140 / 500_000 * 1e9 > burst_ns - 64
     options = netlink.attribute(0, qdisc.pack(settings))[4:]
-    assert qdisc.unpack(settings, options) == {s[0]: s[5] for s in settings if s[5] is not None}
+    assert qdisc.unpack(settings, options) == {
+        setting["name"]: setting["expected"]
+        for setting in settings
+        if setting["expected"] is not None
+    }
     attributes = netlink.parse_attributes(options)
     assert len(attributes[1]) == 56  # struct tc_police
     assert len(attributes[2]) == 1024  # TC_RTAB_SIZE
 
 
 def test_a_fast_policers_rate_has_64_bits() -> None:
-    link = spec(f"{POLICER}={{forward: {{rate: 80gbit, burst: 1MB}}}}")["links"][0]
-    values = {setting[0]: setting[4] for setting in link["forward"]["policer"]["settings"]}
+    settings = policed(f"{POLICER}={{forward: {{rate: 80gbit, burst: 1MB}}}}")
+    values = {setting["name"]: setting["value"] for setting in settings}
     assert (values["rate_bytes_per_s"], values["rate64_bytes_per_s"]) == (2**32 - 1, 10**10)
 
 
@@ -78,7 +87,7 @@ def test_a_fast_policers_rate_has_64_bits() -> None:
 )
 def test_policers_that_cannot_be(policer: str, why: str) -> None:
     with pytest.raises(ScenarioError) as refused:
-        spec(f"{POLICER}={policer}")
+        policed(f"{POLICER}={policer}")
     assert why in str(refused.value)
 
 
@@ -109,12 +118,12 @@ class Answers:
 
 
 def test_further_words_of_a_qdisc_come_behind_its_counters() -> None:
-    head = qdisc.TCMSG.pack(0, 102, qdisc.CHILD_HANDLE, 0, 0)
+    head = qdisc.TCMSG.pack(0, 102, CHILD_HANDLE, 0, 0)
     app = struct.pack("=4I", 11, 12, 13, 14)
     body = head + netlink.attribute(1, "red") + stats(2**33 + 5, 9, 4, kind=7, app=app)
-    words = {(102, qdisc.CHILD_HANDLE): [[[7, 4], 12], [[7, 4], 4]]}
+    words = {(102, CHILD_HANDLE): [{"attribute": [7, 4], "offset": at} for at in (12, 4)]}
     counters = qdisc.Counters(Answers(36, body), words)
-    assert counters.names == [(102, qdisc.CHILD_HANDLE)]
+    assert counters.names == [(102, CHILD_HANDLE)]
     assert struct.unpack("<10I", counters.sample()) == (5, 2, 9, 4, 7, 0, 3028, 2, 14, 12)
 
 

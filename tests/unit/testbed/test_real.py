@@ -213,7 +213,8 @@ def test_an_older_kernel_s_netem_is_not_told_a_seed(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(system, "linux_version", lambda: version)
         machines.Real(host, None).begin({**spec, "switches": []})
         (netem,) = [link["forward"]["netem"] for link in spec["links"][:1]]
-        told = any(setting[0] == "seed" for setting in netem["settings"])
+        assert netem is not None
+        told = any(setting["name"] == "seed" for setting in netem["settings"])
         assert spec["links"][0]["reverse"]["late_timers_ns"] == host["late_timers_ns"]
         assert 500_000 <= host["late_timers_ns"] <= 10_000_000
         return told, host["netem_seeded"]

@@ -90,16 +90,19 @@ def test_a_rate_is_read_back_as_it_was_set(rate_bps: int) -> None:
     assert burst >= FRAME_BYTES + rate_bps // 8 // 10**6
 
 
+FIELDS = ("name", "attribute", "offset", "format", "value", "expected", "once")
 SETTINGS = [
-    # name, attribute path, offset, format, value, what must be read back, taken once only
-    ["limit_packets", [], 4, "I", 1000, 1000, False],
-    ["loss_q32", [], 8, "I", 4294967, 4294967, False],
-    ["jitter_ticks", [], 20, "I", 0, None, False],
-    ["delay_ns", [10], 0, "q", 20_000_001, 20_000_001, False],
-    ["seed", [14], 0, "Q", 2**63 + 5, 2**63 + 5, False],
-    ["p", [5, 2], 0, "I", 7, 7, False],
-    ["r", [5, 2], 4, "I", 8, 8, True],
-    ["table", [6], 0, "s", "0102ff", "0102ff", False],
+    dict(zip(FIELDS, values, strict=True))
+    for values in [
+        ["limit_packets", [], 4, "I", 1000, 1000, False],
+        ["loss_q32", [], 8, "I", 4294967, 4294967, False],
+        ["jitter_ticks", [], 20, "I", 0, None, False],
+        ["delay_ns", [10], 0, "q", 20_000_001, 20_000_001, False],
+        ["seed", [14], 0, "Q", 2**63 + 5, 2**63 + 5, False],
+        ["p", [5, 2], 0, "I", 7, 7, False],
+        ["r", [5, 2], 4, "I", 8, 8, True],
+        ["table", [6], 0, "s", "0102ff", "0102ff", False],
+    ]
 ]
 
 
@@ -112,7 +115,7 @@ def test_settings_are_read_back_as_they_were_packed() -> None:
     # struct tc_netem_qopt comes whole before the first attribute.
     assert struct.unpack_from("=6I", packed) == (0, 1000, 4294967, 0, 0, 0)
     found = qdisc.unpack(SETTINGS, packed)
-    assert found == {s[0]: s[4] for s in SETTINGS if s[5] is not None}
+    assert found == {s["name"]: s["value"] for s in SETTINGS if s["expected"] is not None}
 
 
 def test_a_setting_that_the_kernel_does_not_report_is_none() -> None:

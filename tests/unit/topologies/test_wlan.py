@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.compile.schedule import timeline
+from orchestrator.compile.schedule import planned_steps
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
@@ -222,7 +222,7 @@ def near(distance_m: float) -> RunSpec:
 def test_a_station_beside_the_access_point_changes_nothing_while_traffic_runs() -> None:
     spec = near(5.0)
     assert not spec.network.links[0].forward.loses
-    assert timeline(spec) == []
+    assert planned_steps(spec) == []
 
 
 def test_a_loss_that_only_the_rarest_shadowing_brings_is_one() -> None:

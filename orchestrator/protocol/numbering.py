@@ -1,0 +1,27 @@
+"""Numbers of devices and handles of qdiscs, which samples and facts name them by.
+
+A link's devices are called by their ends: "a" and "b", where the nodes at these ends are attached,
+"f" with the queue of the packets that go forward (from a to b), and "r" with the reverse queue.
+"""
+
+from __future__ import annotations
+
+WIRE_INDEX_BASE = 100
+"""Interface index of the first link's first device."""
+
+LINK_ENDS = "abfr"
+"""A link's ends in the order of their interface indices."""
+
+CHANNEL_ENDS = {"forward": ("a", "f", "b"), "reverse": ("b", "r", "a")}
+"""Of each direction: the end that packets enter by, the queue's, and the end that they leave by."""
+
+ROOT_HANDLE, CHILD_HANDLE = 0x0001_0000, 0x0010_0000
+"""Handles 1: of a device's root qdisc (token bucket or netem) and 10: of the queue below it."""
+
+POLICER_HANDLE = 0
+"""Stands for the policer where packets come in; no qdisc has it."""
+
+
+def wire_index(link: int, end: str) -> int:
+    """Return the interface index of one end of the link of that number, from 0."""
+    return WIRE_INDEX_BASE + len(LINK_ENDS) * link + LINK_ENDS.index(end)

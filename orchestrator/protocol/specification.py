@@ -1,0 +1,415 @@
+"""The specification of a run: what the controller writes to ``spec.json`` and the test bed reads.
+
+All values are JSON. Times are whole nanoseconds, rates whole bits per second including Ethernet's
+header, and addresses IPv4. A channel is one direction of a link, called ``LINK:forward`` (from the
+link's end a to its end b) or ``LINK:reverse``. ``version.py`` has the version of this form.
+
+The test bed imports this module for type checks only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from typing import NotRequired, TypeAlias
+
+Direction: TypeAlias = "Literal['forward', 'reverse']"
+"""From a to b, or from b to a."""
+
+
+class SettingSpec(TypedDict):
+    """One value among the options of a qdisc or an action; see ``qdisc.Setting``."""
+
+    name: str
+    """Name that ends in the unit; unique among the settings of one qdisc."""
+    attribute: list[int]
+    """Path of attribute types inside TCA_OPTIONS; [] is the fixed structure at its beginning."""
+    offset: int
+    """Place inside the attribute or structure in bytes."""
+    format: str
+    """Struct format without padding (native byte order), or "s" for hexadecimal bytes."""
+    value: int | str
+    """What the kernel is sent."""
+    expected: int | str | None
+    """What must be read back; None is not compared."""
+    once: bool
+    """Sent when the qdisc is made, and not again when it is changed."""
+
+
+class WordSpec(TypedDict):
+    """A 32-bit word that a qdisc keeps, sampled with its counters."""
+
+    attribute: list[int]
+    """Path of attribute types in the kernel's answer about the qdisc."""
+    offset: int
+    """Place inside the attribute in bytes."""
+
+
+class QueueSpec(TypedDict):
+    """A queueing discipline: the queue below the token bucket, or sch_netem."""
+
+    kind: str
+    """The kernel's name of the qdisc, such as "pfifo" or "netem"."""
+    settings: list[SettingSpec]
+    """In the order in which the kernel is sent them."""
+    words: list[WordSpec]
+    """What is sampled beside bytes, packets and drops; none of a netem."""
+
+
+NetemSpec: TypeAlias = QueueSpec
+"""Delay, jitter, loss, reordering, duplication and corruption of a channel; see ``netem.py``."""
+
+
+class PolicerSpec(TypedDict):
+    """The act_police where a channel's packets come in."""
+
+    settings: list[SettingSpec]
+
+
+class ChannelSpec(TypedDict):
+    """One direction of a link: a policer, then a token bucket with its queue, then a netem."""
+
+    rate_bps: int | None
+    """Rate of the token bucket; None has no bucket and no queue."""
+    late_timers_ns: int
+    """How late timers are at most; the token bucket is as deep. A real machine measures its own."""
+    queue: QueueSpec | None
+    netem: NetemSpec | None
+    """None delays, loses and changes nothing."""
+    policer: PolicerSpec | None
+
+
+class LinkSpec(TypedDict):
+    """A full-duplex link; its place in the list is its number, from which its devices come."""
+
+    name: str
+    a: str
+    """The node at the end a; packets from there go forward."""
+    b: str
+    forward: ChannelSpec
+    reverse: ChannelSpec
+
+
+class AgentLinkSpec(LinkSpec):
+    """The link that a lab's router emulates between two of its interfaces."""
+
+    left: str
+    """The interface towards a."""
+    right: str
+    """The interface towards b."""
+
+
+class HostSpec(TypedDict):
+    """An emulated host with a network namespace of its own."""
+
+    name: str
+    address: str
+    mac: str
+    """MAC address as six pairs of hexadecimal digits with colons."""
+    peers: list[str]
+    """Names of the hosts that it exchanges packets with."""
+
+
+class SwitchSpec(TypedDict):
+    """An Open vSwitch bridge; its place in the list from 1 is its data path's number."""
+
+    name: str
+    device: str
+    """Name of the bridge's device."""
+
+
+class QuantitySpec(TypedDict):
+    """A random quantity in whole units of the parameter that it is; see ``random_quantities``."""
+
+    distribution: Literal["fixed", "exponential", "pareto", "lognormal"]
+    mean: int
+    shape: float | None
+    """Of a Pareto distribution, above 1."""
+    deviation: NotRequired[int]
+    """Standard deviation of a lognormal distribution."""
+    most: NotRequired[int]
+    """A value above this is drawn again."""
+
+
+class FlowSpec(TypedDict):
+    """A flow: one connection, or all connections of one source of traffic."""
+
+    name: str
+    source: str
+    """The host that sends data."""
+    sink: str
+    """The host that receives data."""
+    congestion: str | None
+    """The kernel's name of the congestion control; None is UDP."""
+    engine: str
+    """The name of the traffic engine; see ``testbed/traffic/__init__.py``."""
+    start_ns: int
+    """Since the start of traffic."""
+    stop_ns: int | None
+    """Since the start of traffic; None runs to the end."""
+    parameters: dict[str, Any]
+    """The engine's own parameters; each has "bytes": int, or None for no limit."""
+    seed: int
+    """64-bit seed of the flow's random quantities."""
+    port: int
+    """The port that listens."""
+    client_port: int
+    """The other port of a flow with one connection."""
+    connections: Literal["one", "sequential", "many"]
+    """How many connections there are at a time; "sequential" is one after another."""
+    server: Literal["sink", "source"]
+    """The end that listens."""
+    number: NotRequired[int]
+    """The flow's place among the run's flows; given to lab agents, which have only some flows."""
+
+
+class _Step(TypedDict):
+    time_ns: int
+    """When it is applied, since the start of traffic."""
+    event: NotRequired[int]
+    """The place of the scenario's event that it belongs to; absent of models with a clock."""
+
+
+class RateStep(_Step):
+    """Another rate; the queue keeps its limit in bytes or packets."""
+
+    do: Literal["rate"]
+    channel: str
+    rate_bps: int
+
+
+class QueueStep(_Step):
+    """Other settings of a queue; the others stay."""
+
+    do: Literal["queue"]
+    channel: str
+    settings: list[SettingSpec]
+
+
+class NetemStep(_Step):
+    """Other settings of a netem; the others stay, but a loss replaces the whole loss."""
+
+    do: Literal["netem"]
+    channel: str
+    settings: list[SettingSpec]
+
+
+class RuleSpec(TypedDict):
+    """The way of packets from one host to another at one switch."""
+
+    switch: str
+    source: str
+    sink: str
+    link: str | None
+    """The link by which they leave; None removes the rule, so that the destination's applies."""
+
+
+class RouteStep(_Step):
+    """Other routes at all switches at once."""
+
+    do: Literal["route"]
+    rules: list[RuleSpec]
+
+
+class SysctlStep(_Step):
+    """Another value of a sysctl in a host's namespace."""
+
+    do: Literal["sysctl"]
+    host: str
+    name: str
+    value: str | int
+
+
+PlannedStep: TypeAlias = RateStep | QueueStep | NetemStep | RouteStep | SysctlStep
+"""A change while traffic runs."""
+
+
+class TraceSpec(TypedDict):
+    """The trace of opportunities to send that a channel follows instead of a rate."""
+
+    channel: str
+    opportunities: list[tuple[int, int]]
+    """[time in ms since the start of traffic, full-size frames that may leave then], in order."""
+
+
+class RoundTripProbe(TypedDict):
+    """A measurement of the base RTT between two hosts on the idle network."""
+
+    source: str
+    sink: str
+    expected_ns: int
+    """The RTT without queueing."""
+    attempts: int
+    """Echoes that are sent at most until one comes back."""
+    bare_ns: NotRequired[int]
+    """RTT of a lab's machines without emulation, part of ``expected_ns``."""
+
+
+class BurstProbe(TypedDict):
+    """A measurement of the rate and, where it is overfilled, the limit of a queue."""
+
+    channel: str
+    source: str
+    sink: str
+    packets: int
+    """Of each burst."""
+    rounds: int
+    """Number of bursts."""
+    settle_ns: int
+    """How long the answers to a burst are awaited."""
+    rate_bps: int
+    """The queue's rate."""
+    queue_packets: int | None
+    """The limit of a queue that is overfilled; None is not overfilled."""
+
+
+class PolicerProbe(TypedDict):
+    """A measurement of the rate and the bucket of a policer."""
+
+    channel: str
+    source: str
+    sink: str
+    packets: int
+    """Of each burst."""
+    rounds: int
+    """Number of bursts."""
+    pause_ns: int
+    """From one burst to the next."""
+    settle_ns: int
+    """How long the answers are awaited, and the bucket fills before the first burst."""
+    rate_bps: int
+    burst_bytes: int
+    """The size of the bucket."""
+    queued: bool
+    """Whether a queue follows the policer in its channel."""
+
+
+class ProbesSpec(TypedDict):
+    """What is measured of the idle network before traffic."""
+
+    round_trips: list[RoundTripProbe]
+    bursts: list[BurstProbe]
+    policers: list[PolicerProbe]
+
+
+class SampleSpec(TypedDict):
+    """Sampling periods."""
+
+    tcp_ns: int
+    """Of TCP senders."""
+    queue_ns: int
+    """Of queues."""
+
+
+class ModuleSpec(TypedDict):
+    """A kernel module that the controller provides or that the machine has installed."""
+
+    name: str
+    parameters: str
+    """As insmod takes them: "name=value ..."."""
+
+
+class AgentModuleSpec(TypedDict):
+    """A congestion control that a lab's machine needs."""
+
+    congestion: str
+    """The kernel's name of the congestion control."""
+    parameters: dict[str, int]
+    """Of its module."""
+
+
+class _RunSpec(TypedDict):
+    version: int
+    """See ``version.SPECIFICATION_VERSION``."""
+    duration_ns: int
+    """From the start of traffic to its end."""
+    edges_ns: list[int]
+    """When everything is sampled once: borders of the windows that metrics are of, ascending."""
+    sample: SampleSpec
+    flows: list[FlowSpec]
+    sysctls: dict[str, str | int]
+    """Sysctls of every host's network namespace."""
+    namespaces: dict[str, dict[str, str | int]]
+    """{host: {sysctl: value}} of single hosts, read back at the end, too."""
+    planned_steps: list[PlannedStep]
+    """In the order in which they are applied."""
+    traces: list[TraceSpec]
+    real_time: NotRequired[bool]
+    """Set by a test bed on a real machine."""
+    late_datagrams_ns: NotRequired[int]
+    """How late a datagram may leave; set by a test bed on a real machine. 0 when absent."""
+
+
+class TestbedSpec(_RunSpec):
+    """What a guest or a local test bed is given of a run: the whole network."""
+
+    hosts: list[HostSpec]
+    """The n-th from 1 has the n-th address."""
+    switches: list[SwitchSpec]
+    links: list[LinkSpec]
+    forwarding: dict[str, dict[str, str]]
+    """{switch: {destination host: link by which its packets leave}}."""
+    route_metrics: dict[str, dict[str, int]]
+    """{host: {RTAX_* as decimal digits: value}} of all routes of a host."""
+    global_sysctls: dict[str, str | int]
+    """Sysctls of the whole machine, which only a guest sets."""
+    probes: ProbesSpec
+    modules: NotRequired[list[ModuleSpec]]
+    """Set by the back end before it writes the file."""
+    hook: NotRequired[str]
+    """Set by tests: a Python file in ``folder`` that breaks the finished bed on purpose."""
+    folder: NotRequired[str]
+    """The folder of ``spec.json``; set by the test bed."""
+
+
+class AgentSpec(_RunSpec):
+    """What the agent of a lab's machine is given: its own part of the network."""
+
+    name: str
+    """The machine's name in the scenario."""
+    nodes: list[str]
+    """The network's hosts that it plays; none of a router."""
+    addresses: dict[str, str]
+    """{host of the network: address of the machine that plays it}."""
+    interfaces: list[str]
+    """The machine's interfaces that traffic crosses."""
+    offloads_off: bool
+    """Whether segmentation and receive offloads are switched off."""
+    links: list[AgentLinkSpec]
+    """The link that it emulates as a router, if it does."""
+    route_metrics: dict[str, dict[str, int]]
+    """{address of a peer: {RTAX_* as decimal digits: value}}."""
+    modules: list[AgentModuleSpec]
+    ports: list[int]
+    """The first and the last port that flows listen at."""
+    round_trips: list[RoundTripProbe]
+    """Measurements that begin at this machine."""
+    origin_ns: NotRequired[int]
+    """The start of traffic on this machine's monotonic clock; comes with the order to start."""
+    origins_ns: NotRequired[dict[str, int]]
+    """The same of every host of the network, each by its own clock."""
+
+
+class SurveySpec(TypedDict):
+    """What a lab's machine is asked before a run; see ``testbed/lab/survey.py``."""
+
+    version: int
+    """See ``version.SPECIFICATION_VERSION``."""
+    interfaces: list[str]
+    congestion: list[str]
+    """Congestion controls to look for."""
+    routes_to: list[str]
+    """Addresses to whose routes the answer tells."""
+    echoes: list[tuple[str, str]]
+    """[own address, other's address] to measure the round trip of."""
+    ports: list[int]
+    """The first and the last port that flows listen at."""
+    udp: bool
+    """Whether flows need what datagrams need."""
+    programs: list[str]
+    """Programs that flows need."""
+    links: list[AgentLinkSpec]
+    """What a router is to emulate."""
+    sysctls: list[str]
+    """Sysctls that the run sets."""
