@@ -34,7 +34,8 @@ from results import database
 from results.database import MIGRATIONS
 from results.samples import NULLS, TABLES
 
-ROW_TABLES = ("runs", "flows", "queues", "checks", "provenance", "artefacts", "metrics")
+ROW_TABLES = ("runs", "flows", "queues", "checks", "provenance", "artefacts", "metrics",
+              "evidence")  # fmt: skip
 """Tables with few rows a run, hashed row by row."""
 
 ALL_TABLES = (*ROW_TABLES, *TABLES)
@@ -58,6 +59,8 @@ class Checksum(NamedTuple):
 def covered(schema: int, migrations: Path = MIGRATIONS) -> dict[str, tuple[str, ...]]:
     """Return the columns by table that a checksum of that schema covers, sorted by name.
 
+    Tables that the schema does not have are left out.
+
     Raises:
         StoreError: there is no such schema version.
     """
@@ -75,7 +78,7 @@ def covered(schema: int, migrations: Path = MIGRATIONS) -> dict[str, tuple[str, 
         for table in ALL_TABLES
     }
     connection.close()
-    return columns
+    return {table: names for table, names in columns.items() if names}
 
 
 def read_rows(

@@ -37,6 +37,7 @@ def run_document(run: StoredRun) -> dict[str, Any]:
         "fidelity": {
             "verdict": run.row.verdict,
             "checks": [check_document(check) for check in run.checks],
+            **_judgements(run),
         },
         "metrics": by_window[WHOLE].run,
         "windows": {
@@ -67,6 +68,24 @@ def listed(row: RunRow, values: Mapping[str, Values]) -> dict[str, Any]:
         "fidelity": {"verdict": row.verdict},
         "metrics": complete(WHOLE),
         "windows": {window.name: {"metrics": complete(window.name)} for window in row.windows},
+    }
+
+
+def _judgements(run: StoredRun) -> dict[str, Any]:
+    """Return by what and when the run was judged last, and its earlier verdicts, oldest first."""
+    each = [
+        {
+            "verdict": one.verdict,
+            "checks_version": one.checks_version,
+            "judged_at": one.judged_utc,
+        }
+        for one in run.judgements
+    ]
+    latest = each[-1] if each else {"checks_version": None, "judged_at": None}
+    return {
+        "checks_version": latest["checks_version"],
+        "judged_at": latest["judged_at"],
+        "earlier": each[:-1],
     }
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from orchestrator.errors import StoreError
-from results import checksum, database
+from results import checksum, database, judgements
 from results.checksum import ALL_TABLES, Checksum
 from results.database import MIGRATIONS
 from results.samples import TABLES
@@ -107,12 +107,37 @@ def examine_run(connection: sqlite3.Connection, key: int) -> RunState:
         return RunState(run_id, "not checked")
     damage = [
         Damage(table, problem)
-        for table in ALL_TABLES
+        for table in _tables(stored)
         if (problem := _problem(connection, key, table, stored.get(table)))
     ]
+    if later := _judgement_problem(connection, key, str(run_id)):
+        damage.append(Damage("judgements", later))
     damage += [Damage(str(table), "has a checksum, and no rows of runs") for table in
                stored.keys() - set(ALL_TABLES)]  # fmt: skip
     return RunState(str(run_id), "damaged" if damage else "ok", damage)
+
+
+def _tables(stored: Mapping[str, tuple[int, Checksum]]) -> Iterable[str]:
+    """Return the tables that have to have a checksum: those of the schema that sealed the run."""
+    try:
+        return checksum.covered(max((schema for schema, _sum in stored.values()), default=1))
+    except (StoreError, TypeError):  # no schema; each table's own problem says so
+        return ALL_TABLES
+
+
+def _judgement_problem(connection: sqlite3.Connection, key: int, run_id: str) -> str | None:
+    if not _has(connection, "judgements"):
+        return None
+    try:
+        return judgements.problem(connection, key, run_id)
+    except database.ERRORS as error:
+        return f"cannot be read: {error}"
+
+
+def require_judgements_intact(connection: sqlite3.Connection, key: int, run_id: str) -> None:
+    """Raise StoreError when a judgement that was added to a run is not what was stored."""
+    if problem := _judgement_problem(connection, key, run_id):
+        raise damaged(run_id, f"table judgements: {problem}")
 
 
 def require_intact(connection: sqlite3.Connection, key: int, table: str) -> None:
@@ -150,7 +175,9 @@ def _problem(
         return "its checksum is missing"
     schema, expected = stored
     try:
-        columns = checksum.covered(schema)[table]
+        columns = checksum.covered(schema).get(table)
+        if columns is None:
+            return f"its checksum is of schema {schema}, which has no such table"
         if table in TABLES:
             found = checksum.of_samples(connection, table, key, columns)
         else:

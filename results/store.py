@@ -30,6 +30,7 @@ from results import (
     database,
     documents,
     integrity,
+    judgements,
     metrics,
     older,
     owner,
@@ -38,6 +39,7 @@ from results import (
 )  # fmt: skip
 from results.checksum import Checksum
 from results.database import utc_now
+from results.judgements import Judgement
 from results.model import RunHead, RunRow, Values
 from results.stored import StoredRun, reading
 
@@ -45,7 +47,11 @@ GONE = "the process that ran it ended without finishing it"
 """The error of a run that is found interrupted."""
 
 _OWNER = "owner_pid, owner_start_ticks, owner_boot_id, owner_pid_namespace"
-_ROW = ", ".join(field.name for field in fields(RunRow))
+_LATEST = (
+    "coalesce((SELECT verdict FROM judgements WHERE judgements.run = runs.run "
+    "ORDER BY number DESC LIMIT 1), verdict)"
+)
+_ROW = ", ".join(_LATEST if field.name == "verdict" else field.name for field in fields(RunRow))
 
 
 class Store:
@@ -121,25 +127,35 @@ class Store:
             writing.insert_head(self._connection, run_id, head, owner.this_process())
         return run_id
 
-    def finish(self, run_id: str, recording: Recording, wall_s: float) -> None:
+    def finish(
+        self,
+        run_id: str,
+        recording: Recording,
+        wall_s: float,
+        evidence: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         """Store everything of a running run, with its metrics, in one transaction.
 
+        ``evidence`` is what the run can be judged by again, JSON-ready values by name.
+
         Raises:
-            StoreError: the run is not running, or the recording contradicts itself; nothing of
-                it is stored then.
+            StoreError: the run is not running, or the recording has no verdict or contradicts
+                itself; nothing of it is stored then.
         """
+        if recording.verdict is None:
+            raise StoreError("a recording is judged before it is stored")
         run = self.load(run_id)
         recorded = writing.Recorded(run.row, recording)
         computed = metrics.compute(recorded)
         with self._writing():
             key = self._running(run.id)
-            sums = writing.insert_recording(self._connection, key, recording, recorded)
+            sums = writing.insert_recording(self._connection, key, recording, recorded, evidence)
             writing.insert_metrics(self._connection, key, computed)
             self._connection.execute(
                 "UPDATE runs SET status = 'ok', finished_utc = ?, wall_s = ?, kernel = ?, "
-                "simulated_s = ?, digest = ?, verdict = ? WHERE run = ?",
+                "simulated_s = ?, digest = ?, verdict = ?, checks_version = ? WHERE run = ?",
                 (utc_now(), wall_s, recording.kernel, recording.simulated_s, recording.digest,
-                 recording.verdict, key),
+                 recording.verdict, recording.checks_version, key),
             )  # fmt: skip
             self._seal(key, sums)
 
@@ -160,6 +176,14 @@ class Store:
                 (status, error, utc_now(), key),
             )
             self._seal(key)
+
+    def add_judgement(self, run_id: str, judgement: Judgement) -> None:
+        """Add a later judgement of a run; the earlier ones stay. StoreError unless it is ok."""
+        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        if row.status != "ok":
+            raise StoreError(f"run {row.id} is {row.status}; only an ok run has a verdict")
+        with self._writing():
+            judgements.insert(self._connection, key, row.id, judgement)
 
     def list_runs(self, experiment: str | None = None) -> list[RunRow]:
         """Return all runs, or those of an experiment, oldest first."""

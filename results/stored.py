@@ -11,10 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from orchestrator.errors import UsageError
-from orchestrator.recording.model import SENDER, Check, FlowRecord, QueueRecord
+from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.windows import Window
-from results import database, integrity, metrics, samples, typed
+from results import database, integrity, judgements, metrics, samples, typed
+from results.judgements import Judgement
 from results.model import RunHead, RunRow, Status, WindowMetrics
 from results.samples import Array, Columns
 
@@ -98,7 +102,40 @@ class StoredRun:
 
     @cached_property
     def checks(self) -> list[Check]:
-        """The fidelity checks, in the order in which they were made."""
+        """The fidelity checks of the latest judgement, in the order in which they were made."""
+        return self.judgements[-1].checks if self.judgements else []
+
+    @cached_property
+    def judgements(self) -> list[Judgement]:
+        """Every judgement of the run, oldest first; empty unless the run ended ok."""
+        if self.status != "ok":
+            return []
+        self._require_intact("runs")
+        ((verdict, version, finished),) = self._rows(
+            "SELECT verdict, checks_version, finished_utc FROM runs WHERE run = ?"
+        )
+        with reading(self._path):
+            integrity.require_judgements_intact(self._connection, self._key, self.id)
+            later = judgements.read(self._connection, self._key)
+        own = {"verdict": verdict, "checks": self._own_checks(), "checks_version": version,
+               "judged_utc": finished}  # fmt: skip
+        return [typed.make(Judgement, own), *later]
+
+    @cached_property
+    def evidence(self) -> dict[str, Any]:
+        """What the run can be judged by beside its rows, by name; empty where none was stored.
+
+        Raises:
+            StoreError: it is damaged.
+        """
+        self._require_intact("evidence")
+        rows = self._rows("SELECT name, bytes, json FROM evidence WHERE run = ?")
+        try:
+            return judgements.read_evidence([(name, size, data) for name, size, data in rows])
+        except typed.SYMPTOMS as error:
+            raise integrity.damaged(self.id, f"table evidence: {error}") from error
+
+    def _own_checks(self) -> list[Check]:
         rows = self._records("checks", "position")
         for row in rows:
             row["ok"] = None if row["ok"] is None else bool(row["ok"])
@@ -175,6 +212,19 @@ class StoredRun:
     def transfers(self, flow: int | str, columns: Sequence[str] | None = None) -> dict[str, Array]:
         """Return a flow's transfers as columns of equal length, in the order of their starts."""
         return self._select("transfers", {"flow": self.flow_index(flow)}, columns)
+
+    def queue_array(self) -> npt.NDArray[np.void]:
+        """Return all samples of qdiscs, of QUEUE_DTYPE, by queue and in the order of time."""
+        self._require_intact("queue_samples")
+        parts = []
+        for index in range(len(self.queues)):
+            columns = self.queue_samples(index)
+            part = np.zeros(len(columns["time_ns"]), QUEUE_DTYPE)
+            part["queue"] = index
+            for name, column in columns.items():
+                part[name] = column
+            parts.append(part)
+        return np.concatenate(parts) if parts else np.zeros(0, QUEUE_DTYPE)
 
     def tcp_columns(self, flow: int, endpoint: int) -> Columns:
         """Return the columns of one end of a flow, each read once, when first asked for."""

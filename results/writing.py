@@ -12,7 +12,7 @@ import numpy as np
 
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
 from orchestrator.windows import Window
-from results import samples
+from results import judgements, samples
 from results.checksum import Checksum, SamplesHash
 from results.database import utc_now
 from results.model import RunHead, RunRow, WindowMetrics
@@ -102,11 +102,16 @@ def insert_head(connection: sqlite3.Connection, run_id: str, head: RunHead, owne
 
 
 def insert_recording(
-    connection: sqlite3.Connection, run: int, recording: Recording, recorded: Recorded
+    connection: sqlite3.Connection,
+    run: int,
+    recording: Recording,
+    recorded: Recorded,
+    evidence: Mapping[str, Any],
 ) -> dict[str, Checksum]:
     """Add everything a recording holds but what goes into the run's own row.
 
-    Return the checksums of its samples by table.
+    ``evidence`` is what the run can be judged by, JSON-ready values by name. Return the
+    checksums of the samples by table.
     """
     _insert(connection, "flows", _flows(run, recording.flows))
     _insert(connection, "queues", [
@@ -124,6 +129,9 @@ def insert_recording(
     _insert(connection, "provenance", [
         {"run": run, "key": key, "value": _json(value)}
         for key, value in recording.provenance.items()
+    ])  # fmt: skip
+    _insert(connection, "evidence", [
+        {"run": run, **row} for row in judgements.evidence_rows(evidence)
     ])  # fmt: skip
     insert_artefacts(connection, run, {"console": recording.console, "log": recording.log})
     return {series.table: _insert_series(connection, run, series) for series in recorded.series}

@@ -17,10 +17,8 @@ from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import require_of_run
 from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
-from orchestrator.decode.ranges import require_checks, require_samples
+from orchestrator.decode.ranges import require_samples
 from orchestrator.errors import BedError
-from orchestrator.fidelity import judge
-from orchestrator.fidelity.evidence import Evidence, by_queue
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.numbering import (
@@ -40,6 +38,7 @@ from orchestrator.recording.model import (
     FlowRecord,
     QueueRecord,
     Recording,
+    by_queue,
 )
 
 _DIRECTIONS: tuple[DirectionName, ...] = ("forward", "reverse")
@@ -126,20 +125,14 @@ def _assembled(
     flows = _flows(spec, facts, tcp)
     datagrams, transfers = decode.datagrams(output), decode.transfers(output)
     require_samples(spec, tcp_samples, samples, datagrams, transfers)
-    windows = dict(_windows(spec, tcp_samples))
-    evidence = Evidence(spec.network, facts, flows, queues, samples, windows)
-    verdict, checks = judge(evidence)
-    require_checks(checks)
     return Recording(
         kernel=_fact(facts, "versions")["kernel"],
         simulated_s=spec.duration_s,
         digest=digest(
             tcp_samples, samples, len(flows), len(queues), datagrams, transfers, _crowds(spec)
         ),
-        verdict=verdict,
         flows=flows,
         queues=queues,
-        checks=checks,
         tcp=tcp_samples,
         queue_samples=samples,
         datagrams=datagrams,
@@ -152,6 +145,8 @@ def _assembled(
         },
         console=console_text(console),
         log=output.text("bed.log"),
+        facts=facts,
+        windows=dict(_windows(spec, tcp_samples)),
     )
 
 
@@ -202,7 +197,7 @@ def digest(
 
 
 def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield (name, (largest window asked for, largest told)) of each flow that was told one."""
+    """Yield (name, (requested, largest advertised window in bytes)) of each flow with a limit."""
     for number, flow in enumerate(spec.flows):
         asked = flow.traffic_parameters.get("window_bytes")
         if asked is not None:

@@ -24,6 +24,7 @@ from orchestrator.backends.contract import Backend, RunContext
 from orchestrator.compile import bounds
 from orchestrator.decode.output import believing_nothing, console_text, malformed
 from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
+from orchestrator.execution import judging
 from orchestrator.execution.commit import git_commit
 from orchestrator.execution.crash_reaper import CrashReaper
 from orchestrator.files.temporary import (
@@ -221,7 +222,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
             with explain_full_disk(folder):
                 recording = options.backend.run(spec, place, report)
             report("storing", spec.duration_s)
-            _finish(store, run_id, recording, time.monotonic() - began)
+            _finish(store, run_id, spec, recording, time.monotonic() - began)
         except BaseException as error:
             _mark(store, run_id, error, place, session)
             report("interrupted" if session.stopping.is_set() else "failed", 0.0)
@@ -234,8 +235,8 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
         return run_id
 
 
-def _finish(store: Store, run_id: str, recording: Recording, wall_s: float) -> None:
-    """Store a recording.
+def _finish(store: Store, run_id: str, spec: RunSpec, recording: Recording, wall_s: float) -> None:
+    """Judge a recording and store it.
 
     Raises:
         BedError: its values cannot be stored; the other runs go on.
@@ -243,7 +244,9 @@ def _finish(store: Store, run_id: str, recording: Recording, wall_s: float) -> N
     """
     with believing_nothing():
         try:
-            store.finish(run_id, recording, wall_s)
+            judged = judging.judged(spec.network, recording)
+            evidence = judging.evidence_document(spec.network, recording)
+            store.finish(run_id, judged, wall_s, evidence)
         except StoreError as error:
             if error.__cause__ is None or isinstance(error.__cause__, _VALUE_ERRORS):
                 raise malformed(f"it cannot be stored: {error}") from error

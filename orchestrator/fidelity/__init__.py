@@ -13,6 +13,9 @@ import pkgutil
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.recording.model import Check, Verdict
 
+VERSION = 1
+"""Of the set of checks, for people: raise it when a check is added, or judges differently."""
+
 
 def judge(evidence: Evidence) -> tuple[Verdict, list[Check]]:
     """Return the verdict and every check, in the order of the checks' modules.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from orchestrator.fidelity.host import Host
 from orchestrator.network import Channel, Network
-from orchestrator.recording.model import FlowRecord, QueueRecord
+from orchestrator.recording.model import FlowRecord, QueueRecord, by_queue
 from orchestrator.units import chance_threshold
 
 
@@ -136,10 +135,3 @@ def _impairments(channel: Channel) -> dict[str, int]:
         "duplicate_q32": chance_threshold(channel.duplication),
         "corrupt_q32": chance_threshold(channel.corruption),
     }
-
-
-def by_queue(samples: npt.NDArray[np.void], queues: int) -> list[npt.NDArray[np.void]]:
-    """Return each queue's samples in the order of time; one sort instead of a search a queue."""
-    ordered = samples[np.argsort(samples["queue"], kind="stable")]
-    edges = np.searchsorted(ordered["queue"], np.arange(queues + 1))
-    return [ordered[first:last] for first, last in itertools.pairwise(edges)]

@@ -1,4 +1,4 @@
-"""The recording of one run: samples as arrays, checks, and values read back from the kernel.
+"""What a back end returns of one run: samples as arrays, facts, and what was read back.
 
 Back ends fill it, and the results store keeps it. All times are since the start of traffic. All
 counters are cumulative since the test bed was built, and are only compared with each other.
@@ -6,6 +6,7 @@ counters are cumulative since the test bed was built, and are only compared with
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -236,6 +237,11 @@ class QueueRecord:
 class Recording:
     """All data of one run.
 
+    A back end returns it without a verdict: judging is the runner's. ``facts`` are what the test
+    bed stated, in its order and JSON-ready (see orchestrator/testbed/run.py). ``windows`` has, of
+    each flow with a limited receive window, the requested size and the largest that was advertised,
+    in bytes. orchestrator.execution.judging fills ``verdict``, ``checks`` and ``checks_version``.
+
     ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE and ``datagrams`` one of
     DATAGRAM_DTYPE, in the order of time; ``transfers`` is one of TRANSFER_DTYPE, in the order of
     flows and their starts. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls,
@@ -246,10 +252,8 @@ class Recording:
     kernel: str
     simulated_s: float
     digest: str
-    verdict: Verdict
     flows: list[FlowRecord]
     queues: list[QueueRecord]
-    checks: list[Check]
     tcp: npt.NDArray[np.void]
     queue_samples: npt.NDArray[np.void]
     datagrams: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, DATAGRAM_DTYPE))
@@ -257,3 +261,15 @@ class Recording:
     provenance: dict[str, Any] = field(default_factory=dict)
     console: str = ""
     log: str = ""
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    windows: dict[str, tuple[int, int]] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    checks: list[Check] = field(default_factory=list)
+    checks_version: str | None = None
+
+
+def by_queue(samples: npt.NDArray[np.void], queues: int) -> list[npt.NDArray[np.void]]:
+    """Return each queue's samples in the order of time; one sort instead of a search a queue."""
+    ordered = samples[np.argsort(samples["queue"], kind="stable")]
+    edges = np.searchsorted(ordered["queue"], np.arange(queues + 1))
+    return [ordered[first:last] for first, last in itertools.pairwise(edges)]

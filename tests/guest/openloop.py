@@ -20,6 +20,7 @@ import pytest
 from guest.build import GuestKernel, ensure
 from orchestrator.backends.contract import RunContext
 from orchestrator.backends.guest import Guest
+from orchestrator.execution.judging import judged
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import Recording
@@ -140,6 +141,7 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
             recording = Guest(kernel, hook=hook).run(
                 spec, RunContext(workspace, cpu, _ignore, _ignore), _ignore
             )
+            recording = judged(spec.network, recording)
         finally:
             shutil.rmtree(workspace)
         lines = [one for one in recording.log.split("\n") if one.startswith("openloop ")]

@@ -14,6 +14,8 @@ from guest.build import GuestKernel
 from orchestrator.backends import guest
 from orchestrator.backends.contract import RunContext
 from orchestrator.decode.assemble import Machine, assemble, decoder
+from orchestrator.decode.output import believing_nothing
+from orchestrator.execution import judging
 from orchestrator.execution.runner import Progress, RunOptions, run_plan
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.planning.runspec import RunSpec
@@ -58,9 +60,11 @@ def assembled(spec: RunSpec, files: Mapping[str, bytes]) -> Recording:
         (place.folder / "out").mkdir()
         for name, data in files.items():
             (place.folder / "out" / name).write_bytes(data)
-        return assemble(
+        recording = assemble(
             spec, place.output, place.console, decoder(spec, place.output), (), Machine()
         )
+        with believing_nothing():
+            return judging.judged(spec.network, recording)
 
 
 class Watcher:

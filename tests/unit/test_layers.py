@@ -36,7 +36,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "orchestrator.planning",
         "orchestrator.recording",
         "orchestrator.compile",
-        "orchestrator.fidelity",
     },
     "orchestrator.backends": {
         "orchestrator.files",
@@ -56,6 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.execution": {
         "orchestrator.files",
         "orchestrator.recording",
+        "orchestrator.kinds",
         "orchestrator.scenario",
         "orchestrator.planning",
         "orchestrator.compile",

@@ -1,0 +1,194 @@
+"""Judges runs: one that has just ended, and a stored one by the checks of this program."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import orchestrator
+from orchestrator import fidelity
+from orchestrator.decode import fact_schema
+from orchestrator.decode.output import believing_nothing
+from orchestrator.decode.ranges import require_checks
+from orchestrator.errors import BedError, UsageError
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.network import Network
+from orchestrator.planning import network_json
+from orchestrator.recording.model import Check, Recording
+from results.database import utc_now
+from results.judgements import Judgement, plain_checks
+from results.store import Store
+from results.stored import StoredRun
+
+EVIDENCE = ("facts", "network", "windows")
+"""What is stored for judging a run again, beside its flows, queues and samples."""
+
+JUDGING_SOURCES = (
+    "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network.py",
+    "recording/capacity.py", "units.py",
+)  # fmt: skip
+"""Folders and files below ``orchestrator`` on which verdicts depend."""
+
+
+class CannotJudge(UsageError):
+    """A stored run cannot be judged again; the message says why."""
+
+    exit_status = 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """A check that differs: None stands for a check that was not made before, or not now."""
+
+    name: str
+    old: Check | None
+    new: Check | None
+
+
+@dataclass(frozen=True)
+class Rejudged:
+    """A stored run's latest judgement before, the one made now, and the checks that differ."""
+
+    run_id: str
+    old: Judgement
+    new: Judgement
+    changes: list[Change]
+
+    @property
+    def same(self) -> bool:
+        """Whether verdict and every check are equal."""
+        return self.old.verdict == self.new.verdict and not self.changes
+
+
+@functools.cache
+def checks_version() -> str:
+    """Return the version of the checks: a number for people, and a digest of their sources."""
+    root = Path(orchestrator.__file__).parent
+    total = hashlib.sha256()
+    for source in JUDGING_SOURCES:
+        path = root / source
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        for file in files:
+            total.update(f"{file.relative_to(root).as_posix()}\n".encode())
+            total.update(hashlib.sha256(file.read_bytes()).digest())
+    return f"{fidelity.VERSION}-{total.hexdigest()[:12]}"
+
+
+def judged(network: Network, recording: Recording) -> Recording:
+    """Return the recording of a run with its verdict and checks.
+
+    Raises:
+        BedError: a check gives a number that cannot be stored.
+    """
+    verdict, checks = fidelity.judge(
+        Evidence(
+            network, recording.facts, recording.flows, recording.queues,
+            _as_stored(recording.queue_samples), recording.windows,
+        )
+    )  # fmt: skip
+    require_checks(checks)
+    return replace(recording, verdict=verdict, checks=checks, checks_version=checks_version())
+
+
+def evidence_document(network: Network, recording: Recording) -> dict[str, Any]:
+    """Return what the run can be judged by again, JSON-ready, for ``Store.finish``."""
+    return {
+        "facts": recording.facts,
+        "network": network_json.encode(network),
+        "windows": recording.windows,
+    }
+
+
+def judge_again(store: Store, run: str) -> Rejudged:
+    """Judge a stored run by the checks of this program, and store the judgement.
+
+    Nothing is stored where version, verdict and checks are those of the latest judgement.
+
+    Raises:
+        CannotJudge: the run has no verdict, or what the checks need was not stored.
+        StoreError: the run is damaged.
+    """
+    stored = store.load(run)
+    evidence = _evidence(stored)
+    try:
+        with believing_nothing():
+            verdict, checks = fidelity.judge(evidence)
+            require_checks(checks)
+    except BedError as error:
+        raise CannotJudge(f"run {stored.id} cannot be judged again: {error}") from error
+    plain = [Check(**fields) for fields in plain_checks(checks)]
+    old = stored.judgements[-1]
+    new = Judgement(verdict, plain, checks_version(), utc_now())
+    result = Rejudged(stored.id, old, new, _changes(old.checks, plain))
+    if not result.same or old.checks_version != new.checks_version:
+        store.add_judgement(stored.id, new)
+    return result
+
+
+def _evidence(run: StoredRun) -> Evidence:
+    if run.status != "ok":
+        raise CannotJudge(f"run {run.id} cannot be judged again: it is {run.status}")
+    found = run.evidence
+    missing = [name for name in EVIDENCE if name not in found]
+    if missing:
+        raise CannotJudge(
+            f"run {run.id} cannot be judged again: it was stored by an earlier version, without "
+            f"its {', '.join(missing)}"
+        )
+    try:
+        return Evidence(
+            network_json.decode(found["network"]),
+            _facts(found["facts"]),
+            run.flows,
+            run.queues,
+            run.queue_array(),
+            _windows(found["windows"]),
+        )
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise CannotJudge(f"run {run.id} cannot be judged again: {error}") from error
+
+
+def _facts(facts: Any) -> list[dict[str, Any]]:
+    for fact in facts:
+        if not isinstance(fact, dict):
+            raise ValueError("a stored fact is no object")
+        if wrong := fact_schema.problem(fact):
+            raise ValueError(wrong)
+    return list(facts)
+
+
+def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    found = {}
+    for flow, (requested, advertised) in windows.items():
+        if type(requested) is not int or type(advertised) is not int:
+            raise ValueError(f"the window of {flow!r:.80} is no number of bytes")
+        found[flow] = (requested, advertised)
+    return found
+
+
+def _as_stored(samples: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return samples of qdiscs as they read back: of several at the same time the last one."""
+    ordered = samples[np.lexsort((samples["time_ns"], samples["queue"]))]
+    if not len(ordered):
+        return ordered
+    last = np.ones(len(ordered), bool)
+    keys = ordered[["queue", "time_ns"]]
+    last[:-1] = keys[1:] != keys[:-1]
+    kept: npt.NDArray[np.void] = ordered[last]
+    return kept
+
+
+def _changes(old: list[Check], new: list[Check]) -> list[Change]:
+    before, after = {one.name: one for one in old}, {one.name: one for one in new}
+    return [
+        Change(name, before.get(name), after.get(name))
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]

@@ -1,0 +1,145 @@
+"""A network as JSON and back, so that a stored run can be judged again.
+
+A run's resolved scenario is not enough for that: user modules, traces and lab inventories are
+files, which may be gone or changed. The form of each dataclass is an object with all its fields.
+A model of loss, jitter or reordering has the form that it has in a scenario.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+
+from orchestrator.kinds.impairments import Jitter, Reordering
+from orchestrator.kinds.losses import LOSSES, LossSpec
+from orchestrator.kinds.losses.independent import Independent
+from orchestrator.network import JitterModel, LossModel, Network, RateModel, ReorderingModel
+from topologies import TOPOLOGIES
+
+T = TypeVar("T")
+
+
+class UnknownRates:
+    """Stands for a rate model, which is not stored; QueueRecord.rate_steps has its rates."""
+
+    def rates(self, seed: int, duration_s: float) -> NoReturn:
+        """Raise LookupError: the model is not known any more."""
+        del seed, duration_s
+        raise LookupError("a stored network has no rate model; see QueueRecord.rate_steps")
+
+
+def encode(network: Network) -> dict[str, Any]:
+    """Return a network as JSON-ready data."""
+    form = _encoded(network)
+    assert isinstance(form, dict), "a dataclass has that form"
+    return form
+
+
+def decode(form: object) -> Network:
+    """Return the network of which :func:`encode` made that form.
+
+    Raises:
+        ValueError: it is of another form, or names a loss model that is not known.
+    """
+    network: Network = _decoded(Network, form)
+    return network
+
+
+def _encoded(value: object) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: _encoded(getattr(value, name)) for name in _fields(type(value))}
+    if isinstance(value, tuple):
+        return [_encoded(one) for one in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return {}  # a rate model
+
+
+def _decoded(hint: Any, form: object) -> Any:
+    """Return the value of a type that has that form; ValueError when none has."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        if form is None and type(None) in args:
+            return None
+        hint = next((one for one in args if _suits(one, form)), None)
+        return _decoded(hint, form)
+    if origin is tuple:
+        return _decoded_tuple(args, form)
+    if origin is Literal and form in args:
+        return form
+    if hint in _MODELS and isinstance(form, dict | str | float | int):
+        return _MODELS[hint](form)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(form, Mapping):
+        record: Any = hint
+        hints = _fields(record)
+        if form.keys() != hints.keys():
+            raise ValueError(f"{hint} has other fields: {sorted(form.keys() ^ hints.keys())[:3]}")
+        values = {name: _decoded(each, form[name]) for name, each in hints.items()}
+        return record(**values)
+    if hint in (str, int, float, bool) and _suits(hint, form):
+        return form
+    raise ValueError(f"{form!r:.80} is no {hint}")
+
+
+def _decoded_tuple(args: tuple[Any, ...], form: object) -> tuple[Any, ...]:
+    if not isinstance(form, list):
+        raise ValueError(f"{form!r:.80} is no list")
+    if len(args) == 2 and args[1] is Ellipsis:
+        return tuple(_decoded(args[0], one) for one in form)
+    if len(args) != len(form):
+        raise ValueError(f"{form!r:.80} has not {len(args)} values")
+    return tuple(_decoded(each, one) for each, one in zip(args, form, strict=True))
+
+
+def _suits(hint: Any, form: object) -> bool:
+    """Tell whether a form may be that of a type; of those that a field may have, one is."""
+    if hint in (str, bool, int):
+        return type(form) is hint
+    if hint is float:
+        return type(form) in (int, float)
+    return hint is not type(None)
+
+
+@cache
+def _fields(record: type[Any]) -> dict[str, Any]:
+    """Return the types of a dataclass's fields by name, without those that it fills itself."""
+    hints = get_type_hints(record)
+    return {field.name: hints[field.name] for field in dataclasses.fields(record) if field.init}
+
+
+def _loss(form: object) -> LossSpec:
+    """Return a loss model; a topology may have one of its own, which no scenario can name."""
+    if form == {"kind": "independent", "probability": 1.0}:
+        return Independent.model_construct(probability=1.0)
+    kind = form.get("kind") if isinstance(form, Mapping) else None
+    for model in _subclasses(LossSpec):  # type: ignore[type-abstract]  # only its subclasses
+        if kind in get_args(model.model_fields["kind"].annotation):
+            return model.model_validate(form)
+    raise ValueError(f"there is no loss model {kind!r:.80}")
+
+
+def _subclasses(base: type[T]) -> Iterator[type[T]]:
+    _ = LOSSES.found, TOPOLOGIES.found  # imports the modules of all of them
+    for each in base.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def _no_rates(_form: object) -> UnknownRates:
+    return UnknownRates()
+
+
+_MODELS: Mapping[Any, Any] = {
+    LossModel: _loss,
+    JitterModel: Jitter.model_validate,
+    ReorderingModel: Reordering.model_validate,
+    RateModel: _no_rates,
+}
+"""What decodes the field of each protocol of a model."""
