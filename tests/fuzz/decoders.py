@@ -59,7 +59,7 @@ def try_out(spec: RunSpec, files: Files, store: Store, heads: _HeadMaker) -> str
 def _stored(spec: RunSpec, recording: Recording, store: Store, heads: _HeadMaker) -> None:
     run_id = store.begin(heads.make(spec))
     try:
-        _finish(store, run_id, recording, 1.0)
+        _finish(store, run_id, spec, recording, 1.0)
     except BedError as error:
         store.fail(run_id, str(error))
         raise
