@@ -5,6 +5,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
+# With it set, each process would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell tools/setup python)
@@ -17,7 +20,17 @@ KEY := $(shell cat pyproject.toml requirements*.lock tools/setup guest/download.
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
-.PHONY: help setup run test test-long test-hostile test-faults test-vagrant fuzz lint sbom audit format lock guest bench clean
+# What `make check` and `make test` run side by side; tests are told apart by their markers.
+BESIDE := $(BIN)/python tools/side_by_side.py
+STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supply_chain.py licences; $(BIN)/python tools/prose.py
+PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
+SPREAD := --numprocesses=auto --maxprocesses=4
+UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal -m 'not build and not long' tests/unit kmods/tests
+GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadgroup --no-loadscope-reorder --own-cpu --durations=15 \
+	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'
+HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
+
+.PHONY: help setup run check test test-long test-hostile test-faults test-vagrant fuzz lint sbom audit format lock guest bench clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -28,10 +41,13 @@ setup: $(DEV_READY)  ## install packages and .venv, for running and for developi
 run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
 	@$(BIN)/orchestrator run $(QUICKSTART)
 
-test: lint  ## check everything: lint, types, unit, guest and browser tests
+check: $(DEV_READY)  ## check style, types, licences and units, in a minute
+	@$(BESIDE) check "style=$(STYLE)" "types=$(BIN)/mypy" "units=$(UNITS)"
+
+test: check  ## check everything: `make check`, then playbooks, builds, guests, lab and browser
 	@$(BIN)/orchestrator guest build --quiet
-	$(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile -m 'not real_time and not long'
-	$(BIN)/pytest -m 'real_time and not long'
+	@$(BESIDE) --show guests --show hosts tests "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "hosts=$(HOSTS)"
+	$(BIN)/pytest --durations=15 -m 'real_time and not long'
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
 	@tools/setup vagrant
@@ -52,12 +68,9 @@ fuzz: $(DEV_READY)  ## feed random input to each parser for SECONDS=60
 	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/pytest tests/fuzz --capture=no
 
 lint: $(DEV_READY)  ## check style, types (of the playbooks, too), licences and documents
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
+	$(STYLE)
 	$(BIN)/mypy
-	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
-	$(BIN)/python tools/supply_chain.py licences
-	$(BIN)/python tools/prose.py
+	$(PLAYBOOKS)
 
 sbom: $(DEV_READY)  ## write a CycloneDX bill of materials, build/sbom.cdx.json
 	$(BIN)/python tools/supply_chain.py sbom build/sbom.cdx.json

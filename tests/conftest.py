@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -12,6 +15,59 @@ settings.load_profile("repeatable")
 
 # A shell that started the tests in its background has left them, and what they start, without it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_CPUS = frozenset(os.sched_getaffinity(0))
+"""Those that this process may use."""
+_LONGEST_FIRST = (
+    "tests/guest/test_lab.py", "tests/guest/test_local.py", "tests/guest/test_scenarios.py",
+    "tests/kmods/", "kmods/tests/", "tests/guest/test_closed_forms.py",
+    "tests/guest/test_traffic.py",
+    "tests/guest/test_losses.py", "tests/guest/test_own_module.py",
+)  # fmt: skip
+"""Files that take long, in the order in which they are started."""
+_APART = ("tests/guest/test_scenarios.py", "tests/kmods/test_kmods.py")
+"""Files whose tests share nothing and go to different workers; those of others stay together."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--own-cpu", action="store_true", help="keep each worker on a CPU of its own")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep a worker on one CPU.
+
+    A run's guest stays on the CPU on which it was started. Workers without CPUs of their own often
+    put two guests on one CPU while another is idle. It also gives a test in real time its own CPU.
+    """
+    worker = re.fullmatch(r"gw(\d+)", os.environ.get("PYTEST_XDIST_WORKER", ""))
+    if config.getoption("own_cpu") and worker:
+        os.sched_setaffinity(0, {sorted(_CPUS)[int(worker[1]) % len(_CPUS)]})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest first, so that all workers end at about the same time."""
+    many = len(_LONGEST_FIRST)
+
+    def rank(item: pytest.Item) -> int:
+        ranks = (n for n, start in enumerate(_LONGEST_FIRST) if item.nodeid.startswith(start))
+        return next(ranks, many)
+
+    items.sort(key=rank)
+    for item in items:
+        if not item.nodeid.startswith(_APART):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let a test marked ``all_cpus`` use every CPU."""
+    before = os.sched_getaffinity(0)
+    if item.get_closest_marker("all_cpus"):
+        os.sched_setaffinity(0, _CPUS)
+    try:
+        return (yield)
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @pytest.fixture(autouse=True)

@@ -63,6 +63,7 @@ def test_every_branch_of_the_headers_is_taken(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.build
 def test_every_changed_constant_is_noticed(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(HERE / "mutate.py"), str(tmp_path / "mutants")],

@@ -45,6 +45,7 @@ def _spin() -> None:
         pass
 
 
+@pytest.mark.all_cpus
 def test_equal_seeds_give_equal_runs_beside_a_busy_host_too(run: Run) -> None:
     first, second = run("duration=20s"), run("duration=20s")
     busy = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(os.cpu_count() or 1)]
@@ -94,6 +95,7 @@ def test_neither_sampling_nor_names_nor_confinement_reach_the_digest(
     assert len(set(digests)) == 1, digests
 
 
+@pytest.mark.all_cpus
 def test_two_runs_at_a_time_are_the_same_as_one_after_the_other(
     run: Run, kernel: GuestKernel, db: Path
 ) -> None:

@@ -18,6 +18,8 @@ from tests.kmods.conftest import KMODS, releases
 NAME = "paper-congestion-controls"
 ANOTHER = "tcp_another"
 
+pytestmark = pytest.mark.kmods
+
 
 class Machine:
     """A host with kernel headers and DKMS, and nothing installed by it."""

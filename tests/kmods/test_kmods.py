@@ -17,6 +17,8 @@ from tests.kmods.conftest import series as kernel_series
 # Out of the kernel's tree one source serves several versions, and a trace event's layout is given.
 PASSED_OVER = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,OPEN_ENDED_LINE,MACRO_ARG_REUSE"
 
+pytestmark = pytest.mark.kmods
+
 
 def make(*words: str) -> str:
     """Run make; return what it says, or fail with that."""

@@ -16,7 +16,7 @@ from tests.lab import inside
 from tests.lab.namespaces import Lab
 
 pytestmark = [
-    pytest.mark.real_time,
+    pytest.mark.lab_hosts,
     pytest.mark.skipif(
         os.geteuid() != 0,
         reason="network namespaces with servers of their own can only be had by root",
@@ -44,6 +44,7 @@ def lost(found: dict[str, Any], host: str) -> str:
     return error
 
 
+@pytest.mark.real_time
 def test_traffic_of_every_kind_over_the_path_as_it_is(hosts: Lab, tmp_path: Path) -> None:
     found = inside.live(hosts, tmp_path / "live")
     assert found["left"] == []

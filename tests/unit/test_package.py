@@ -17,6 +17,8 @@ import pytest
 from orchestrator.execution.commit import RECORD, git_commit
 from tests.unit.stores import restore
 
+pytestmark = pytest.mark.build
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 LEFT_OUT = {"__pycache__", "build", "node_modules"}

@@ -49,6 +49,7 @@ def test_a_licence_that_is_not_allowed_is_named(
     assert "trove-classifiers" not in told  # builds it
 
 
+@pytest.mark.build
 def test_the_bill_of_materials_is_valid_whole_and_reproducible(tmp_path: Path) -> None:
     for name in ("first", "second"):
         assert supply_chain.main(["sbom", str(tmp_path / name)]) == 0

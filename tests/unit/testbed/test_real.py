@@ -44,6 +44,7 @@ def checked(version: str, file: Path, tmp_path: Path) -> subprocess.CompletedPro
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.build
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
 def test_every_python_of_a_machine_can_run_the_bed(version: str, tmp_path: Path) -> None:
     answer = checked(version, TESTBED, tmp_path)
