@@ -149,7 +149,7 @@ def _is_one(reference: Mapping[str, Any]) -> bool:
 
 
 def _debian() -> list[dict[str, Any]]:
-    """Return the packages that a run needs on Debian 12, with the version that is installed if any."""
+    """Return the packages that a run needs on Debian 12, with versions if installed."""
     listing = subprocess.run(
         [ROOT / "tools/setup", "list", "run"], input="ID=debian\nVERSION_ID=12\n",
         capture_output=True, text=True, check=True,
