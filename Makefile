@@ -105,13 +105,13 @@ clean:  ## remove what was built or installed here; stored results stay
 $(RUN_READY):
 	tools/setup run
 	$(call install,requirements.lock)
-	$(BIN)/python -m guest.download
+	$(BIN)/python -m guest.source
 	@touch $@
 
 $(DEV_READY):
 	tools/setup test
 	$(call install,requirements-dev.lock)
-	$(BIN)/python -m guest.download
+	$(BIN)/python -m guest.source
 	@touch $@ $(RUN_READY)
 
 # $(call install,LOCK): the environment as locked, and this working tree in it.

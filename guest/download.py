@@ -1,6 +1,6 @@
 """Downloads the guest kernel's source, for systems whose archive does not have it.
 
-Command: ``python -m guest.download``. It does nothing where a source is at hand.
+Command: ``python -m guest.source``. It does nothing where a source is at hand.
 
 The tarball is pinned by its version and SHA-256. ORCHESTRATOR_KERNEL_URL names another address of
 the same tarball; together with ORCHESTRATOR_KERNEL_SHA256 it names another tarball. The file gets
@@ -126,7 +126,7 @@ def downloaded() -> Path | None:
 
 def command() -> str:
     """Return the command that downloads the source."""
-    return f"{sys.executable} -m guest.download"
+    return f"{sys.executable} -m guest.source"
 
 
 def download(progress: Progress, limits: Limits = Limits()) -> Path:
@@ -320,33 +320,3 @@ def _opener() -> urllib.request.OpenerDirector:
     ):
         opener.add_handler(handler())
     return opener
-
-
-class _Lines:
-    """Progress as lines on standard error: each step, and each tenth of it."""
-
-    def __init__(self) -> None:
-        self.last = ""
-
-    def __call__(self, step: str, fraction: float | None) -> None:
-        line = step if fraction is None else f"{step} {int(fraction * 10) * 10}%"
-        if line != self.last:
-            sys.stderr.write(f"{line}\n")
-        self.last = line
-
-
-def main() -> int:
-    """Download the source unless one is at hand; return the exit status."""
-    from guest import source
-
-    try:
-        if source.available() is None:
-            download(_Lines())
-    except MachineError as error:
-        sys.stderr.write(f"guest.download: {error}\nfix: {error.fix}\n")
-        return error.exit_status
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,13 @@
-"""Where the guest kernel's source comes from, and what tells two sources apart."""
+"""Where the guest kernel's source comes from, and what tells two sources apart.
+
+Command: ``python -m guest.source`` downloads the pinned source unless one is at hand.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,3 +97,31 @@ def _files(folder: Path, root: Path) -> list[tuple[str, os.stat_result]]:
                 name = str(Path(entry.path).relative_to(root))
                 found.append((name, entry.stat(follow_symlinks=False)))
     return found
+
+
+class _Lines:
+    """Progress as lines on standard error: each step, and each tenth of it."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, step: str, fraction: float | None) -> None:
+        line = step if fraction is None else f"{step} {int(fraction * 10) * 10}%"
+        if line != self.last:
+            sys.stderr.write(f"{line}\n")
+        self.last = line
+
+
+def main() -> int:
+    """Download the source unless one is at hand; return the exit status."""
+    try:
+        if available() is None:
+            download.download(_Lines())
+    except MachineError as error:
+        sys.stderr.write(f"guest.source: {error}\nfix: {error.fix}\n")
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
