@@ -40,8 +40,6 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
             try:
                 judged.append(judge_again(store, run_id))
             except CannotJudge as error:
-                if not every:
-                    raise
                 refused.append((run_id, str(error)))
     if as_json:
         _output.print_json(_document(judged, refused))
@@ -49,7 +47,9 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
         for one in judged:
             _print(one)
         for _run, problem in refused:
-            click.echo(plaintext.visible(problem))
+            click.echo(plaintext.visible(problem), err=not every)
+    if refused and not every:
+        return CannotJudge.exit_status
     unfaithful = any(one.new.verdict == "unfaithful" for one in judged)
     return Unfaithful.exit_status if unfaithful else 0
 
@@ -57,13 +57,18 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
 def _print(one: Rejudged) -> None:
     old, new = one.old, one.new
     if one.same:
-        click.echo(f"{one.run_id}: {new.verdict}, as before")
+        versions = "" if old.checks_version == new.checks_version else f" (by {_versions(one)})"
+        click.echo(f"{one.run_id}: {new.verdict}, as before{versions}")
         return
-    versions = f"checks {old.checks_version or 'of an earlier version'} -> {new.checks_version}"
-    click.echo(f"{one.run_id}: {old.verdict} -> {new.verdict} ({versions})")
+    click.echo(f"{one.run_id}: {old.verdict} -> {new.verdict} ({_versions(one)})")
     for change in one.changes:
         text = f"  {change.name}: {_words(change.old)} -> {_words(change.new)}"
         click.echo(plaintext.visible(text))
+
+
+def _versions(one: Rejudged) -> str:
+    before = one.old.checks_version or "of an earlier version"
+    return f"checks {before} -> {one.new.checks_version}"
 
 
 def _words(check: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ EVIDENCE = ("facts", "network", "windows")
 
 JUDGING_SOURCES = (
     "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network.py",
-    "recording/capacity.py", "units.py",
+    "recording/capacity.py", "units.py", "protocol/frames.py", "kinds/jitter_tables.py",
 )  # fmt: skip
 """Folders and files below ``orchestrator`` on which verdicts depend."""
 
@@ -186,9 +187,19 @@ def _as_stored(samples: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 
 
 def _changes(old: list[Check], new: list[Check]) -> list[Change]:
-    before, after = {one.name: one for one in old}, {one.name: one for one in new}
+    before, after = _by_name(old), _by_name(new)
     return [
-        Change(name, before.get(name), after.get(name))
-        for name in {**before, **after}
-        if before.get(name) != after.get(name)
+        Change(key[0], before.get(key), after.get(key))
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
     ]
+
+
+def _by_name(checks: list[Check]) -> dict[tuple[str, int], Check]:
+    """Return checks by their names; those of one name are told apart by their order."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for check in checks:
+        found[check.name, seen[check.name]] = check
+        seen[check.name] += 1
+    return found

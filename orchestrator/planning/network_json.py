@@ -1,8 +1,8 @@
 """A network as JSON and back, so that a stored run can be judged again.
 
 A run's resolved scenario is not enough for that: user modules, traces and lab inventories are
-files, which may be gone or changed. The form of each dataclass is an object with all its fields.
-A model of loss, jitter or reordering has the form that it has in a scenario.
+files, which may be gone or changed. The form of each dataclass and NamedTuple is an object with all
+its fields. A model of loss, jitter or reordering has the form that it has in a scenario.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def decode(form: object) -> Network:
 def _encoded(value: object) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if _is_record(type(value)):
         return {name: _encoded(getattr(value, name)) for name in _fields(type(value))}
     if isinstance(value, tuple):
         return [_encoded(one) for one in value]
@@ -76,7 +76,7 @@ def _decoded(hint: Any, form: object) -> Any:
         return form
     if hint in _MODELS and isinstance(form, dict | str | float | int):
         return _MODELS[hint](form)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(form, Mapping):
+    if _is_record(hint) and isinstance(form, Mapping):
         record: Any = hint
         hints = _fields(record)
         if form.keys() != hints.keys():
@@ -107,10 +107,18 @@ def _suits(hint: Any, form: object) -> bool:
     return hint is not type(None)
 
 
+def _is_record(hint: object) -> bool:
+    """Tell whether a type is a dataclass or a NamedTuple."""
+    named = isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+    return named or (isinstance(hint, type) and dataclasses.is_dataclass(hint))
+
+
 @cache
 def _fields(record: type[Any]) -> dict[str, Any]:
-    """Return the types of a dataclass's fields by name, without those that it fills itself."""
+    """Return the types of a record's fields by name, without those that it fills itself."""
     hints = get_type_hints(record)
+    if issubclass(record, tuple):
+        return {name: hints[name] for name in record._fields}  # type: ignore[attr-defined]
     return {field.name: hints[field.name] for field in dataclasses.fields(record) if field.init}
 
 

@@ -306,10 +306,10 @@ def test_values_that_the_store_refuses_are_a_failed_run(
     finish = Store.finish
     wrong: list[Any] = [2**70, "\ud800", object()]
 
-    def spoil(store: Store, run_id: str, recording: Any, wall_s: float) -> None:
+    def spoil(store: Store, run_id: str, recording: Any, *rest: Any) -> None:
         if store.load(run_id).row.repetition < len(wrong):
             recording.kernel = wrong[store.load(run_id).row.repetition]
-        finish(store, run_id, recording, wall_s)
+        finish(store, run_id, recording, *rest)
 
     monkeypatch.setattr(Store, "finish", spoil)
     runs = play(tmp_path, monkeypatch, [FINE] * 4)

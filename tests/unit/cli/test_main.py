@@ -29,6 +29,7 @@ NAMES = [
     "doctor",
     "export",
     "guest",
+    "judge",
     "kmods",
     "plan",
     "run",

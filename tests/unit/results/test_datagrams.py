@@ -94,7 +94,8 @@ def test_rows_of_no_flow_are_refused(tmp_path: Path) -> None:
 
 
 def test_exports_hold_both(run: StoredRun, tmp_path: Path) -> None:
-    *_, datagrams_file, transfers_file = export(run, "csv", tmp_path / "out.csv")
+    files = {path.name: path for path in export(run, "csv", tmp_path / "out.csv")}
+    datagrams_file, transfers_file = files["out.datagrams.csv"], files["out.transfers.csv"]
     with datagrams_file.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["flow"], row["sent_packets"], row["delay_max_ns"]) for row in rows] == [

@@ -129,7 +129,9 @@ def test_a_run_without_results_has_all_keys_too(store: Store, status: str) -> No
     assert set(run) == set(complete)
     assert (run["status"], run["flows"], run["links"]) == (status, [], [])
     assert run["error"] == ("the guest hung" if status == "failed" else None)
-    assert run["fidelity"] == {"verdict": None, "checks": []}
+    assert run["fidelity"] == {
+        "verdict": None, "checks": [], "checks_version": None, "judged_at": None, "earlier": []
+    }  # fmt: skip
     assert run["metrics"] == dict.fromkeys(complete["metrics"])
     assert run["windows"] == {"quiet": {"metrics": run["metrics"], "flows": []}}
 
