@@ -125,6 +125,17 @@ def _tables(stored: Mapping[str, tuple[int, Checksum]]) -> Iterable[str]:
         return ALL_TABLES
 
 
+def _tables_of_run(connection: sqlite3.Connection, key: int) -> Iterable[str]:
+    """Return the tables that have to have a checksum of a run."""
+    (schema,) = connection.execute(
+        "SELECT max(schema) FROM checksums WHERE run = ?", (key,)
+    ).fetchone()
+    try:
+        return checksum.covered(schema)
+    except (StoreError, TypeError):  # no checksum at all, or no schema
+        return ALL_TABLES
+
+
 def _judgement_problem(connection: sqlite3.Connection, key: int, run_id: str) -> str | None:
     if not _has(connection, "judgements"):
         return None
@@ -155,6 +166,8 @@ def require_intact(connection: sqlite3.Connection, key: int, table: str) -> None
     run_id, status, sealed, schema, rows, sha256 = found
     if schema is None and (status == "running" or sealed == 0):
         return
+    if schema is None and table not in _tables_of_run(connection, key):
+        return  # the table is younger than the run
     problem = _problem(connection, key, table, schema and (schema, Checksum(rows, sha256)))
     if problem:
         raise damaged(run_id, f"table {table}: {problem}")

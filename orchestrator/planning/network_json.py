@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel
-
 from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.kinds.losses import LOSSES, LossSpec
 from orchestrator.kinds.losses.independent import Independent
@@ -51,15 +49,27 @@ def decode(form: object) -> Network:
 
 
 def _encoded(value: object) -> Any:
-    if isinstance(value, BaseModel):
+    if isinstance(value, LossSpec | Jitter | Reordering):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if _is_record(type(value)):
-        return {name: _encoded(getattr(value, name)) for name in _fields(type(value))}
+    record: Any = type(value)
+    if _is_record(record):
+        return {
+            name: _encoded(_stand_in(hint, getattr(value, name)))
+            for name, hint in _fields(record).items()
+        }
     if isinstance(value, tuple):
         return [_encoded(one) for one in value]
     if value is None or isinstance(value, str | int | float):
         return value
-    return {}  # a rate model
+    if isinstance(value, UnknownRates):
+        return {}
+    raise TypeError(f"{type(value)} has no form in JSON")
+
+
+def _stand_in(hint: Any, value: object) -> object:
+    """Return the value of a field, with UnknownRates in the place of a rate model."""
+    is_model = value is not None and RateModel in get_args(hint)
+    return UnknownRates() if is_model else value
 
 
 def _decoded(hint: Any, form: object) -> Any:

@@ -60,7 +60,8 @@ def test_another_check_gives_another_verdict_and_both_are_kept(
     with Store.open_read_only(db) as store:
         ok = next(row for row in store.list_runs() if row.status == "ok")
         (run,) = store.document([ok.id])["runs"]
-        assert store.load(ok.id).row.verdict == "faithful", "the run's own verdict stays"
+        own, later = store.load(ok.id).judgements
+        assert (own.verdict, later.verdict) == ("faithful", "unfaithful")
     assert run["fidelity"]["verdict"] == "unfaithful"
     assert run["fidelity"]["checks_version"] == "2-changed"
     assert [one["verdict"] for one in run["fidelity"]["earlier"]] == ["faithful"]
