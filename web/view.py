@@ -125,7 +125,7 @@ def _capital(heading: str) -> str:
 
 @dataclass(frozen=True)
 class LinkLine:
-    """One channel as read back from the kernel, with its metrics."""
+    """One channel: its settings, requested or read back (see QueueRecord), and its metrics."""
 
     name: str
     bottleneck: bool
