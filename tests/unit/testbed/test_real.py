@@ -71,7 +71,7 @@ def test_a_run_needs_the_modules_of_its_queues_policers_and_flows() -> None:
     policer = f"{BOTTLENECK}.policer={{rate: 9mbit, burst: 60kB}}"
     queue = f"{BOTTLENECK}.queue={{kind: fq_codel}}"
     spec = run(queue, policer, "flows.reno.congestion=vegas")
-    document = bed_spec(spec, 2**30)
+    document: Any = bed_spec(spec, 2**30)
     document["modules"] = [
         {"name": name, "parameters": ""} for name in ("tcp_vegas", "tcp_westwood")
     ]
@@ -113,7 +113,7 @@ def sysfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def asked(parameters: str) -> dict[str, Any]:
+def asked(parameters: str) -> Any:
     spec = bed_spec(run(), 2**30)
     return {**spec, "modules": [{"name": "tcp_some-cc", "parameters": parameters}]}
 
