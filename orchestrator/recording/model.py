@@ -211,9 +211,9 @@ class QueueRecord:
     """One qdisc of one channel, or its policer.
 
     ``role`` is ``queue`` (rate and queue), ``delay`` (delay, loss) or ``policer`` (before both, of
-    ``rate_bps`` and a bucket of ``limit_bytes``). A queue's ``rate_bps`` and a delay's
-    ``delay_s``, ``kind`` and limit are read back from the kernel. A queue's kind and limits,
-    ``loss`` and a policer's values are those requested. ``bottleneck`` marks the queues of bottlenecks.
+    ``rate_bps`` and a bucket of ``limit_bytes``). A queue's ``rate_bps`` and a delay's ``delay_s``,
+    ``kind`` and limit are read back from the kernel. A queue's kind and limits, ``loss`` and a
+    policer's values are those requested. ``bottleneck`` marks the queues of bottlenecks.
     ``statistics`` has (name, unit) of each ``statistic_N`` column; see
     orchestrator.protocol.qdisc.Statistic. ``rate_steps`` are (seconds since the start of traffic,
     bit/s from then on) of a rate that changes; those of a trace are its means over 20 ms.
