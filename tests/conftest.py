@@ -44,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.sched_setaffinity(0, {sorted(_CPUS)[int(worker[1]) % len(_CPUS)]})
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest first, so that all workers end at about the same time."""
     many = len(_LONGEST_FIRST)

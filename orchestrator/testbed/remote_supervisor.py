@@ -8,6 +8,8 @@ what it has written; then ``ended STATUS``. Then ``out`` can be fetched. When st
 because the controller has it all or is gone, the bed is ended and PLACE is removed.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import shutil
@@ -17,7 +19,7 @@ import sys
 LOOK_S = 0.5
 
 
-def main(place):
+def main(place: str) -> int:
     """Run the bed of that folder, and remove it; return the exit status."""
     try:
         given, output = f"{place}/in", f"{place}/out"
@@ -33,7 +35,7 @@ def main(place):
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _follow(bed, output):
+def _follow(bed: subprocess.Popen[bytes], output: str) -> None:
     last = None
     while True:
         try:
@@ -46,7 +48,7 @@ def _follow(bed, output):
                 _say(f"progress {now}")
 
 
-def _progress(output):
+def _progress(output: str) -> str | None:
     try:
         with open(f"{output}/progress") as file:
             phase, time_ns = file.read().split()
@@ -55,7 +57,7 @@ def _progress(output):
     return f"{phase} {time_ns} {sum(entry.stat().st_size for entry in os.scandir(output))}"
 
 
-def _say(text):
+def _say(text: str) -> None:
     # When nobody listens any more, the bed sees the end of its input by itself.
     with contextlib.suppress(BrokenPipeError):
         print(text, flush=True)

@@ -332,7 +332,7 @@ def test_what_cannot_be_done_fails_the_run(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
         "step = {'time_ns': 10**8, 'do': 'sysctl', 'host': 'a_src0', 'name': 'net.ipv4.none'}\n"
-        "spec['timeline'].append({**step, 'value': 1})\n",
+        "spec['planned_steps'].append({**step, 'value': 1})\n",
         encoding="utf-8",
     )
     document = run("duration=1s", scenario=written(tmp_path, LINE), hook=hook)

@@ -116,7 +116,7 @@ body = qdisc.TCMSG.pack(0, source, 0, qdisc.INGRESS, 0)
 bed.wires.request(45, 0, body, "removing the filter")  # RTM_DELTFILTER
 policer = link.spec["forward"]["policer"]
 settings = [
-    [*s[:4], s[4] * 3 // 2, *s[5:]] if s[0] == "rate_bytes_per_s" else s
+    {**s, "value": s["value"] * 3 // 2} if s["name"] == "rate_bytes_per_s" else s
     for s in policer["settings"]
 ]
 changed = {"settings": settings}

@@ -36,7 +36,12 @@ bed.wires.flush()
         """
 from orchestrator.testbed.network import qdisc
 name, index = bed.links["bottleneck"].device("f")
-queue = {"kind": "pfifo", "settings": [["limit_packets", [], 0, "I", 90, 90, False]]}
+link = bed.links["bottleneck"]
+settings = [
+    {**s, "value": 90} if s["name"] == "limit_packets" else s
+    for s in link.spec["forward"]["queue"]["settings"]
+]
+queue = {"kind": "pfifo", "settings": settings}
 qdisc.add_queue(bed.wires, index, queue, name, change=True)
 bed.wires.flush()
 """,

@@ -6,9 +6,15 @@ it ends, the kernel ends all others of the bed and removes the network with them
 machine's files read-only, and has a /run and /tmp of its own.
 """
 
+from __future__ import annotations
+
 import os
 
 from orchestrator.testbed.kernel import system
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Callable
 
 INPUT, OUTPUT = "/run/bed/in", "/run/bed/out"
 NAMESPACES = (
@@ -16,7 +22,7 @@ NAMESPACES = (
 )  # and CLONE_NEWPID, which is for children only
 
 
-def start(given, output, body):
+def start(given: str, output: str, body: Callable[[], None]) -> int:
     """Fork the bed's first process, which calls ``body()``; return its number.
 
     It is killed when the calling thread ends. In it ``given`` and ``output`` are at INPUT (read
@@ -38,7 +44,7 @@ def start(given, output, body):
         os._exit(status)
 
 
-def _enter(given, output):
+def _enter(given: str, output: str) -> None:
     system.unshare(NAMESPACES)
     system.mount("none", "/", "none", system.MS_REC | system.MS_PRIVATE)
     system.set_read_only("/")

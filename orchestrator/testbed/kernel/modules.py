@@ -5,6 +5,8 @@ the kernel or installed beside it are loaded by modprobe and stay, as they are t
 that came with the run (IN/modules/NAME.ko) is unloaded again.
 """
 
+from __future__ import annotations
+
 import contextlib
 import glob
 import os
@@ -15,6 +17,13 @@ import subprocess
 from orchestrator.protocol.kernel_modules import ALWAYS, BUILT_IN
 from orchestrator.testbed.kernel import system
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterator, Mapping
+    from typing import Any, NoReturn
+
+    from orchestrator.protocol.specification import TestbedSpec
+
 SYSFS = "/sys/module"
 _OPTIONS = {"ifb": ("numifbs=0",)}
 """By default ifb brings the machine two interfaces that nobody has asked for."""
@@ -22,7 +31,7 @@ _TRIES, _AGAIN_NS = 100, 50_000_000
 """A module is in use until the kernel has cleared up the run's sockets: some 5 s at most."""
 
 
-def needed(spec):
+def needed(spec: TestbedSpec) -> set[str]:
     """Return the names of the modules that a run needs of the machine, in no order."""
     names = {*ALWAYS}
     if spec["switches"]:
@@ -37,7 +46,7 @@ def needed(spec):
     return names - BUILT_IN | {module["name"] for module in spec["modules"]}
 
 
-def can_be_there(name):
+def can_be_there(name: str) -> bool:
     """Tell whether that module is loaded, built in or can be loaded."""
     if is_there(name):
         return True
@@ -47,12 +56,12 @@ def can_be_there(name):
     return tried.returncode == 0
 
 
-def is_there(name):
+def is_there(name: str) -> bool:
     """Tell whether that module is loaded or built in."""
     return os.path.isdir(f"{SYSFS}/{name.replace('-', '_')}") or name in _built_in()
 
 
-def _built_in():
+def _built_in() -> set[str]:
     try:
         with open(f"/lib/modules/{os.uname().release}/modules.builtin") as table:
             return {
@@ -64,7 +73,7 @@ def _built_in():
 
 
 @contextlib.contextmanager
-def loaded(spec, given):
+def loaded(spec: TestbedSpec, given: str) -> Iterator[dict[str, dict[str, Any]]]:
     """Let the run have its modules, and give the machine back what it had.
 
     Yields:
@@ -94,14 +103,14 @@ def loaded(spec, given):
             yield {name: _described(name) for name in parameters}
 
 
-def _modprobe(name):
+def _modprobe(name: str) -> None:
     words = ["modprobe", name, *_OPTIONS.get(name, ())]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
 
 
-def _load_own(path, name):
+def _load_own(path: str, name: str) -> None:
     if is_there(name):
         raise RuntimeError(
             f"a module {name} is loaded already, and this run brings one of its own: rmmod {name}"
@@ -109,7 +118,7 @@ def _load_own(path, name):
     system.load_module(path, "")
 
 
-def _unload(name):
+def _unload(name: str) -> None:
     timer = system.Timer()
     for _try in range(_TRIES):
         try:
@@ -121,7 +130,7 @@ def _unload(name):
 
 
 @contextlib.contextmanager
-def _parameters(asked):
+def _parameters(asked: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
     """Set parameters ({module: {name: value}}), and have them given back whatever happens."""
     texts = {
         f"{SYSFS}/{module.replace('-', '_')}/parameters/{name}": value
@@ -155,7 +164,7 @@ def _parameters(asked):
         raise RuntimeError(f"not all parameters could be given back: {', '.join(before)}")
 
 
-def _guardian(alive, texts):
+def _guardian(alive: int, texts: Mapping[str, str]) -> NoReturn:
     """Wait for the end of the process that forked this one, and write the texts to the files."""
     status = 1
     try:
@@ -170,7 +179,7 @@ def _guardian(alive, texts):
         os._exit(status)
 
 
-def _write(path, text):
+def _write(path: str, text: str) -> None:
     try:
         with open(path, "w") as file:
             file.write(text)
@@ -178,7 +187,7 @@ def _write(path, text):
         raise RuntimeError(f"{path} cannot be set to {text.strip()}: {error.strerror}") from None
 
 
-def _described(name):
+def _described(name: str) -> dict[str, Any]:
     """Return what the machine says of a loaded module, such as its source's version."""
     folder = f"{SYSFS}/{name.replace('-', '_')}"
     found = {}

@@ -5,9 +5,17 @@ requests are gathered and sent together, and every one is acknowledged.
 Source: include/uapi/linux/netlink.h.
 """
 
+from __future__ import annotations
+
 import os
 import socket
 import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterator
+
+    Payload = bytes | bytearray | str | list[bytes] | tuple[bytes, ...]
 
 NETLINK_ROUTE = 0
 NETLINK_SOCK_DIAG = 4
@@ -39,7 +47,7 @@ class NetlinkError(OSError):
     """The kernel refused a request; the message names the request and the kernel's reason."""
 
 
-def attribute(kind, payload):
+def attribute(kind: int, payload: Payload) -> bytes:
     """Return one attribute: ``payload`` is bytes, a str (zero-terminated) or a list (nested)."""
     if isinstance(payload, str):
         payload = payload.encode() + b"\0"
@@ -49,17 +57,17 @@ def attribute(kind, payload):
     return _ATTRIBUTE.pack(length, kind) + payload + bytes(-length % 4)
 
 
-def u32(kind, value):
+def u32(kind: int, value: int) -> bytes:
     """Return an attribute of four bytes."""
     return attribute(kind, struct.pack("=I", value))
 
 
-def u64(kind, value):
+def u64(kind: int, value: int) -> bytes:
     """Return an attribute of eight bytes."""
     return attribute(kind, struct.pack("=Q", value))
 
 
-def parse_attributes(data, offset=0, end=None):
+def parse_attributes(data: bytes, offset: int = 0, end: int | None = None) -> dict[int, bytes]:
     """Return {type: payload} of the attributes in ``data[offset:end]``."""
     found = {}
     end = len(data) if end is None else end
@@ -75,7 +83,7 @@ def parse_attributes(data, offset=0, end=None):
 class Netlink:
     """One netlink socket in the network namespace of the thread that opens it."""
 
-    def __init__(self, protocol=NETLINK_ROUTE):
+    def __init__(self, protocol: int = NETLINK_ROUTE) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
         # Beyond net.core.rmem_max: a batch's acknowledgements come in before any is read.
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 23)
@@ -83,31 +91,31 @@ class Netlink:
         self._socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
         self._socket.bind((0, 0))
         self._sequence = 0
-        self._queued = []
+        self._queued: list[tuple[int, int, bytes, str]] = []
         # One buffer for good: recv() would map, fault in and unmap a new one for every message.
         self._buffer = memoryview(bytearray(_RECEIVE_BYTES))
 
-    def close(self):
+    def close(self) -> None:
         """Close the socket."""
         self._socket.close()
 
-    def _receive(self):
+    def _receive(self) -> bytes:
         """Return the next datagram as bytes."""
         return bytes(self._buffer[: self._socket.recv_into(self._buffer)])
 
-    def fileno(self):
+    def fileno(self) -> int:
         """Return the socket's descriptor."""
         return self._socket.fileno()
 
-    def join(self, group):
+    def join(self, group: int) -> None:
         """Receive what the kernel multicasts to that group."""
         self._socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, group)
 
-    def queue(self, kind, flags, body, what):
+    def queue(self, kind: int, flags: int, body: bytes, what: str) -> None:
         """Gather a request; ``what`` names it in the error should the kernel refuse it."""
         self._queued.append((kind, flags | NLM_F_REQUEST | NLM_F_ACK, body, what))
 
-    def flush(self):
+    def flush(self) -> None:
         """Send what was gathered, in order.
 
         Raises:
@@ -127,7 +135,7 @@ class Netlink:
         if batch:
             self._exchange(batch, names)
 
-    def _exchange(self, batch, names):
+    def _exchange(self, batch: list[bytes], names: dict[int, str]) -> None:
         self._socket.send(b"".join(batch))
         refusal = None
         waiting = set(names)
@@ -145,12 +153,12 @@ class Netlink:
         if refusal is not None:
             raise refusal
 
-    def request(self, kind, flags, body, what):
+    def request(self, kind: int, flags: int, body: bytes, what: str) -> None:
         """Send one request now and wait for its acknowledgement."""
         self.queue(kind, flags, body, what)
         self.flush()
 
-    def ask(self, kind, body, flags=0):
+    def ask(self, kind: int, body: bytes, flags: int = 0) -> bytes:
         """Send a request that one message answers; return it, or nothing when it is refused."""
         self._sequence += 1
         header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, self._sequence, 0)
@@ -161,7 +169,7 @@ class Netlink:
             if sequence == self._sequence:
                 return b"" if answer == NLMSG_ERROR else data
 
-    def dump_raw(self, kind, body):
+    def dump_raw(self, kind: int, body: bytes) -> bytes:
         """Return a dump's answer as one buffer, NLMSG_DONE included.
 
         Raises:
@@ -180,7 +188,7 @@ class Netlink:
             if answer == NLMSG_DONE:
                 return b"".join(parts)
 
-    def dump(self, kind, body):
+    def dump(self, kind: int, body: bytes) -> Iterator[tuple[int, bytes, int, int]]:
         """Yield (message type, buffer, start, end) of every message that a dump answers with."""
         self._sequence += 1
         header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | NLM_F_DUMP, self._sequence, 0)
@@ -198,7 +206,7 @@ class Netlink:
                 yield answer, data, start, end
 
 
-def messages(data):
+def messages(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield (type, flags, sequence, payload start, payload end) of each message in ``data``."""
     offset = 0
     while offset + 16 <= len(data):
@@ -209,7 +217,7 @@ def messages(data):
         offset += (length + 3) & ~3
 
 
-def _extended_reason(data, flags, start, end):
+def _extended_reason(data: bytes, flags: int, start: int, end: int) -> str:
     """Return the kernel's own words (NLMSGERR_ATTR_MSG) of a refusal, or an empty string."""
     if not flags & 0x200:  # NLM_F_ACK_TLVS
         return ""

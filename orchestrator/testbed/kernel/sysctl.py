@@ -1,9 +1,11 @@
 """Reads and writes sysctls, one by one."""
 
+from __future__ import annotations
+
 import os
 
 
-def write_sysctl(name, value):
+def write_sysctl(name: str, value: str | int) -> None:
     """Write one sysctl, of the calling thread's network namespace where it is per namespace."""
     path = "/proc/sys/" + name.replace(".", "/")
     try:
@@ -16,7 +18,7 @@ def write_sysctl(name, value):
         os.close(descriptor)
 
 
-def read_sysctl(name):
+def read_sysctl(name: str) -> str | None:
     """Return a sysctl's value as text with single blanks, or None where the kernel has none."""
     try:
         descriptor = os.open("/proc/sys/" + name.replace(".", "/"), os.O_RDONLY)

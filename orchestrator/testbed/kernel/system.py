@@ -1,5 +1,7 @@
 """The C library's calls that Python 3.11 does not offer: mounts, namespaces, timers, power off."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import errno
@@ -7,6 +9,10 @@ import os
 import signal
 import struct
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterator
 
 CLONE_NEWNET = 0x40000000
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID = 0x20000, 0x4000000, 0x8000000, 0x20000000
@@ -26,26 +32,26 @@ _EXACT_SLACK_NS, _DEFAULT_SLACK_NS = 1, 50_000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _checked(result, what):
+def _checked(result: int, what: str) -> int:
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{what}: {os.strerror(code)}")
     return result
 
 
-def address_of(buffer):
+def address_of(buffer: bytearray) -> int:
     """Return where the bytes of a bytearray lie, whose size is fixed from now on."""
     return ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))
 
 
-def mount(source, target, kind, flags=0, options=None):
+def mount(source: str, target: str, kind: str, flags: int = 0, options: str | None = None) -> None:
     """mount(2); ``target`` must exist."""
     arguments = [text.encode() for text in (source, target, kind)]
     data = options.encode() if options else None
     _checked(_libc.mount(*arguments, ctypes.c_ulong(flags), data), f"mount {kind} on {target}")
 
 
-def set_read_only(target, on=True):
+def set_read_only(target: str, on: bool = True) -> None:
     """Let all mounts at and below ``target`` be read-only (or that mount alone writable again).
 
     Of the calling process's mount namespace; mount_setattr(2), since Linux 5.12.
@@ -59,17 +65,17 @@ def set_read_only(target, on=True):
     _checked(result, f"read-only {target}")
 
 
-def unshare(kinds):
+def unshare(kinds: int) -> None:
     """Move the calling process into new namespaces of those kinds (CLONE_NEW*)."""
     _checked(_libc.unshare(kinds), "new namespaces")
 
 
-def die_with_parent(number=signal.SIGKILL):
+def die_with_parent(number: int = signal.SIGKILL) -> None:
     """Let the kernel kill the calling process when the thread that forked it ends."""
     _checked(_libc.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0), "parent's death signal")
 
 
-def hand_out(descriptor):
+def hand_out(descriptor: int) -> None:
     """Let the host see what was written to the file; a guest may keep it for 30 simulated seconds.
 
     Unlike fsync(2) this does not make the host's disk wait.
@@ -79,7 +85,7 @@ def hand_out(descriptor):
     _checked(_libc.sync_file_range(descriptor, whole_file, whole_file, flags), "sync_file_range")
 
 
-def load_module(path, parameters):
+def load_module(path: str, parameters: str) -> None:
     """Load the kernel module in that file with ``parameters`` such as "a=1 b=2".
 
     One that is loaded already is left as it is.
@@ -93,35 +99,35 @@ def load_module(path, parameters):
         os.close(descriptor)
 
 
-def unload_module(name):
+def unload_module(name: str) -> None:
     """Unload the kernel module of that name unless something uses it: then OSError (EAGAIN)."""
     arguments = ctypes.c_long(_SYS_DELETE_MODULE), name.encode(), os.O_NONBLOCK
     _checked(_libc.syscall(*arguments), f"unload module {name}")
 
 
-def power_off():
+def power_off() -> None:
     """End the guest at once. Returns only when the caller may not do so."""
     os.sync()
     _checked(_libc.reboot(ctypes.c_uint(_POWER_OFF)), "power off")
 
 
-def linux_version():
+def linux_version() -> tuple[int, int]:
     """Return the running kernel's version as (major, minor)."""
     major, minor = os.uname().release.split("-")[0].split(".")[:2]
     return int(major), int(minor)
 
 
-def monotonic_ns():
+def monotonic_ns() -> int:
     """Return the monotonic clock; in virtual time the reading itself costs 256 ns."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-def realtime_ns():
+def realtime_ns() -> int:
     """Return the wall clock that socket timestamps use; a reading costs as much."""
     return time.clock_gettime_ns(time.CLOCK_REALTIME)
 
 
-def prefer_softirqs():
+def prefer_softirqs() -> None:
     """Let the kernel's softirq thread run before any process that is ready at the same time.
 
     In a burst the network's work moves to that thread. Whether it or a process goes on would be
@@ -137,7 +143,7 @@ def prefer_softirqs():
     raise LookupError("no softirq thread")
 
 
-def prefer_this_session():
+def prefer_this_session() -> set[int]:
     """Begin a session and let it run on one CPU, before everything else that is ready on it.
 
     On one CPU packets keep their order: each CPU has a backlog of its own. Where the kernel shares
@@ -158,7 +164,7 @@ def prefer_this_session():
     return allowed - chosen
 
 
-def set_exact_timers(exact=True):
+def set_exact_timers(exact: bool = True) -> None:
     """Let timers of this thread, and of what it starts, fire to the nanosecond (default: 50 us).
 
     In our guest kernel a thread with exact timers also reads the clock for free, so that it does
@@ -169,14 +175,14 @@ def set_exact_timers(exact=True):
     _checked(_libc.prctl(_PR_SET_TIMERSLACK, slack_ns, 0, 0, 0), "timer slack")
 
 
-def new_network_namespace():
+def new_network_namespace() -> int:
     """Move the calling thread into a new network namespace, without IPv6; return a descriptor."""
     _checked(_libc.unshare(CLONE_NEWNET), "new network namespace")
     disable_ipv6()
     return current_network_namespace()
 
 
-def disable_ipv6():
+def disable_ipv6() -> None:
     """Keep IPv6 from sending messages of its own over every link of the thread's namespace.
 
     For devices that come to it later, too.
@@ -190,18 +196,18 @@ def disable_ipv6():
                 os.close(descriptor)
 
 
-def current_network_namespace():
+def current_network_namespace() -> int:
     """Return a descriptor of the calling thread's network namespace."""
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def enter(namespace_fd):
+def enter(namespace_fd: int) -> None:
     """Move the calling thread into that network namespace."""
     _checked(_libc.setns(namespace_fd, CLONE_NEWNET), "enter network namespace")
 
 
 @contextlib.contextmanager
-def inside(namespace_fd, home_fd):
+def inside(namespace_fd: int, home_fd: int) -> Iterator[None]:
     """Run the body in ``namespace_fd`` and return to ``home_fd``; of this thread only."""
     enter(namespace_fd)
     try:
@@ -217,20 +223,20 @@ class Timer:
     a sampler disturb what it samples; a timer descriptor set to an absolute time costs nothing.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.fd = _checked(_libc.timerfd_create(_CLOCK_MONOTONIC, _TFD_CLOEXEC), "timerfd")
 
-    def arm(self, time_ns):
+    def arm(self, time_ns: int) -> None:
         """Let the descriptor become readable at ``time_ns`` (at once when that has passed)."""
         seconds, nanoseconds = divmod(max(time_ns, 1), 10**9)
         value = struct.pack("=4q", 0, 0, seconds, nanoseconds)
         _checked(_libc.timerfd_settime(self.fd, _TFD_TIMER_ABSTIME, value, None), "timerfd")
 
-    def take(self):
+    def take(self) -> None:
         """Wait until the armed time, and let the descriptor be unreadable until armed again."""
         os.read(self.fd, 8)
 
-    def sleep_until(self, time_ns):
+    def sleep_until(self, time_ns: int) -> None:
         """Return at ``time_ns`` of the monotonic clock."""
         self.arm(time_ns)
         self.take()

@@ -5,6 +5,8 @@ apart, where that costs a fraction of what it does in a guest.
 Source: include/uapi/linux/inet_diag.h.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import select
@@ -13,6 +15,10 @@ import struct
 
 from orchestrator.testbed.kernel import netlink as nl
 from orchestrator.testbed.kernel import system
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterator
 
 SOCK_DIAG_BY_FAMILY = 20
 SENDER, RECEIVER = 0, 1
@@ -50,11 +56,16 @@ class TcpDiag:
             theirs may be in the namespace; no crowd is told apart then.
     """
 
-    def __init__(self, single=None, crowd_port=None, listening=None):
+    def __init__(
+        self,
+        single: tuple[int, int, str, str] | None = None,
+        crowd_port: int | None = None,
+        listening: tuple[int, int] | None = None,
+    ) -> None:
         self._netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
         head = struct.pack("=BBBxI", socket.AF_INET, 6, _EXTENSIONS, _STATES)
         everything = head + bytes(48)
-        self._request = self._crowd_request = None
+        self._crowd_request = None
         if single is not None:
             self._request = head + _identity(*single)
             self.answers = self._one
@@ -70,17 +81,17 @@ class TcpDiag:
         if crowd_port is not None:
             self._crowd_request = everything + _only(crowd_port)
 
-    def crowd_answers(self):
+    def crowd_answers(self) -> bytes:
         """Return the answers for the sockets of flows with many connections at a time."""
         if self._crowd_request is None:
             return b""
         return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._crowd_request)
 
-    def _one(self):
+    def _one(self) -> bytes:
         """Return the answer for the one socket, nothing while there is none."""
         return self._netlink.ask(SOCK_DIAG_BY_FAMILY, self._request)
 
-    def _all(self):
+    def _all(self) -> bytes:
         """Return the answers for all other sockets of the namespace."""
         return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._request)
 
@@ -92,9 +103,9 @@ class Closed:
     (arch/um/kernel/skas/syscall.c), and would move the time of what is watched.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._poll = select.epoll()
-        self._sockets = {}
+        self._sockets: dict[int, nl.Netlink] = {}
         self._places = bytearray(_NOTICE_BYTES * _NOTICES)
         self._buffers = bytearray(_BUFFER.size * _NOTICES)
         self._messages = bytearray(_MESSAGE.size * _NOTICES)
@@ -106,22 +117,22 @@ class Closed:
             _MESSAGE.pack_into(self._messages, _MESSAGE.size * n, *message)
         self._messages_at = ctypes.c_void_p(system.address_of(self._messages))
 
-    def watch(self):
+    def watch(self) -> None:
         """From now on note what is closed in the thread's namespace."""
         netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
         netlink.join(_DESTROYED)
         self._sockets[netlink.fileno()] = netlink
         self._poll.register(netlink.fileno(), select.EPOLLIN)
 
-    def take(self):
+    def take(self) -> bytes:
         """Return the messages about all that was closed since the last call."""
-        parts = []
+        parts: list[bytes] = []
         while self._sockets and (ready := self._poll.poll(0)):
             for descriptor, _events in ready:
                 parts += self._notices(descriptor)
         return b"".join(parts)
 
-    def _notices(self, descriptor):
+    def _notices(self, descriptor: int) -> Iterator[bytes]:
         count = _libc.recvmmsg(descriptor, self._messages_at, _NOTICES, _MSG_DONTWAIT, None)
         if count < 0:
             code = ctypes.get_errno()
@@ -131,13 +142,13 @@ class Closed:
             yield bytes(self._places[_NOTICE_BYTES * n : _NOTICE_BYTES * n + size])
 
 
-def _identity(local, remote, source, destination):
+def _identity(local: int, remote: int, source: str, destination: str) -> bytes:
     """Return the inet_diag_sockid of one socket."""
     addresses = [socket.inet_aton(address) + bytes(12) for address in (source, destination)]
     return _PORTS.pack(local, remote) + b"".join(addresses) + bytes(4) + _ANY_COOKIE
 
 
-def _without(port):
+def _without(port: int) -> bytes:
     """Return the filter for sockets with both ports below ``port``."""
     most = port - 1
     code = _COMPARE.pack(_LOCAL_TO, 8, 16 + _REJECT, 0, 0, most)
@@ -145,7 +156,7 @@ def _without(port):
     return nl.attribute(_BYTECODE, code)
 
 
-def _only(port):
+def _only(port: int) -> bytes:
     """Return the filter for sockets with either port from ``port`` on."""
     code = _COMPARE.pack(_LOCAL_FROM, 8, 12, 0, 0, port)
     code += _JUMP.pack(_JUMP_TO, 4, 12)
@@ -153,7 +164,7 @@ def _only(port):
     return nl.attribute(_BYTECODE, code)
 
 
-def _between(first, last):
+def _between(first: int, last: int) -> bytes:
     """Return the filter for sockets with either port from ``first`` to ``last``."""
     # Each line is at its byte: where to on yes and on no is from there; 36 is the end, 40 no.
     code = _COMPARE.pack(_LOCAL_FROM, 8, 20, 0, 0, first)  # 0

@@ -160,8 +160,8 @@ def _way(route, destination):
     if way is None:
         return None
     names = {index: name for name, (index, _counters) in rtnl.interfaces(route).items()}
-    index = way.pop("index")
-    return {"interface": names.get(index, str(index)), **way}
+    interface = names.get(way["index"], str(way["index"]))
+    return {"interface": interface, "gateway": way["gateway"], "source": way["source"]}
 
 
 def _echo(source, destination):

@@ -5,6 +5,8 @@ emulated bottleneck with offloads on is not the one that was asked for.
 Source: include/uapi/linux/ethtool.h.
 """
 
+from __future__ import annotations
+
 import ctypes
 import fcntl
 import socket
@@ -22,20 +24,21 @@ _UNKNOWN_MBITPS = 0xFFFFFFFF
 class Ethtool:
     """One control socket in the network namespace of the thread that opens it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
-    def close(self):
+    def close(self) -> None:
         """Close the socket."""
         self._socket.close()
 
-    def _call(self, interface, command, value=0):
+    def _call(self, interface: str, command: int, value: int = 0) -> int:
         data = ctypes.create_string_buffer(struct.pack("=II", command, value), 8)
         request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(data))
         fcntl.ioctl(self._socket, SIOCETHTOOL, request)
-        return struct.unpack("=II", data.raw)[1]
+        _command, found = struct.unpack("=II", data.raw)
+        return int(found)
 
-    def speed_mbitps(self, interface):
+    def speed_mbitps(self, interface: str) -> int | None:
         """Return what the interface says of its speed, None when it does not know."""
         data = ctypes.create_string_buffer(struct.pack("=I", _GET_SETTINGS), _SETTINGS_BYTES)
         request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(data))
@@ -48,19 +51,19 @@ class Ethtool:
         speed = high << 16 | low
         return None if speed in (0, _UNKNOWN_MBITPS) else speed
 
-    def set_offload(self, interface, name, on):
+    def set_offload(self, interface: str, name: str, on: bool) -> None:
         """Switch one of OFFLOADS on or off."""
         self._call(interface, OFFLOADS[name][1], int(on))
 
-    def set_offloads(self, interface, on=False):
+    def set_offloads(self, interface: str, on: bool = False) -> None:
         """Switch TSO, GSO and GRO of the interface off (or on)."""
         for _read, write in OFFLOADS.values():
             self._call(interface, write, int(on))
 
-    def send_in_one_piece(self, interface):
+    def send_in_one_piece(self, interface: str) -> None:
         """Let frames leave with all their bytes in one buffer, instead of headers and fragments."""
         self._call(interface, _SCATTER_GATHER, 0)
 
-    def offloads(self, interface):
+    def offloads(self, interface: str) -> dict[str, bool]:
         """Return {"tso": bool, "gso": bool, "gro": bool} as the kernel has them."""
         return {name: bool(self._call(interface, read)) for name, (read, _w) in OFFLOADS.items()}

@@ -6,6 +6,8 @@ somebody asks for it), and links only note what they need: ``build.py`` sets eve
 few netlink messages.
 """
 
+from __future__ import annotations
+
 import os
 from subprocess import Popen
 
@@ -15,6 +17,13 @@ from mininet.node import Host, Node, OVSSwitch
 from orchestrator.protocol.numbering import wire_index
 from orchestrator.testbed.kernel import system
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Sequence
+    from typing import Any
+
+    from orchestrator.protocol.specification import LinkSpec
+
 HOST_INDEX = 10
 
 
@@ -23,11 +32,11 @@ class _LazyShell(Node):
 
     isSetup = True
 
-    def startShell(self, mnopts=None):
+    def startShell(self, mnopts: str | None = None) -> None:
         """Start no shell yet; Node.__init__ calls this."""
         self.lastCmd = mnopts
 
-    def cmd(self, *args, **kwargs):
+    def cmd(self, *args: str, **kwargs: Any) -> Any:
         """Start the shell on first use, then do as Node does."""
         if self.shell is None:
             Node.startShell(self, "-cd")
@@ -37,14 +46,14 @@ class _LazyShell(Node):
 class NamespaceHost(_LazyShell, Host):
     """A host: one network namespace, held by a descriptor."""
 
-    def __init__(self, name, **params):
+    def __init__(self, name: str, **params: Any) -> None:
         home = system.current_network_namespace()
         self.namespace_fd = system.new_network_namespace()
         system.enter(home)
         os.close(home)
         super().__init__(name, **params)
 
-    def _popen(self, cmd, **params):
+    def _popen(self, cmd: Sequence[str], **params: Any) -> Popen[Any]:
         """Spawn in the host's namespace, which a child takes over from the spawning thread.
 
         And with ordinary timers: unlike our own code, a foreign program may poll the clock.
@@ -58,7 +67,7 @@ class NamespaceHost(_LazyShell, Host):
             system.set_exact_timers()
             os.close(home)
 
-    def spawn(self, arguments, **params):
+    def spawn(self, arguments: Sequence[str], **params: Any) -> Popen[Any]:
         """Start a program in the host's namespace and return its Popen."""
         return self._popen(arguments, **params)
 
@@ -68,14 +77,14 @@ class BedSwitch(_LazyShell, OVSSwitch):
 
     OVSVersion = "3.1"
 
-    def __init__(self, name, **params):
+    def __init__(self, name: str, **params: Any) -> None:
         # Switch.__init__ configures a control interface by command, unless in a namespace.
         params["inNamespace"] = True
         super().__init__(name, failMode="secure", datapath="kernel", batch=True, **params)
         self.inNamespace = False
         self.controlIntf = None
 
-    def transaction(self):
+    def transaction(self) -> list[str]:
         """Return the arguments that ovs-vsctl needs to create the bridge and its ports."""
         words = ["--", "add-br", self.name, "--", "set", "bridge", self.name]
         words += ["fail_mode=secure", f"other_config:datapath-id={self.dpid}"]
@@ -95,18 +104,25 @@ class WireLink(Link):
     drop is never a local congestion signal.
     """
 
-    def __init__(self, node1, node2, number=0, spec=None, **_params):
+    def __init__(
+        self,
+        node1: Node,
+        node2: Node,
+        number: int = 0,
+        spec: LinkSpec | None = None,
+        **_params: Any,
+    ) -> None:
         self.number = number
         self.spec = spec
         self.intf1 = _interface(node1, self)
         self.intf2 = _interface(node2, self)
 
-    def device(self, end):
+    def device(self, end: str) -> tuple[str, int]:
         """Return (name, interface index) in ``wires``: ends a, b; f, r the queues' devices."""
         return f"w{self.number}{end}", wire_index(self.number, end)
 
 
-def _interface(node, link):
+def _interface(node: Node, link: WireLink) -> Intf:
     """Return the node's new interface for the link; Mininet gives it its port."""
     port = node.newPort()
     name = f"eth{port}" if isinstance(node, NamespaceHost) else f"{node.name}-eth{port}"

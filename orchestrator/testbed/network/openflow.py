@@ -5,8 +5,14 @@ whose answer says that all before it is done. A rule of two hosts goes before th
 alone.
 """
 
+from __future__ import annotations
+
 import socket
 import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterable
 
 _VERSION = 1
 _HELLO, _ERROR, _ECHO_REQUEST, _ECHO_REPLY = 0, 1, 2, 3
@@ -33,18 +39,18 @@ class Connection:
         OpenFlowError: the bridge refused something or ended the connection; so do all methods.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self._path = path
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(path)
         self._stream = self._socket.makefile("rb")
         self._socket.sendall(_message(_HELLO))
 
-    def send(self, messages):
+    def send(self, messages: Iterable[bytes]) -> None:
         """Send messages, without waiting for what comes of them."""
         self._socket.sendall(b"".join([*messages, _message(_BARRIER_REQUEST)]))
 
-    def wait(self):
+    def wait(self) -> None:
         """Return when all that was sent is done; once for each ``send``."""
         while True:
             header = self._stream.read(_HEADER.size)
@@ -59,13 +65,13 @@ class Connection:
             if kind == _BARRIER_REPLY:
                 return
 
-    def close(self):
+    def close(self) -> None:
         """End the connection; the rules stay."""
         self._stream.close()
         self._socket.close()
 
 
-def add_rules(path, rules):
+def add_rules(path: str, rules: Iterable[tuple[str, int]]) -> None:
     """Add [(destination MAC, port)] to the bridge that listens at ``path``, and see them in place.
 
     Raises:
@@ -77,12 +83,12 @@ def add_rules(path, rules):
     connection.close()
 
 
-def _to_destination(mac, port):
+def _to_destination(mac: str, port: int) -> bytes:
     match = _MATCH.pack(_ALL_BUT_DESTINATION, 0, bytes(6), _mac(mac))
     return _flow_mod(match, _ADD, _PRIORITY, port)
 
 
-def pair_rule(source, destination, port):
+def pair_rule(source: str, destination: str, port: int | None) -> bytes:
     """Return the message that lets packets between two MACs leave by ``port``.
 
     None takes the rule away, and those packets go by their destination alone.
@@ -91,15 +97,15 @@ def pair_rule(source, destination, port):
     return _flow_mod(match, _DELETE_STRICT if port is None else _ADD, _PAIR_PRIORITY, port)
 
 
-def _flow_mod(match, command, priority, port):
+def _flow_mod(match: bytes, command: int, priority: int, port: int | None) -> bytes:
     rule = _RULE.pack(0, command, 0, 0, priority, _NO_BUFFER, _NO_PORT, 0)
     action = b"" if port is None else _OUTPUT.pack(0, 8, port, 0)
     return _message(_FLOW_MOD, match + rule + action)
 
 
-def _mac(text):
+def _mac(text: str) -> bytes:
     return bytes.fromhex(text.replace(":", ""))
 
 
-def _message(kind, body=b""):
+def _message(kind: int, body: bytes = b"") -> bytes:
     return _HEADER.pack(_VERSION, kind, _HEADER.size + len(body), 0) + body

@@ -1,10 +1,18 @@
 """Open vSwitch inside the bed: its two daemons on paths of our own, bridges, forwarding rules."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.network import openflow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterable, Mapping
+
+    from orchestrator.testbed.network.nodes import BedSwitch
 
 RUN_DIRECTORY = "/run/bed-ovs"
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
@@ -24,10 +32,9 @@ _environment = {
     "OVS_LOGDIR": RUN_DIRECTORY,
     "OVS_DBDIR": RUN_DIRECTORY,
 }
-_daemons = []
 
 
-def _run(arguments):
+def _run(arguments: list[str]) -> str:
     done = subprocess.run(
         arguments,
         env=_environment,
@@ -42,7 +49,7 @@ def _run(arguments):
     return done.stdout
 
 
-def start_daemons():
+def start_daemons() -> None:
     """Start ovsdb-server and ovs-vswitchd; both have detached, which means ready, on return."""
     os.makedirs(RUN_DIRECTORY, exist_ok=True)
     database = f"{RUN_DIRECTORY}/conf.db"
@@ -60,7 +67,9 @@ def start_daemons():
     _run(["ovs-vswitchd", f"unix:{RUN_DIRECTORY}/db.sock", "--pidfile", *common])
 
 
-def start_bridges(switches, flow_tables):
+def start_bridges(
+    switches: Iterable[BedSwitch], flow_tables: Mapping[str, Iterable[tuple[str, int]]]
+) -> None:
     """Create all bridges with their ports in one transaction, then give each its rules."""
     words = ["ovs-vsctl"]
     for switch in switches:
@@ -70,11 +79,11 @@ def start_bridges(switches, flow_tables):
         openflow.add_rules(control_socket(name), rules)
 
 
-def control_socket(bridge):
+def control_socket(bridge: str) -> str:
     """Return where a bridge takes OpenFlow messages."""
     return f"{RUN_DIRECTORY}/{bridge}.mgmt"
 
 
-def version():
+def version() -> str:
     """Return what ovs-vswitchd says of its version."""
     return _run(["ovs-vswitchd", "--version"]).splitlines()[0]

@@ -4,10 +4,27 @@ Source: include/uapi/linux/{rtnetlink,if_link,if_addr,neighbour,veth}.h. Functio
 request on a ``Netlink``; nothing happens before its ``flush()``.
 """
 
+from __future__ import annotations
+
 import socket
 import struct
 
 from orchestrator.testbed.kernel import netlink as nl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Mapping
+    from typing import TypedDict
+
+    from orchestrator.testbed.kernel.netlink import Netlink
+
+    class Way(TypedDict):
+        """How packets to an address leave."""
+
+        index: int
+        gateway: str | None
+        source: str | None
+
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
 RTM_NEWADDR, RTM_GETADDR = 20, 22
@@ -30,7 +47,7 @@ _HOST_BITS = 32
 _RTMSG = struct.Struct("=8BI")
 
 
-def mac_bytes(mac):
+def mac_bytes(mac: str) -> bytes:
     """Return the six bytes of ``02:00:..`` notation."""
     return bytes(int(part, 16) for part in mac.split(":"))
 
@@ -38,11 +55,13 @@ def mac_bytes(mac):
 class End:
     """One end of a new device: name, wanted index (0: any), namespace, hardware address."""
 
-    def __init__(self, name, index=0, namespace_fd=None, mac=None):
+    def __init__(
+        self, name: str, index: int = 0, namespace_fd: int | None = None, mac: str | None = None
+    ) -> None:
         self.name, self.index = name, index
         self.namespace_fd, self.mac = namespace_fd, mac
 
-    def message(self):
+    def message(self) -> bytes:
         """Return the ifinfomsg and attributes that create this end."""
         body = _IFINFO.pack(0, 0, self.index, 0, 0)
         body += nl.attribute(IFLA_IFNAME, self.name) + nl.u32(IFLA_TXQLEN, 1000)
@@ -53,12 +72,12 @@ class End:
         return body
 
 
-def link_message(index):
+def link_message(index: int) -> bytes:
     """Return the ifinfomsg of a request about the interface of that index, 0 for one by name."""
     return _IFINFO.pack(0, 0, index, 0, 0)
 
 
-def add_veth(route, end, peer):
+def add_veth(route: Netlink, end: End, peer: End) -> None:
     """Queue a veth pair of two ``End``s."""
     data = nl.attribute(VETH_INFO_PEER, peer.message())
     info = [nl.attribute(IFLA_INFO_KIND, "veth"), nl.attribute(IFLA_INFO_DATA, data)]
@@ -67,13 +86,13 @@ def add_veth(route, end, peer):
     route.queue(RTM_NEWLINK, flags, body, f"veth {end.name} - {peer.name}")
 
 
-def add_ifb(route, end):
+def add_ifb(route: Netlink, end: End) -> None:
     """Queue an intermediate functional block device (drivers/net/ifb.c)."""
     body = end.message() + nl.attribute(IFLA_LINKINFO, [nl.attribute(IFLA_INFO_KIND, "ifb")])
     route.queue(RTM_NEWLINK, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, f"ifb {end.name}")
 
 
-def set_up(route, index, what, mtu=None):
+def set_up(route: Netlink, index: int, what: str, mtu: int | None = None) -> None:
     """Queue setting the interface of that index up."""
     body = _IFINFO.pack(0, 0, index, IFF_UP, IFF_UP)
     if mtu is not None:
@@ -81,12 +100,12 @@ def set_up(route, index, what, mtu=None):
     route.queue(RTM_NEWLINK, 0, body, f"{what} up")
 
 
-def set_down(route, index, what):
+def set_down(route: Netlink, index: int, what: str) -> None:
     """Queue setting the interface of that index down, which empties and resets its qdiscs."""
     route.queue(RTM_NEWLINK, 0, _IFINFO.pack(0, 0, index, 0, IFF_UP), f"{what} down")
 
 
-def add_address(route, index, address, prefix, what):
+def add_address(route: Netlink, index: int, address: str, prefix: int, what: str) -> None:
     """Queue an IPv4 address."""
     packed = socket.inet_aton(address)
     body = struct.pack("=BBBBi", socket.AF_INET, prefix, 0, 0, index)
@@ -94,7 +113,7 @@ def add_address(route, index, address, prefix, what):
     route.queue(RTM_NEWADDR, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, f"{what} address {address}")
 
 
-def add_neighbour(route, index, address, mac, what):
+def add_neighbour(route: Netlink, index: int, address: str, mac: str, what: str) -> None:
     """Queue a permanent neighbour entry: no ARP, whose timers are random, ever runs."""
     body = struct.pack("=BxxxiHBB", socket.AF_INET, index, NUD_PERMANENT, 0, 0)
     body += nl.attribute(1, socket.inet_aton(address)) + nl.attribute(2, mac_bytes(mac))
@@ -102,7 +121,9 @@ def add_neighbour(route, index, address, mac, what):
     route.queue(RTM_NEWNEIGH, flags, body, f"{what} neighbour {address}")
 
 
-def set_route_metrics(route, index, address, prefix, metrics, what):
+def set_route_metrics(
+    route: Netlink, index: int, address: str, prefix: int, metrics: Mapping[int, int], what: str
+) -> None:
     """Queue metrics ({RTAX_*: value}) for the route that came with an interface's address."""
     own = int.from_bytes(socket.inet_aton(address), "big")
     network = (own >> (32 - prefix) << (32 - prefix)).to_bytes(4, "big")
@@ -115,7 +136,7 @@ def set_route_metrics(route, index, address, prefix, metrics, what):
     route.queue(RTM_NEWROUTE, nl.NLM_F_REPLACE, body, f"{what} route metrics")
 
 
-def way_to(route, destination):
+def way_to(route: Netlink, destination: str) -> Way | None:
     """Return {"index", "gateway", "source"} of how packets to that address leave, None if none do.
 
     The gateway is None where the destination is a neighbour.
@@ -128,20 +149,21 @@ def way_to(route, destination):
     found = nl.parse_attributes(data, nl.HEADER_BYTES + _RTMSG.size)
     if RTA_OIF not in found:
         return None
-    addresses = {
-        name: socket.inet_ntoa(found[kind]) if kind in found else None
-        for name, kind in (("gateway", RTA_GATEWAY), ("source", RTA_PREFSRC))
-    }
-    return {"index": struct.unpack("=I", found[RTA_OIF])[0], **addresses}
+    gateway, source = (
+        socket.inet_ntoa(found[kind]) if kind in found else None
+        for kind in (RTA_GATEWAY, RTA_PREFSRC)
+    )
+    (index,) = struct.unpack("=I", found[RTA_OIF])
+    return {"index": index, "gateway": gateway, "source": source}
 
 
-def host_route(destination, scope=RT_SCOPE_UNIVERSE):
+def host_route(destination: str, scope: int = RT_SCOPE_UNIVERSE) -> bytes:
     """Return what says a static route to one host in the main table."""
     head = (socket.AF_INET, _HOST_BITS, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST, 0)
     return _RTMSG.pack(*head) + nl.attribute(RTA_DST, socket.inet_aton(destination))
 
 
-def add_host_route(route, destination, way, metrics):
+def add_host_route(route: Netlink, destination: str, way: Way, metrics: Mapping[int, int]) -> None:
     """Queue a route to one host, which is not there yet, by a way such as ``way_to`` returns."""
     body = host_route(
         destination, RT_SCOPE_LINK if way["gateway"] is None else RT_SCOPE_UNIVERSE
@@ -154,9 +176,9 @@ def add_host_route(route, destination, way, metrics):
     route.queue(RTM_NEWROUTE, flags, body, f"route to {destination}")
 
 
-def addresses(route):
+def addresses(route: Netlink) -> dict[int, list[tuple[str, int]]]:
     """Return {interface index: [IPv4 address and prefix length, ...]} in the kernel's order."""
-    found = {}
+    found: dict[int, list[tuple[str, int]]] = {}
     for kind, data, start, end in route.dump(RTM_GETADDR, struct.pack("=BBBBi", 2, 0, 0, 0, 0)):
         if kind == RTM_NEWADDR and data[start] == socket.AF_INET:
             prefix, index = data[start + 1], struct.unpack_from("=i", data, start + 4)[0]
@@ -167,13 +189,13 @@ def addresses(route):
     return found
 
 
-def route_metrics(route, index, destination=None):
+def route_metrics(route: Netlink, index: int, destination: str | None = None) -> dict[int, int]:
     """Return {RTAX_*: value} of the main table's routes over that interface.
 
     With a ``destination``, of the route to that one host.
     """
     request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
-    found = {}
+    found: dict[int, int] = {}
     for kind, data, start, end in route.dump(RTM_GETROUTE, request):
         attributes = nl.parse_attributes(data, start + _RTMSG.size, end)
         table, over = data[start + 4], attributes.get(RTA_OIF)
@@ -190,7 +212,7 @@ def route_metrics(route, index, destination=None):
     return found
 
 
-def flags_and_mtu(route):
+def flags_and_mtu(route: Netlink) -> dict[int, tuple[bool, int]]:
     """Return {interface index: (whether it is up, MTU)}."""
     found = {}
     for _kind, data, start, end in route.dump(RTM_GETLINK, link_message(0)):
@@ -200,7 +222,7 @@ def flags_and_mtu(route):
     return found
 
 
-def interfaces(route):
+def interfaces(route: Netlink) -> dict[str, tuple[int, tuple[int, ...]]]:
     """Return {name: (index, statistics)} of the socket's namespace.
 
     Statistics are struct rtnl_link_stats64's first eight counters: rx_packets, tx_packets,

@@ -8,11 +8,17 @@ and another sees that it begins as asked. What is locked in the route's metrics 
 nothing is remembered of traffic (tcp_no_metrics_save).
 """
 
+from __future__ import annotations
+
 import socket
 import struct
 
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel.sysctl import write_sysctl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.testbed.network.build import Bed
 
 RTAX_SSTHRESH = 6
 _CLIENT_PORT, _SERVER_PORT = 4_900, 4_998
@@ -23,7 +29,7 @@ _INFO_SSTHRESH = struct.Struct("=76xI")
 _SAVE = "net.ipv4.tcp_no_metrics_save"
 
 
-def make_known(bed):
+def make_known(bed: Bed) -> None:
     """Make the kernel know the threshold of every host that is told one, of all its peers.
 
     Raises:
@@ -41,7 +47,7 @@ def make_known(bed):
             write_sysctl(_SAVE, bed.spec["sysctls"][_SAVE])
 
 
-def _make_known(bed, host, peer, asked):
+def _make_known(bed: Bed, host: str, peer: str, asked: int) -> None:
     with bed.enter(peer):
         listener = socket.create_server((bed.address(peer), _SERVER_PORT))
     found = None
@@ -64,12 +70,13 @@ def _make_known(bed, host, peer, asked):
         raise BuildError(f"{host}: ssthresh to {peer} begins with {found}, asked was {asked}")
 
 
-def _threshold(client):
+def _threshold(client: socket.socket) -> int:
     told = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_SSTHRESH.size)
-    return _INFO_SSTHRESH.unpack(told)[0]
+    (found,) = _INFO_SSTHRESH.unpack(told)
+    return int(found)
 
 
-def _exchange_and_end(client, server):
+def _exchange_and_end(client: socket.socket, server: socket.socket) -> None:
     """Send a byte there and back, and end the connection at both ends; the client is first."""
     with server:
         client.sendall(b"?")

@@ -72,7 +72,7 @@ def test_a_run_needs_the_modules_of_its_queues_policers_and_flows() -> None:
     policer = f"{BOTTLENECK}.policer={{rate: 9mbit, burst: 60kB}}"
     queue = f"{BOTTLENECK}.queue={{kind: fq_codel}}"
     spec = run(queue, policer, "flows.reno.congestion=vegas")
-    document = bed_spec(spec, 2**30)
+    document: Any = bed_spec(spec, 2**30)
     document["modules"] = [
         {"name": name, "parameters": ""} for name in ("tcp_vegas", "tcp_westwood")
     ]
@@ -114,7 +114,7 @@ def sysfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def asked(parameters: str) -> dict[str, Any]:
+def asked(parameters: str) -> Any:
     spec = bed_spec(run(), 2**30)
     return {**spec, "modules": [{"name": "tcp_some-cc", "parameters": parameters}]}
 
@@ -147,7 +147,7 @@ def test_modules_are_loaded_one_by_one_and_bring_no_interfaces(
     modprobe.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(modules, "is_there", lambda name: name == "sch_tbf")
-    spec = {**bed_spec(run(), 2**30), "modules": [{"name": "tcp_vegas", "parameters": ""}]}
+    spec: Any = {**bed_spec(run(), 2**30), "modules": [{"name": "tcp_vegas", "parameters": ""}]}
     with (
         pytest.raises(RuntimeError, match=r"^modprobe tcp_vegas: no$"),
         modules.loaded(spec, "/none"),
