@@ -5,7 +5,7 @@ import fcntl
 import os
 import time
 
-from orchestrator.testbed.errors import ENDS
+from orchestrator.protocol.numbering import CHANNEL_ENDS
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
 from orchestrator.testbed.network import ovs
@@ -152,7 +152,7 @@ def fit_to_machine(spec):
     spec["real_time"] = True
     spec["late_datagrams_ns"] = _LATE_DATAGRAMS_NS
     for link in spec["links"]:
-        for direction in ENDS:
+        for direction in CHANNEL_ENDS:
             link[direction]["late_timers_ns"] = late_ns
             netem = link[direction]["netem"]
             if netem is not None and not seeded:

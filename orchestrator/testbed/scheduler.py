@@ -10,7 +10,8 @@ import heapq
 import itertools
 import threading
 
-from orchestrator.testbed.errors import ENDS, BuildError
+from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.network import openflow, ovs, qdisc
 from orchestrator.testbed.network.bucket import Bucket
@@ -113,7 +114,7 @@ class Timeline:
         """Return (link, specification, device ends) of a channel such as ``bottleneck:forward``."""
         link_name, _, direction = name.rpartition(":")
         link = self.bed.links[link_name]
-        return link, link.spec[direction], ENDS[direction]
+        return link, link.spec[direction], CHANNEL_ENDS[direction]
 
     def bucket(self, name):
         """Return the token bucket of a channel."""

@@ -8,7 +8,8 @@ import contextlib
 import os
 from subprocess import Popen
 
-from orchestrator.testbed.errors import ENDS, BuildError
+from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
 from orchestrator.testbed.lab import modules
@@ -192,7 +193,7 @@ class LabBed:
         for interface in (spec["left"], spec["right"]):
             self._ledger.note("hook", interface=interface)
             self._ledger.note("queue", interface=interface)
-        for direction, (_source, queue_end, sink_end) in ENDS.items():
+        for direction, (_source, queue_end, sink_end) in CHANNEL_ENDS.items():
             self._emulate_channel(link, spec[direction], queue_end, sink_end)
         self.wires.flush()
 

@@ -2,7 +2,8 @@
 
 from mininet.net import Mininet
 
-from orchestrator.testbed.errors import ENDS, BuildError
+from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
 from orchestrator.testbed.network import ovs, qdisc, redirect, rtnl
@@ -61,7 +62,7 @@ class Bed:
     def devices(self, channel):
         """Return the names of a channel's devices: where packets come in, its queue's, its last."""
         link_name, _, direction = channel.rpartition(":")
-        return [self.links[link_name].device(end)[0] for end in ENDS[direction]]
+        return [self.links[link_name].device(end)[0] for end in CHANNEL_ENDS[direction]]
 
     def enter(self, name):
         """Return a context manager: the calling thread inside that host's namespace."""
@@ -144,7 +145,7 @@ class Bed:
             for end in "ab":
                 name, index = link.device(end)
                 qdisc.add_classifier_hook(self.wires, index, name)
-            for direction, ends in ENDS.items():
+            for direction, ends in CHANNEL_ENDS.items():
                 configure_channel(self.wires, link, link.spec[direction], *ends)
         for link in self.links.values():
             for end in "abfr":
@@ -230,7 +231,7 @@ class Bed:
 
 def corrupts(spec):
     """Tell whether a channel corrupts packets, or may be told to."""
-    netems = [link[direction]["netem"] for link in spec["links"] for direction in ENDS]
+    netems = [link[direction]["netem"] for link in spec["links"] for direction in CHANNEL_ENDS]
     return any(one and any(s["name"] == "corrupt_q32" for s in one["settings"]) for one in netems)
 
 
@@ -253,7 +254,7 @@ def configure_channel(route, link, channel, source, queue, sink):
 def reset_queues(bed):
     """Let every queue with a memory forget what it has seen; its settings stay."""
     for link in bed.links.values():
-        for direction, (_source, queue, _sink) in ENDS.items():
+        for direction, (_source, queue, _sink) in CHANNEL_ENDS.items():
             spec = link.spec[direction]["queue"]
             if spec is not None and spec["kind"] not in qdisc.FIFOS:
                 name, index = link.device(queue)

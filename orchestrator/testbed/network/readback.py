@@ -3,8 +3,8 @@
 import os
 import subprocess
 
-from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
-from orchestrator.testbed.errors import ENDS, BuildError
+from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE, ROOT_HANDLE
+from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
 from orchestrator.testbed.network import ovs, qdisc, redirect, rtnl
@@ -47,7 +47,7 @@ def channels(bed):
     present = qdisc.read(bed.wires)
     found = {}
     for name, link in bed.links.items():
-        for direction, (source_end, queue_end, sink_end) in ENDS.items():
+        for direction, (source_end, queue_end, sink_end) in CHANNEL_ENDS.items():
             spec = link.spec[direction]
             queue_index, sink_index = link.device(queue_end)[1], link.device(sink_end)[1]
             kind, options = present.get((queue_index, ROOT_HANDLE), ("", b""))
@@ -91,7 +91,7 @@ def differences(bed, found):
     return [
         [channel, setting, asked, has]
         for name, link in bed.links.items()
-        for direction in ENDS
+        for direction in CHANNEL_ENDS
         for channel in [f"{name}:{direction}"]
         for setting, asked, has in _compared(link.spec[direction], found[channel])
         if asked != has

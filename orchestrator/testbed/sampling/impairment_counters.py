@@ -6,7 +6,7 @@ while it was this one, and so many of them were dropped or skipped the delay.
 
 import json
 
-from orchestrator.testbed.errors import ENDS
+from orchestrator.protocol.numbering import CHANNEL_ENDS
 from orchestrator.testbed.network import qdisc
 
 LOSS = "loss_"
@@ -36,7 +36,7 @@ class Ledger:
         """Count what came since the last time for the impairments that the channel still has."""
         link_name, _, direction = channel.rpartition(":")
         link = self._bed.links[link_name]
-        _name, index = link.device(ENDS[direction][2])
+        _name, index = link.device(CHANNEL_ENDS[direction][2])
         found = qdisc.decided(self._route, index)
         settings = link.spec[direction]["netem"]["settings"]
         condition = json.dumps({one["name"]: one["value"] for one in settings if judged(one)})

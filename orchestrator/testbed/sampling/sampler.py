@@ -1,9 +1,8 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
 from orchestrator.protocol import sampling_schedule
-from orchestrator.protocol.numbering import CHILD_HANDLE
+from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE
 from orchestrator.protocol.ports import MANY_PORTS
-from orchestrator.testbed.errors import ENDS
 from orchestrator.testbed.kernel import system, tcpdiag
 from orchestrator.testbed.network import redirect
 
@@ -151,7 +150,7 @@ def _words(bed):
     return {
         (link.device(queue_end)[1], CHILD_HANDLE): link.spec[direction]["queue"]["words"]
         for link in bed.links.values()
-        for direction, (_source, queue_end, _sink) in ENDS.items()
+        for direction, (_source, queue_end, _sink) in CHANNEL_ENDS.items()
         if link.spec[direction]["queue"] is not None
     }
 
@@ -161,6 +160,6 @@ def _policed(bed):
     return [
         link.device(source)[1]
         for link in bed.links.values()
-        for direction, (source, _queue, _sink) in ENDS.items()
+        for direction, (source, _queue, _sink) in CHANNEL_ENDS.items()
         if link.spec[direction]["policer"] is not None
     ]
