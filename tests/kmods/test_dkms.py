@@ -44,6 +44,8 @@ class Machine:
             (self.modules / release).mkdir()
             build = self.modules / release / "build"
             build.symlink_to(f"/usr/src/linux-headers-{release}")
+            # DKMS 3.2 calls depmod only for a kernel that is installed, which has this file.
+            (self.modules / release / "modules.dep").touch()
 
     def run(self, *words: str, package: Path) -> str:
         """Run a command in the package's folder; return what it says, or fail with that."""
