@@ -66,8 +66,12 @@ class Store:
         self.path = Path(path)
         self._loaded: set[int] = set()
         self._connection = database.open_writable(self.path)
-        with self._writing():
-            self._mark_interrupted()
+        try:
+            with self._writing():
+                self._mark_interrupted()
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:

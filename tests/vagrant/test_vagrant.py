@@ -12,6 +12,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_a_run_from_the_host_brings_its_results_home(machine: Machine, tmp_path:
         "after a run from the host", "uname -r", "ls /var/tmp /run | grep -c tcp-orchestrator; true"
     )
     assert run["kernel"] == release
-    with sqlite3.connect(db) as stored:
+    with closing(sqlite3.connect(db)) as stored:
         asked = "SELECT value FROM provenance WHERE key = 'vagrant'"
         told = json.loads(stored.execute(asked).fetchone()[0])
         assert (told["provider"], told["box"]) == ("libvirt", BOX)
@@ -115,7 +116,7 @@ def test_the_results_of_the_machine_are_fetched(machine: Machine) -> None:
     machine.vagrant("results", "provision", "--provision-with", "results")
     copy = PROJECT / "build" / "results-vm.db"
     try:
-        with sqlite3.connect(copy) as stored:
+        with closing(sqlite3.connect(copy)) as stored:
             assert stored.execute("SELECT backend, status FROM runs").fetchall() == [
                 ("local", "ok")
             ]

@@ -6,6 +6,7 @@ import csv
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -129,7 +130,7 @@ def test_flows_of_an_older_database_are_bulk_tcp(tmp_path: Path) -> None:
         (old,) = store.load("20260101-000000-0000").flows
     assert old == flow("a", congestion_fields=(), base_rtt_measured_s=None)
     assert (old.transport, old.traffic) == ("tcp", "bulk")
-    with pytest.raises(sqlite3.IntegrityError), sqlite3.connect(path) as opened:
+    with closing(sqlite3.connect(path)) as opened, pytest.raises(sqlite3.IntegrityError):
         opened.execute("UPDATE flows SET transport = 'sctp'")
 
 
