@@ -7,14 +7,20 @@ has one CPU, which is its worker's: tests on other CPUs do not disturb it.
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guest.build import GuestKernel
-from tests.guest.conftest import Run, failed_checks
+from orchestrator.execution import judging
+from orchestrator.fidelity import check_base_rtt
+from results.store import Store
+from tests.guest.conftest import QUICKSTART, Run, failed_checks
 from tests.guest.realtime import boot
 from tests.guest.realtime.inside import LENGTH, STEPS
+from tests.unit.cli.test_run import orchestrator
 
 pytestmark = pytest.mark.guest
 
@@ -22,9 +28,13 @@ STEP_NAMES = [step.__name__ for step in STEPS]
 
 
 @pytest.fixture(scope="module")
-def results(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def output(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("machine")
-    output = boot.run(kernel, "tests.guest.realtime.inside", folder)
+    return boot.run(kernel, "tests.guest.realtime.inside", folder)
+
+
+@pytest.fixture(scope="module")
+def results(output: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((output / "results.json").read_text(encoding="utf-8"))
     return found
 
@@ -102,3 +112,33 @@ def test_nothing_in_a_bed_has_messages_of_its_own_to_send(results: dict[str, Any
     addresses = results["killed_bed"]["addresses"]
     assert len(addresses) > 2  # processes of the bed, its switches' daemons among them
     assert set(addresses) == {""}
+
+
+def test_its_run_and_a_guests_are_judged_again_as_when_they_were_stored(
+    output: Path, db: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(output / "runs.db", db)
+    run(*LENGTH)
+    too_short = ("--timeout", "1s", "--db", str(db))
+    assert orchestrator("run", str(QUICKSTART), *too_short).exit_code == 1
+    with Store.open_read_only(db) as store:
+        stored = {(row.backend, row.status): row for row in store.list_runs()}
+    here, guest = stored["local", "ok"], stored["guest", "ok"]
+    failed = stored["guest", "failed"]
+
+    same = orchestrator("judge", "--all", "--db", str(db))
+    assert same.exit_code == (3 if here.verdict == "unfaithful" else 0)
+    assert f"{here.id}: {here.verdict}, as before\n" in same.stdout
+    assert f"{guest.id}: faithful, as before\n" in same.stdout
+    assert f"run {failed.id} cannot be judged again: it is failed\n" in same.stdout
+
+    monkeypatch.setattr(check_base_rtt, "TOLERANCE_S", -1.0)
+    monkeypatch.setattr(judging, "checks_version", lambda: "2-changed")
+    other = orchestrator("judge", "--all", "--db", str(db))
+    assert other.exit_code == 3
+    assert f"{guest.id}: faithful -> unfaithful (checks " in other.stdout
+    assert "-> 2-changed)\n  base_rtt" in other.stdout
+    with Store.open_read_only(db) as store:
+        assert [one.verdict for one in store.load(guest.id).judgements] == [
+            "faithful", "unfaithful",
+        ]  # fmt: skip

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +205,16 @@ def main(results: Path) -> None:
     db = Path(found["killed_controller"]["db"])
     found["killed_controller"]["parameter"] = PARAMETER.read_text()
     found["killed_controller"]["document"] = document(db)
+    keep_store(home / "quickstart" / "runs.db", results / "runs.db")
     (results / "results.json").write_text(json.dumps(found))
+
+
+def keep_store(stored: Path, kept: Path) -> None:
+    """Copy a store with all that is in its write-ahead log."""
+    whole = stored.with_name("whole.db")
+    with closing(sqlite3.connect(stored)) as source, closing(sqlite3.connect(whole)) as target:
+        source.backup(target)
+    shutil.copy(whole, kept)
 
 
 if __name__ == "__main__":
