@@ -37,7 +37,8 @@ DIGEST = "6e3f9089cd51a60ffa7c4cfd90dcf5293fbbcf1da75cdb126d7f340962a130dc"
 MODULE = b"\0depends=\0name=tcp_westwood\0"
 PORTS = [FlowPorts(25001, 5001), FlowPorts(25002, 5002)]
 
-# Copies the captured files in two halves, as a guest would write them bit by bit.
+# Copies the captured files in two halves, as a guest would write them bit by bit; the bed writes
+# its progress at once.
 FAKE = """
 import sys, time
 from pathlib import Path
@@ -48,11 +49,12 @@ for name in names.split():
     if not (source / name).exists():
         continue
     data = (source / name).read_bytes()
+    half = 0 if name == "progress" else len(data) // 2
     with (target / name).open("wb") as file:
-        file.write(data[: len(data) // 2])
+        file.write(data[:half])
         file.flush()
         time.sleep(0.12)
-        file.write(data[len(data) // 2 :])
+        file.write(data[half:])
 if (source / "hang").exists():
     time.sleep(600)
 """
