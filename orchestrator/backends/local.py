@@ -32,7 +32,7 @@ from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, deco
 from orchestrator.errors import MachineError, UsageError
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol import kernel_modules
+from orchestrator.protocol import engines, kernel_modules
 from orchestrator.recording.model import Recording
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -42,7 +42,7 @@ SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
 ANY_RUN: Mapping[str, Any] = {
     "modules": sorted({*kernel_modules.ALWAYS, "openvswitch"}),
     "ours": [],
-    "programs": sorted({"modprobe", "iperf3", *SWITCH_PROGRAMS}),
+    "programs": sorted({"modprobe", *engines.packages(), *SWITCH_PROGRAMS}),
     "io_uring": True,
 }
 """What runs need of a machine as a rule, as ``needs`` returns it."""
@@ -157,9 +157,8 @@ def needs(runs: Iterable[RunSpec]) -> dict[str, Any]:
                     f"flow {flow.name}: a module of your own is built for the guest's kernel only; "
                     "run this scenario with --backend guest"
                 )
-            if flow.engine == "iperf3":
-                programs.add("iperf3")
             datagrams |= flow.transport == "udp"
+        programs |= set(engines.programs(flow.engine for flow in spec.flows))
         modules |= set(needed(spec, Built()))
         if spec.network.switches:
             modules.add("openvswitch")

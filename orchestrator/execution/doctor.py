@@ -19,6 +19,7 @@ from orchestrator import backends, sandbox
 from orchestrator.backends.contract import Examined, Finding
 from orchestrator.backends.guest.shell import run_commands
 from orchestrator.errors import GuestError, MachineError
+from orchestrator.protocol import engines
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """Runs the test bed inside the guest; Mininet is installed for it."""
@@ -27,7 +28,7 @@ GUEST_PROGRAMS = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovsdb-server": "openvswitch-switch",
     "ovs-vsctl": "openvswitch-switch",
-    "iperf3": "iperf3",
+    **engines.packages(),
     "ip": "iproute2",
     "tc": "iproute2",
     "ethtool": "ethtool",

@@ -23,6 +23,7 @@ from orchestrator.decode.output import believing_nothing
 from orchestrator.errors import GuestError
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import engines
 from orchestrator.recording.model import Recording
 from orchestrator.sandbox import limits, view
 from orchestrator.sandbox.boundary import Boundary
@@ -109,7 +110,8 @@ class Guest:
         if self.unconfined:
             yield None
             return
-        allowed = limits.of_guest(memory, len(spec.flows), place.bounds.total_bytes)
+        processes = engines.processes(flow.engine for flow in spec.flows)
+        allowed = limits.of_guest(memory, processes, place.bounds.total_bytes)
         with sandbox.guest_sandbox(paths, memory, allowed) as boundary:
             place.output.owner_uid = boundary.uid
             yield boundary
