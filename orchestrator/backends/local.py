@@ -24,6 +24,7 @@ from orchestrator.backends.contract import (
     Finding,
     Report,
     RunContext,
+    Traits,
 )
 from orchestrator.backends.modules import Built, needed
 from orchestrator.backends.progress import Headway
@@ -51,6 +52,9 @@ PREFLIGHT_TIMEOUT_S = 60
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(PROJECT)}
 
 
+TRAITS = Traits(most_jobs=1, jobs_reason="in real time, runs disturb each other")
+
+
 @dataclass
 class Local:
     """One run at a time on this machine. ``hook`` is a test's way to break the bed."""
@@ -58,9 +62,7 @@ class Local:
     watchdog_s: float = WATCHDOG_S
     hook: Path | None = None
     name: str = field(default="local", init=False)
-    reproducible: bool = field(default=False, init=False)
-    most_jobs: int | None = field(default=1, init=False)
-    jobs_reason: str = field(default="in real time, runs disturb each other", init=False)
+    traits: Traits = field(default=TRAITS, init=False)
     unconfined: bool = field(default=False, init=False)
 
     def prepare(self, plan: Plan) -> None:
