@@ -282,7 +282,7 @@ class _HeadMaker:
     def make(self, spec: RunSpec) -> RunHead:
         return RunHead(
             experiment=self.experiment,
-            scenario_name=spec.scenario_name,
+            scenario=spec.scenario_name,
             description=spec.description,
             variant=spec.variant,
             repetition=spec.repetition,
