@@ -31,6 +31,11 @@ class Queue:
     limit_bytes: int | None = None
     drops_queued: bool = False
 
+    @property
+    def is_plain_fifo(self) -> bool:
+        """Whether it drops arriving packets only, and only when it is full."""
+        return self.qdisc.kind in ("pfifo", "bfifo")
+
 
 @dataclass(frozen=True)
 class Policer:
@@ -79,6 +84,10 @@ class LossModel(Protocol):
     @property
     def kind(self) -> str:
         """Name of the model."""
+
+    @property
+    def netem_resets(self) -> bool:
+        """Whether netem resets the model's state when the delay changes."""
 
     @property
     def mean(self) -> float:
