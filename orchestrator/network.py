@@ -1,7 +1,4 @@
-"""The network that a topology describes: a graph of hosts, switches and links, in SI units.
-
-It is data only; the test bed builds the network.
-"""
+"""The network of a topology as data, in SI units: a graph of hosts, switches and links."""
 
 from __future__ import annotations
 
@@ -30,11 +27,6 @@ class Queue:
     limit_packets: int | None = None
     limit_bytes: int | None = None
     drops_queued: bool = False
-
-    @property
-    def is_plain_fifo(self) -> bool:
-        """Whether it drops arriving packets only, and only when it is full."""
-        return self.qdisc.kind in ("pfifo", "bfifo")
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ class LossModel(Protocol):
 
     @property
     def netem_resets(self) -> bool:
-        """Whether netem resets the model's state when the delay changes."""
+        """Whether netem resets its state when the delay changes."""
 
     @property
     def mean(self) -> float:
