@@ -1,7 +1,4 @@
-"""The network that a topology describes: a graph of hosts, switches and links, in SI units.
-
-It is data only; the test bed builds the network.
-"""
+"""The network of a topology as data, in SI units: a graph of hosts, switches and links."""
 
 from __future__ import annotations
 
@@ -79,6 +76,10 @@ class LossModel(Protocol):
     @property
     def kind(self) -> str:
         """Name of the model."""
+
+    @property
+    def netem_resets(self) -> bool:
+        """Whether netem resets its state when the delay changes."""
 
     @property
     def mean(self) -> float:

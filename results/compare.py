@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.errors import UsageError
-from results import metrics
+from results import columns, metrics
 from results.documents import SCHEMA, check_document, plain
 from results.metrics import METRICS
 from results.metrics.base import Scope
@@ -59,21 +59,7 @@ def _summary(run: StoredRun) -> dict[str, Any]:
 
 
 def _run(run: StoredRun) -> dict[str, Any]:
-    row = run.row
-    return {
-        "experiment": row.experiment,
-        "variant": row.variant,
-        "repetition": row.repetition,
-        "seed": row.seed,
-        "status": row.status,
-        "backend": row.backend,
-        "kernel": row.kernel,
-        "git_commit": row.git_commit,
-        "unconfined": row.unconfined,
-        "scenario_sha256": row.scenario_sha256,
-        "digest": row.digest,
-        "verdict": row.verdict,
-    }
+    return {name: getattr(run.row, name) for name in columns.names(run.row, columns.COMPARED)}
 
 
 def _window(runs: Sequence[StoredRun], window: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.recording.model import Check, FlowRecord, QueueRecord
-from results import metrics
+from results import columns, metrics
 from results.metrics import METRICS
 from results.model import WHOLE, RunRow, Values, WindowMetrics
 from results.stored import StoredRun
@@ -107,21 +107,8 @@ def plain(value: Any) -> Any:
 
 
 def _row(row: RunRow) -> dict[str, Any]:
-    fields: dict[str, Any] = plain(
-        {
-            "id": row.id,
-            "variant": row.variant,
-            "repetition": row.repetition,
-            "seed": row.seed,
-            "status": row.status,
-            "error": row.error,
-            "backend": row.backend,
-            "kernel": row.kernel,
-            "wall_s": row.wall_s,
-            "simulated_s": row.simulated_s,
-            "digest": row.digest,
-        }
-    )
+    shown = {name: getattr(row, name) for name in columns.names(row, columns.SHOWN)}
+    fields: dict[str, Any] = plain({"id": row.id, **shown})
     return fields
 
 

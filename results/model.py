@@ -1,5 +1,6 @@
 """What the store is told of a run before it begins, and what it answers about a stored one.
 
+A field of a run is declared once, here; see docs/developing.md.
 Flows, queues and checks are kept and handed out as the records of ``orchestrator.recording.model``.
 """
 
@@ -7,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from orchestrator.network import Channel, Link
 from orchestrator.recording.model import Verdict
 from orchestrator.windows import Window
+from results.columns import COMPARED, FLAG, OBJECT, OBJECTS, SHOWN, WINDOWS
 
 Status = Literal["running", "ok", "failed", "interrupted"]
 
@@ -25,64 +27,60 @@ WHOLE = ""
 """Name under which the metrics of [warmup, duration] are kept beside those of the windows."""
 
 
-@dataclass(frozen=True)
-class RunHead:
-    """Everything known of a run before it begins.
+@dataclass(frozen=True, kw_only=True)
+class RunIdentity:
+    """What of a run is known before it begins and read with each list of runs.
 
-    ``variant`` holds the values of the matrix, ``resolved`` the whole scenario after overrides
-    and matrix, ``links`` the network (see :func:`summarise_links`); all three are JSON-ready.
-    ``unconfined`` tells that the guest ran without a boundary.
+    ``variant`` holds the values of the matrix. ``unconfined`` tells that the guest ran without a
+    boundary.
     """
 
-    experiment: str
-    scenario_name: str
+    experiment: Annotated[str, COMPARED]
+    scenario: str
     description: str
-    variant: Mapping[str, Any]
-    repetition: int
-    seed: int
-    backend: str
+    variant: Annotated[Mapping[str, Any], OBJECT, SHOWN, COMPARED]
+    repetition: Annotated[int, SHOWN, COMPARED]
+    seed: Annotated[int, SHOWN, COMPARED]
+    backend: Annotated[str, SHOWN, COMPARED]
     duration_s: float
     warmup_s: float
-    windows: Sequence[Window]
+    windows: Annotated[Sequence[Window], WINDOWS]
+    scenario_sha256: Annotated[str, COMPARED]
+    git_commit: Annotated[str | None, COMPARED] = None
+    unconfined: Annotated[bool, FLAG, COMPARED] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHead(RunIdentity):
+    """Everything known of a run before it begins.
+
+    ``resolved`` is the whole scenario after overrides and matrix, ``links`` the network (see
+    :func:`summarise_links`); both are JSON-ready.
+    """
+
     scenario_text: str
-    scenario_sha256: str
-    resolved: Mapping[str, Any]
-    links: Sequence[Mapping[str, Any]] = ()
-    git_commit: str | None = None
-    unconfined: bool = False
+    resolved: Annotated[Mapping[str, Any], OBJECT]
+    links: Annotated[Sequence[Mapping[str, Any]], OBJECTS] = ()
 
 
-@dataclass(frozen=True)
-class RunRow:
+@dataclass(frozen=True, kw_only=True)
+class RunRow(RunIdentity):
     """One line of the list of runs; None where the run has not got that far.
 
     ``started_utc`` and ``finished_utc`` are ISO 8601. ``status`` is ``interrupted`` too for a
     run whose owner is gone though nobody has marked it yet.
     """
 
-    id: str
-    experiment: str
-    scenario: str
-    description: str
-    variant: dict[str, Any]
-    repetition: int
-    seed: int
-    status: Status
-    error: str | None
-    backend: str
-    kernel: str | None
+    id: Annotated[str, SHOWN]
+    status: Annotated[Status, SHOWN, COMPARED]
+    error: Annotated[str | None, SHOWN]
+    kernel: Annotated[str | None, SHOWN, COMPARED]
     started_utc: str
     finished_utc: str | None
-    wall_s: float | None
-    simulated_s: float | None
-    digest: str | None
-    verdict: Verdict | None
-    duration_s: float
-    warmup_s: float
-    windows: tuple[Window, ...]
-    scenario_sha256: str
-    git_commit: str | None
-    unconfined: bool
+    wall_s: Annotated[float | None, SHOWN]
+    simulated_s: Annotated[float | None, SHOWN]
+    digest: Annotated[str | None, SHOWN, COMPARED]
+    verdict: Annotated[Verdict | None, COMPARED]
 
 
 @dataclass

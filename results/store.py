@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,9 +23,9 @@ from typing import Any, Literal, Self
 
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording.model import Recording
-from orchestrator.windows import Window
 from results import (
     checksum,
+    columns,
     database,
     documents,
     integrity,
@@ -272,10 +271,10 @@ class Store:
                 return run_id
 
     def _mark_interrupted(self) -> None:
-        for key, *columns in self._connection.execute(
+        for key, *owned_by in self._connection.execute(
             f"SELECT run, {_OWNER} FROM runs WHERE status = 'running'"
         ).fetchall():
-            if _owner(key, columns).is_dead():
+            if _owner(key, owned_by).is_dead():
                 self._connection.execute(
                     "UPDATE runs SET status = 'interrupted', error = ? WHERE run = ?", (GONE, key)
                 )
@@ -288,31 +287,19 @@ class Store:
             checksum.seal(self._connection, key, samples, database.newest())
 
 
-def _run_row(columns: dict[str, Any], owned_by: Sequence[Any]) -> RunRow:
+def _run_row(values: dict[str, Any], owned_by: Sequence[Any]) -> RunRow:
     """Return a run's row; StoreError when it holds what no run has."""
-    if columns["status"] == "running" and _owner(columns["id"], owned_by).is_dead():
-        columns |= {"status": "interrupted", "error": GONE}
+    if values["status"] == "running" and _owner(values["id"], owned_by).is_dead():
+        values |= {"status": "interrupted", "error": GONE}
     try:
-        windows = [
-            typed.make(Window, dict(zip(("name", "from_s", "to_s"), window, strict=True)))
-            for window in json.loads(columns["windows"])
-        ]
-        return typed.make(
-            RunRow,
-            columns
-            | {
-                "variant": json.loads(columns["variant"]),
-                "windows": tuple(windows),
-                "unconfined": bool(columns["unconfined"]),
-            },
-        )
+        return typed.make(RunRow, columns.read(RunRow, values))
     except typed.SYMPTOMS as error:
-        raise integrity.damaged(columns["id"], f"table runs: {error}") from error
+        raise integrity.damaged(values["id"], f"table runs: {error}") from error
 
 
-def _owner(run: object, columns: Sequence[Any]) -> owner.Owner:
+def _owner(run: object, owned_by: Sequence[Any]) -> owner.Owner:
     try:
         names = [field.name for field in fields(owner.Owner)]
-        return typed.make(owner.Owner, dict(zip(names, columns, strict=True)))
+        return typed.make(owner.Owner, dict(zip(names, owned_by, strict=True)))
     except TypeError as error:
         raise integrity.damaged(str(run), f"table runs: owner_{error}") from error

@@ -17,9 +17,9 @@ import numpy.typing as npt
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.windows import Window
-from results import database, integrity, judgements, metrics, samples, typed
+from results import columns, database, integrity, judgements, metrics, samples, typed
 from results.judgements import Judgement
-from results.model import RunHead, RunRow, Status, WindowMetrics
+from results.model import RunHead, RunIdentity, RunRow, Status, WindowMetrics
 from results.samples import Array, Columns
 
 
@@ -56,29 +56,11 @@ class StoredRun:
     @cached_property
     def head(self) -> RunHead:
         """What was known before the run began."""
-        row = self.row
         self._require_intact("runs")
-        ((text, resolved, links),) = self._rows(
-            "SELECT scenario_text, resolved, links FROM runs WHERE run = ?"
-        )
-        return RunHead(
-            experiment=row.experiment,
-            scenario_name=row.scenario,
-            description=row.description,
-            variant=row.variant,
-            repetition=row.repetition,
-            seed=row.seed,
-            backend=row.backend,
-            duration_s=row.duration_s,
-            warmup_s=row.warmup_s,
-            windows=row.windows,
-            scenario_text=text,
-            scenario_sha256=row.scenario_sha256,
-            resolved=json.loads(resolved),
-            links=json.loads(links),
-            git_commit=row.git_commit,
-            unconfined=row.unconfined,
-        )
+        identity = {name: getattr(self.row, name) for name in columns.names(RunIdentity)}
+        names = [name for name in columns.names(RunHead) if name not in identity]
+        (values,) = self._rows(f"SELECT {', '.join(names)} FROM runs WHERE run = ?")
+        return RunHead(**identity, **columns.read(RunHead, dict(zip(names, values, strict=True))))
 
     @cached_property
     def flows(self) -> list[FlowRecord]:

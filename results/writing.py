@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
 from orchestrator.windows import Window
-from results import judgements, samples
+from results import columns, judgements, samples
 from results.checksum import Checksum, SamplesHash
 from results.database import utc_now
 from results.model import RunHead, RunRow, WindowMetrics
@@ -73,22 +70,7 @@ def insert_head(connection: sqlite3.Connection, run_id: str, head: RunHead, owne
         [
             {
                 "id": run_id,
-                "experiment": head.experiment,
-                "scenario": head.scenario_name,
-                "description": head.description,
-                "variant": _json(dict(head.variant)),
-                "repetition": head.repetition,
-                "seed": head.seed,
-                "backend": head.backend,
-                "duration_s": head.duration_s,
-                "warmup_s": head.warmup_s,
-                "windows": _json([(w.name, w.from_s, w.to_s) for w in head.windows]),
-                "scenario_text": head.scenario_text,
-                "scenario_sha256": head.scenario_sha256,
-                "resolved": _json(dict(head.resolved)),
-                "links": _json([dict(link) for link in head.links]),
-                "git_commit": head.git_commit,
-                "unconfined": head.unconfined,
+                **columns.written(head),
                 "started_utc": utc_now(),
                 "owner_pid": owner.pid,
                 "owner_start_ticks": owner.start_ticks,
@@ -117,8 +99,8 @@ def insert_recording(
     _insert(connection, "queues", [
         {
             "run": run, "queue": index, **vars(queue),
-            "statistics": _json(list(queue.statistics)),
-            "rate_steps": _json(list(queue.rate_steps)),
+            "statistics": columns.to_json(list(queue.statistics)),
+            "rate_steps": columns.to_json(list(queue.rate_steps)),
         }
         for index, queue in enumerate(recording.queues)
     ])  # fmt: skip
@@ -127,7 +109,7 @@ def insert_recording(
         for index, check in enumerate(recording.checks)
     ])  # fmt: skip
     _insert(connection, "provenance", [
-        {"run": run, "key": key, "value": _json(value)}
+        {"run": run, "key": key, "value": columns.to_json(value)}
         for key, value in recording.provenance.items()
     ])  # fmt: skip
     _insert(connection, "evidence", [
@@ -177,8 +159,8 @@ def _flows(run: int, flows: Sequence[FlowRecord]) -> list[dict[str, Any]]:
             "run": run,
             "flow": index,
             **vars(flow),
-            "path": _json(list(flow.path)),
-            "congestion_fields": _json(list(flow.congestion_fields)),
+            "path": columns.to_json(list(flow.path)),
+            "congestion_fields": columns.to_json(list(flow.congestion_fields)),
         }
         for index, flow in enumerate(flows)
     ]
@@ -191,14 +173,5 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[Mapping[s
     values = ", ".join(f":{name}" for name in rows[0])
     connection.executemany(
         f"INSERT INTO {table} ({names}) VALUES ({values})",
-        [{name: _plain(value) for name, value in row.items()} for row in rows],
+        [{name: columns.plain(value) for name, value in row.items()} for row in rows],
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return what SQLite can keep: numbers of numpy as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, default=_plain)

@@ -50,11 +50,11 @@ def _faults(channel: Channel) -> Iterator[tuple[str, str]]:
                 f"{format_time(channel.delay_s)}: a packet cannot arrive before it is sent, so the "
                 "delay must be at least that",
             )
-        bursts = channel.loss is not None and channel.loss.kind == "gilbert-elliott"
-        if jitter.states_per_s and bursts:
+        loss = channel.loss
+        if jitter.states_per_s and loss is not None and loss.netem_resets:
             yield (
                 "jitter",
-                "a `correlation` is not supported with gilbert-elliott loss: netem resets the loss "
+                f"a `correlation` is not supported with {loss.kind} loss: netem resets the loss "
                 "to the good state whenever the delay changes",
             )
     if channel.reordering is not None and not delay_ns:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.backends.contract import Backend, BackendOptions, Examined
+    from orchestrator.backends.contract import Backend, BackendOptions, Examined, Traits
 
 MODULES = {
     "guest": "orchestrator.backends.guest",
@@ -19,10 +19,13 @@ MODULES = {
     "lab": "orchestrator.backends.lab",
     "vagrant": "orchestrator.backends.vagrant",
 }
-"""Name of a back end, as --backend takes it, to its module: ``make(options)``, ``examine()``.
+"""Name of a back end, as --backend takes it, to its module.
 
-``guest`` is examined by orchestrator/execution/doctor.py itself.
+A module has ``TRAITS``, ``make(options)`` and ``examine()``; see ``contract.py``.
 """
+
+DEFAULT = "guest"
+"""Runs what names no back end."""
 
 
 def require_known(name: str) -> None:
@@ -42,6 +45,12 @@ def make(name: str, options: BackendOptions) -> Backend:
     require_known(name)
     made: Backend = importlib.import_module(MODULES[name]).make(options)
     return made
+
+
+def traits(name: str) -> Traits:
+    """Return what the back end of that name can do."""
+    found: Traits = importlib.import_module(MODULES[name]).TRAITS
+    return found
 
 
 def examine(name: str) -> Examined:

@@ -99,20 +99,36 @@ class RunContext:
         return Output(self.folder / "out", self.bounds, self.stopping)
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What a back end can do, whatever its options; ``TRAITS`` of its module.
+
+    Attributes:
+        reproducible: equal runs give bit-identical results, so that --verify means something.
+        most_jobs: the most runs at a time, None for any number; ``jobs_reason`` says why.
+        follows_live_paths: it runs scenarios whose network is real and not emulated.
+        on_other_hosts: beds run on hosts that ``examine()`` does not look at. That nothing is
+            missing then does not mean that this machine can run experiments.
+    """
+
+    reproducible: bool = False
+    most_jobs: int | None = None
+    jobs_reason: str = ""
+    follows_live_paths: bool = False
+    on_other_hosts: bool = False
+
+
 class Backend(Protocol):
     """Runs planned runs. ``prepare`` comes first, ``close`` last whatever happened.
 
     Attributes:
         name: as --backend takes it, and as it is stored with each run.
-        reproducible: whether equal runs are equal to the bit, so that --verify means something.
-        most_jobs: the most runs at a time, None for any number; ``jobs_reason`` says why.
+        traits: what it can do.
         unconfined: whether runs have no boundary though they should; stored with each run.
     """
 
     name: str
-    reproducible: bool
-    most_jobs: int | None
-    jobs_reason: str
+    traits: Traits
     unconfined: bool
 
     def prepare(self, plan: Plan) -> None:
@@ -124,7 +140,7 @@ class Backend(Protocol):
         """
 
     def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
-        """Run one run. Called from a thread of its own, from ``most_jobs`` at a time.
+        """Run one run. Called from a thread of its own, from ``traits.most_jobs`` at a time.
 
         Raises:
             RunError: this run could not be completed; the others go on.

@@ -24,6 +24,7 @@ from orchestrator.backends.contract import (
     Finding,
     Report,
     RunContext,
+    Traits,
 )
 from orchestrator.backends.modules import Built, needed
 from orchestrator.backends.progress import Headway
@@ -32,7 +33,7 @@ from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, deco
 from orchestrator.errors import MachineError, UsageError
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol import kernel_modules
+from orchestrator.protocol import engines, kernel_modules
 from orchestrator.recording.model import Recording
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -42,13 +43,16 @@ SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
 ANY_RUN: Mapping[str, Any] = {
     "modules": sorted({*kernel_modules.ALWAYS, "openvswitch"}),
     "ours": [],
-    "programs": sorted({"modprobe", "iperf3", *SWITCH_PROGRAMS}),
+    "programs": sorted({"modprobe", *engines.packages(), *SWITCH_PROGRAMS}),
     "io_uring": True,
 }
 """What runs need of a machine as a rule, as ``needs`` returns it."""
 
 PREFLIGHT_TIMEOUT_S = 60
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(PROJECT)}
+
+
+TRAITS = Traits(most_jobs=1, jobs_reason="in real time, runs disturb each other")
 
 
 @dataclass
@@ -58,9 +62,7 @@ class Local:
     watchdog_s: float = WATCHDOG_S
     hook: Path | None = None
     name: str = field(default="local", init=False)
-    reproducible: bool = field(default=False, init=False)
-    most_jobs: int | None = field(default=1, init=False)
-    jobs_reason: str = field(default="in real time, runs disturb each other", init=False)
+    traits: Traits = field(default=TRAITS, init=False)
     unconfined: bool = field(default=False, init=False)
 
     def prepare(self, plan: Plan) -> None:
@@ -157,9 +159,8 @@ def needs(runs: Iterable[RunSpec]) -> dict[str, Any]:
                     f"flow {flow.name}: a module of your own is built for the guest's kernel only; "
                     "run this scenario with --backend guest"
                 )
-            if flow.engine == "iperf3":
-                programs.add("iperf3")
             datagrams |= flow.transport == "udp"
+        programs |= set(engines.programs(flow.engine for flow in spec.flows))
         modules |= set(needed(spec, Built()))
         if spec.network.switches:
             modules.add("openvswitch")

@@ -25,6 +25,7 @@ from orchestrator.backends.contract import (
     Finding,
     Report,
     RunContext,
+    Traits,
 )
 from orchestrator.backends.progress import Headway, parsed
 from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote, files_of
@@ -48,15 +49,16 @@ _GONE_S = 30.0
 _MOST_DIGITS = 18
 
 
+TRAITS = Traits(most_jobs=1, jobs_reason="in real time, runs disturb each other")
+
+
 @dataclass
 class Vagrant:
     """One run at a time in the machine."""
 
     watchdog_s: float = WATCHDOG_S
     name: str = field(default="vagrant", init=False)
-    reproducible: bool = field(default=False, init=False)
-    most_jobs: int | None = field(default=1, init=False)
-    jobs_reason: str = field(default="in real time, runs disturb each other", init=False)
+    traits: Traits = field(default=TRAITS, init=False)
     unconfined: bool = field(default=False, init=False)
     _address: Address | None = field(default=None, init=False)
     _memory_bytes: int = field(default=0, init=False)

@@ -28,7 +28,7 @@ DETAILED_RUNS = 4
 @_options.scenario_file(metavar="[FILE]", required=False)
 @click.option(
     "--backend",
-    default="guest",
+    default=backends.DEFAULT,
     show_default=True,
     help=f"Back end to run on: {', '.join(backends.MODULES)}.",
 )
@@ -187,7 +187,7 @@ def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
         backend = backends.make(
             request.backend, BackendOptions(progress_on(line), request.unconfined, request.jobs)
         )
-        if again and not backend.reproducible:
+        if again and not backend.traits.reproducible:
             raise UsageError(f"--verify: runs on the back end {backend.name} are not bit-identical")
         return run_plan(
             plan,

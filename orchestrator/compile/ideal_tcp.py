@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.planning.runspec import ChannelState, Pair, PlannedFlow, RunSpec
+from orchestrator.protocol.engines import ENGINES
 from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
 from orchestrator.protocol.random_quantities import on_periods, periods
 from orchestrator.protocol.specification import SysctlStep
@@ -90,7 +91,7 @@ def _edges(run: RunSpec, number: int) -> Iterator[_Edge]:
     spans: Iterator[tuple[int, int]] = iter([(nanoseconds(flow.start_s), end_ns)])
     if flow.transport == "udp":
         spans = _sending(flow, traffic_seed(run.seed, number), end_ns)
-    elif flow.engine == "onoff":
+    elif ENGINES[flow.engine].sends_in_periods:
         spans = _on(flow, traffic_seed(run.seed, number), end_ns)
     for begin_ns, stop_ns in spans:
         yield _Edge(begin_ns, number, True)
@@ -117,7 +118,7 @@ def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, i
 
 
 def _on(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
-    """Yield from when to when a TCP flow is on that is so in turn."""
+    """Yield from when to when a TCP flow sends that is on and off in turn."""
     start_ns = nanoseconds(flow.start_s)
     for begin_ns, stop_ns in periods(random.Random(seed), flow.traffic_parameters):
         if start_ns + begin_ns >= end_ns:

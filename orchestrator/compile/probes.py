@@ -100,7 +100,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
     if passing_share(before) < _LEAST_PASSING or (feed is not None and feed < 1.05 * rate):
         return None
     policers = [one.policer for one in (*before, channel) if one.policer is not None]
-    overfilled = queue.kind == "droptail" and not policers
+    overfilled = _is_plain_fifo(queue) and not policers
     if overfilled:
         packets = _overfilling(queue_packets(queue), rate, feed, before)
         rounds = math.ceil(_PASSED / max(1, queue_packets(queue)))
@@ -177,6 +177,11 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
     }
 
 
+def _is_plain_fifo(queue: Queue) -> bool:
+    """Tell whether a queue drops arriving packets only, and only when it is full."""
+    return queue.qdisc.kind in ("pfifo", "bfifo")
+
+
 def _held(packets: int, before: list[Channel]) -> bool:
     """Tell whether every queue on the way to the one that is probed holds what waits of a burst."""
     feed_bps: int | None = None
@@ -185,7 +190,7 @@ def _held(packets: int, before: list[Channel]) -> bool:
             continue
         waiting = packets * (1.0 if feed_bps is None else 1.0 - one.rate_bps / feed_bps)
         room = queue_packets(one.queue)
-        if waiting > (room if one.queue.kind == "droptail" else min(room, _ROUND_PACKETS)):
+        if waiting > (room if _is_plain_fifo(one.queue) else min(room, _ROUND_PACKETS)):
             return False
         feed_bps = min(one.rate_bps, feed_bps or one.rate_bps)
     return True

@@ -1,44 +1,17 @@
 """What this machine lacks for running experiments, by back end, each with its fix.
 
-A check tries the thing itself where it can: bubblewrap must really confine a process, Mininet
-must really be importable by the Python that runs it.
+Each back end examines its own part.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import shutil
-import subprocess
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from guest import build, cache, source
-from orchestrator import backends, sandbox
+from orchestrator import backends
 from orchestrator.backends.contract import Examined, Finding
-from orchestrator.backends.guest.shell import run_commands
-from orchestrator.errors import GuestError, MachineError
-
-SYSTEM_PYTHON = "/usr/bin/python3"
-"""Runs the test bed inside the guest; Mininet is installed for it."""
-
-GUEST_PROGRAMS = {
-    "ovs-vswitchd": "openvswitch-switch",
-    "ovsdb-server": "openvswitch-switch",
-    "ovs-vsctl": "openvswitch-switch",
-    "iperf3": "iperf3",
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "ethtool": "ethtool",
-}
-"""Program to Debian package, of all that runs inside the guest."""
-
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-PROBE_TIMEOUT_S = 20.0
-BOOT_TIMEOUT_S = 60.0
-GUEST_MEMORY_BYTES = 512 * 1024**2
-"""What one guest can come to use of its memory, with 60 hosts."""
 
 STORE_BYTES = 100 * 1000**2
 """A large run takes some tens of megabytes of the store."""
@@ -56,14 +29,18 @@ class Diagnosis:
         """Whether runs can start as they are meant to here.
 
         A back end that is not set up here is no fault, as long as another is ready; nor is it one
-        that an optional back end lacks something, but the default one is to be whole. Lab hosts
-        are somewhere else: that they could be reached from here does not count, unless asked for.
+        that an optional back end lacks something, but the default one is to be whole. One whose
+        beds run on other hosts does not count, unless asked for: those were not looked at.
         """
-        here = {name: each for name, each in self.backends.items() if name != "lab"}
+        here = {
+            name: each
+            for name, each in self.backends.items()
+            if not backends.traits(name).on_other_hosts
+        }
         ready = any(examined.ready for examined in (here or self.backends).values())
-        guest = self.backends.get("guest")
-        default = guest is None or guest.ready or bool(guest.absent)
-        return ready and default and all(finding.ok for finding in self.common)
+        default = self.backends.get(backends.DEFAULT)
+        whole = default is None or default.ready or bool(default.absent)
+        return ready and whole and all(finding.ok for finding in self.common)
 
 
 def diagnose(db: Path, only: str | None = None) -> Diagnosis:
@@ -72,155 +49,11 @@ def diagnose(db: Path, only: str | None = None) -> Diagnosis:
     ``db`` is the results store.
     """
     names = backends.MODULES if only is None else (only,)
-    found = {name: _examined(name) for name in names}
+    found = {name: backends.examine(name) for name in names}
     if only is not None and found[only].absent:  # it was asked for
         lacking = Finding("set up", False, found[only].absent, "see docs/real-machines.md")
         found[only] = Examined([lacking, *found[only].findings])
     return Diagnosis(found, [_store(db)])
-
-
-def _examined(name: str) -> Examined:
-    return examine_guest() if name == "guest" else backends.examine(name)
-
-
-def examine_guest() -> Examined:
-    """Look at everything that a run in the guest back end needs."""
-    confinement = _confinement()
-    findings = [
-        _processor(),
-        *_kernel(),
-        *_programs(),
-        _mininet(),
-        confinement,
-        # A confined guest gets a /dev/shm of its own; only without confinement this one matters.
-        *([] if confinement.ok else [_shared_memory(Path("/dev/shm"))]),
-        _memory(),
-        _ptrace(),
-    ]
-    if all(finding.ok for finding in findings):
-        findings += _boots()
-    return Examined(findings, _guest_absent())
-
-
-def _guest_absent() -> str:
-    """Say why there is no guest kernel here and is not meant to be one, if so."""
-    try:
-        if build.find() is None:
-            source.locate()
-    except MachineError as error:
-        return str(error).partition("\n")[0]
-    return ""
-
-
-def _processor() -> Finding:
-    machine = f"{platform.system()} {platform.machine()}"
-    ok = machine == "Linux x86_64"
-    return Finding("processor", ok, machine, "" if ok else "use x86-64 Linux, or a virtual machine")
-
-
-def _kernel() -> Iterator[Finding]:
-    """A cached guest kernel, or else everything to build one."""
-    name = "guest kernel"
-    try:
-        kernel = build.find()
-    except MachineError as error:
-        yield _finding(name, error)
-        return
-    if kernel is not None:
-        yield Finding(name, True, f"Linux {kernel.release} in {kernel.linux.parent}")
-        return
-    try:
-        build.require_machine()
-    except MachineError as error:
-        yield _finding(name, error)
-    else:
-        yield Finding(name, True, "not built yet; the first run builds it")
-    root = _existing(cache.own_root())
-    free = shutil.disk_usage(root).free
-    ok = free >= build.FREE_BYTES_NEEDED
-    yield Finding(
-        "room to build it",
-        ok,
-        f"{free / 1e9:.1f} GB free in {root}",
-        ""
-        if ok
-        else f"make room for {build.FREE_BYTES_NEEDED / 1e9:.0f} GB, "
-        f"or let {cache.CACHE_VARIABLE} name another folder",
-    )
-
-
-def _boots() -> Iterator[Finding]:
-    """Whether the guest kernel, if there is one yet, gets as far as a program on this processor."""
-    kernel = build.find()
-    if kernel is None:
-        return
-    try:
-        run_commands(kernel, b"true\n", timeout_s=BOOT_TIMEOUT_S)
-    except GuestError as error:
-        detail = " | ".join([str(error).partition("\n")[0], *error.console[-2:]])
-        yield Finding("guest boots", False, detail, "take another machine, and report this one")
-    else:
-        yield Finding("guest boots", True, "as far as a program")
-
-
-def _programs() -> Iterator[Finding]:
-    for program, package in GUEST_PROGRAMS.items():
-        found = shutil.which(program, path=SYSTEM_PATH)
-        fix = "" if found else f"apt-get install {package}"
-        yield Finding(program, found is not None, found or "not found", fix)
-
-
-def _mininet() -> Finding:
-    trouble = _try([SYSTEM_PYTHON, "-c", "import mininet.net"])
-    return Finding(
-        "mininet",
-        trouble is None,
-        trouble or f"importable by {SYSTEM_PYTHON}",
-        "apt-get install mininet" if trouble else "",
-    )
-
-
-def _confinement() -> Finding:
-    name = "confinement"
-    try:
-        sandbox.require_confinement()
-    except MachineError as error:
-        return _finding(name, error)
-    return Finding(name, True, sandbox.describe_confinement())
-
-
-def _ptrace() -> Finding:
-    """User Mode Linux runs its processes under ptrace."""
-    probe = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
-    if _try([SYSTEM_PYTHON, "-S", "-c", probe]) is None:
-        return Finding("ptrace", True, "allowed")
-    fix = "sysctl -w kernel.yama.ptrace_scope=1 (in a container: --cap-add SYS_PTRACE)"
-    return Finding("ptrace", False, "not allowed", fix)
-
-
-def _memory() -> Finding:
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    available = 1024 * next(int(line.split()[1]) for line in lines if "MemAvailable:" in line)
-    ok = available >= GUEST_MEMORY_BYTES
-    fix = "" if ok else f"free memory: a guest can use {GUEST_MEMORY_BYTES / 1024**2:.0f} MiB"
-    return Finding("memory", ok, f"{available / 1024**2:.0f} MiB available", fix)
-
-
-def _shared_memory(folder: Path) -> Finding:
-    """The guest's memory is a file here, mapped for execution too."""
-    if not folder.is_dir():
-        return Finding(str(folder), False, "not there", f"mount -t tmpfs tmpfs {folder}")
-    status = os.statvfs(folder)
-    free = status.f_bavail * status.f_frsize
-    forbids_execution = bool(status.f_flag & os.ST_NOEXEC)
-    options = ["exec"] if forbids_execution else []
-    options += ["size=1G"] if free < GUEST_MEMORY_BYTES else []
-    return Finding(
-        str(folder),
-        not options,
-        f"{free / 1024**2:.0f} MiB free{', noexec' if forbids_execution else ''}",
-        f"mount -o remount,{','.join(options)} {folder}" if options else "",
-    )
 
 
 def _store(db: Path) -> Finding:
@@ -236,31 +69,6 @@ def _store(db: Path) -> Finding:
     return Finding("results store", not fix, detail, fix)
 
 
-def _finding(name: str, error: MachineError) -> Finding:
-    return Finding(name, False, str(error).partition("\n")[0], error.fix)
-
-
 def _existing(path: Path) -> Path:
     """Return the path, or the nearest folder above it that exists."""
     return next(part for part in (path, *path.parents) if part.exists())
-
-
-def _try(argv: Sequence[str]) -> str | None:
-    """Run a probe; None when it succeeded, else what it said, in one line."""
-    try:
-        answer = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            timeout=PROBE_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except FileNotFoundError:
-        return f"{argv[0]} not found"
-    except subprocess.TimeoutExpired:
-        return f"{argv[0]} did not answer within {PROBE_TIMEOUT_S:.0f} s"
-    if answer.returncode == 0:
-        return None
-    said = answer.stderr.strip().splitlines()
-    return said[-1] if said else f"{argv[0]} ended with {answer.returncode}"

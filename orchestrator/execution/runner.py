@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+from orchestrator import backends
 from orchestrator.backends.contract import Backend, RunContext
 from orchestrator.compile import bounds
 from orchestrator.decode.output import believing_nothing, console_text, malformed
@@ -138,15 +139,17 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, after cleaning up.
     """
     backend = options.backend
-    if backend.most_jobs is not None and options.jobs > backend.most_jobs:
+    traits = backend.traits
+    if traits.most_jobs is not None and options.jobs > traits.most_jobs:
         raise UsageError(
-            f"--jobs {options.jobs}: {backend.most_jobs} at most with the back end "
-            f"{backend.name}: {backend.jobs_reason}"
+            f"--jobs {options.jobs}: {traits.most_jobs} at most with the back end "
+            f"{backend.name}: {traits.jobs_reason}"
         )
-    if backend.name != "lab" and any(run.network.live for run in plan.runs):
+    if not traits.follows_live_paths and any(run.network.live for run in plan.runs):
+        able = [name for name in backends.MODULES if backends.traits(name).follows_live_paths]
         raise UsageError(
             f"--backend {backend.name}: the topology live-path is a real network between lab hosts,"
-            " and nothing to emulate: run it with --backend lab"
+            f" and nothing to emulate: run it with --backend {' or '.join(able)}"
         )
     with Store(options.db):
         pass  # made or migrated now, so that a store that cannot be used is found before any run
@@ -216,7 +219,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
 
         folder = session.folder / str(index)
         folder.mkdir()
-        limits = bounds.of(spec, options.timeout_s, not options.backend.reproducible)
+        limits = bounds.of(spec, options.timeout_s, not options.backend.traits.reproducible)
         place = RunContext(folder, cpu, session.guard, session.release, session.stopping, limits)
         try:
             with explain_full_disk(folder):
@@ -279,7 +282,7 @@ class _HeadMaker:
     def make(self, spec: RunSpec) -> RunHead:
         return RunHead(
             experiment=self.experiment,
-            scenario_name=spec.scenario_name,
+            scenario=spec.scenario_name,
             description=spec.description,
             variant=spec.variant,
             repetition=spec.repetition,

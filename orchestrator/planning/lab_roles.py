@@ -9,13 +9,11 @@ from orchestrator.kinds.fields import Path
 from orchestrator.kinds.tcp import HostTcp, TcpOptions
 from orchestrator.network import Channel, Network
 from orchestrator.planning.runspec import LabHost, LabPlan, LabRouter, PlannedFlow
+from orchestrator.protocol.engines import ENGINES
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.lab import LabEnd
 from orchestrator.units import shown
 from topologies.links import DIRECTIONS
-
-ENGINES = ("builtin", "iperf3", "onoff", "transfers", "udp")
-"""Engines whose two ends share no state beyond their connection."""
 
 Finding = tuple[Path, str]
 
@@ -181,7 +179,7 @@ def _traffic_faults(
 ) -> Iterator[Finding]:
     for number, (entry, flows) in enumerate(zip(scenario.flows, entries, strict=True)):
         flow = flows[0]
-        if flow.engine not in ENGINES:
+        if not ENGINES[flow.engine].fit_for_lab:
             yield (
                 ("flows", number, "traffic", "kind"),
                 f"`lab` does not support {entry.traffic.kind} traffic: its two ends share a random "

@@ -183,8 +183,8 @@ class _NetworkState:
 
     def set_loss(self, channel: str, loss: LossSpec) -> None:
         jitter = self.states[channel].channel.jitter
-        if jitter is not None and jitter.states_per_s and loss.kind == "gilbert-elliott":
-            text = f"gilbert-elliott loss and correlated jitter exclude each other on {channel}"
+        if jitter is not None and jitter.states_per_s and loss.netem_resets:
+            text = f"{loss.kind} loss and correlated jitter exclude each other on {channel}"
             raise EventFault(("loss",), text)
         self._require_few_states("loss", loss.states_per_s)
         self._put(channel, loss=loss)
@@ -192,8 +192,8 @@ class _NetworkState:
     def set_jitter(self, channel: str, jitter: Jitter) -> None:
         has = self.states[channel].channel
         _require_reach("jitter", channel, jitter, has.delay_s)
-        if jitter.states_per_s and has.loss is not None and has.loss.kind == "gilbert-elliott":
-            text = f"correlated jitter and gilbert-elliott loss exclude each other on {channel}"
+        if jitter.states_per_s and has.loss is not None and has.loss.netem_resets:
+            text = f"correlated jitter and {has.loss.kind} loss exclude each other on {channel}"
             raise EventFault(("jitter",), text)
         self._require_few_states("jitter", jitter.states_per_s)
         self._put(channel, jitter=jitter)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 MIB = 2**20
 
 GUEST_PROCESSES = 256
-"""Each process of a guest is a process of the host; a run without iperf3 has fewer than 20."""
+"""Each process of a guest is a process of the host; fewer than 20 without those of flows."""
 
-PROCESSES_A_FLOW = 4
-"""iperf3 has two processes for each flow."""
+PROCESSES_RESERVE = 2
+"""So many times the processes that flows have of their own are allowed."""
 
 GUEST_OVERHEAD_BYTES = 1024 * MIB
 """Address space beyond twice the guest's memory, for the kernel and libc. Measured: 0.3 GiB."""
@@ -55,11 +55,14 @@ class Limits:
         )
 
 
-def of_guest(memory_bytes: int, flows: int = 0, output_bytes: int = 2048 * MIB) -> Limits:
-    """Return the limits of a guest with that memory, which is also a file."""
+def of_guest(memory_bytes: int, flow_processes: int = 0, output_bytes: int = 2048 * MIB) -> Limits:
+    """Return the limits of a guest with that memory, which is also a file.
+
+    ``flow_processes`` are what the flows' engines need (``protocol/engines.py``).
+    """
     return Limits(
         address_bytes=2 * memory_bytes + GUEST_OVERHEAD_BYTES,
-        processes=GUEST_PROCESSES + PROCESSES_A_FLOW * flows,
+        processes=GUEST_PROCESSES + PROCESSES_RESERVE * flow_processes,
         file_bytes=max(memory_bytes, output_bytes),
         memory_bytes=memory_bytes + GUEST_OVERHEAD_BYTES,
     )

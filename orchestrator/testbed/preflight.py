@@ -15,6 +15,7 @@ import platform
 import shutil
 import sys
 
+from orchestrator.protocol import engines
 from orchestrator.testbed import local
 from orchestrator.testbed.kernel import confine, modules, system
 from orchestrator.testbed.traffic import timed_send
@@ -28,10 +29,9 @@ PACKAGES = {
     "ovsdb-server": "openvswitch-switch",
     "ovsdb-tool": "openvswitch-switch",
     "ovs-vsctl": "openvswitch-switch",
-    "iperf3": "iperf3",
     "modprobe": "kmod",
 }
-"""Program to package, of Debian and Ubuntu."""
+"""Program to package, of Debian and Ubuntu; protocol/engines.py has those of the engines."""
 
 
 def findings(asked):
@@ -124,7 +124,8 @@ def _alone():
 
 def _program(name):
     path = shutil.which(name, path=SYSTEM_PATH)
-    return name, path or "not found", "" if path else f"apt-get install {PACKAGES[name]}"
+    package = {**PACKAGES, **engines.packages()}[name]
+    return name, path or "not found", "" if path else f"apt-get install {package}"
 
 
 def _module(name, ours):

@@ -34,7 +34,7 @@ NASTY = "<script>alert('x')</script>"
 
 HEAD = RunHead(
     experiment="quickstart",
-    scenario_name="quickstart",
+    scenario="quickstart",
     description="Westwood+ and NewReno share a 10 Mbit/s bottleneck.",
     variant={"topology.bottleneck.rate": "10mbit"},
     repetition=0,
@@ -182,10 +182,10 @@ def fill(path: Path) -> dict[str, str]:
         off.flows[1] = replace(off.flows[1], congestion_control="cubic")
         store.finish(ids["off"], off, wall_s=2.4)
         ids["failed"] = store.begin(
-            replace(HEAD, scenario_name=NASTY, description=NASTY, experiment="broken", seed=3)
+            replace(HEAD, scenario=NASTY, description=NASTY, experiment="broken", seed=3)
         )
         store.fail(ids["failed"], f"the guest ended early: {NASTY}", console="Kernel panic\n" * 99)
         ids["interrupted"] = store.begin(replace(HEAD, seed=4))
         store.fail(ids["interrupted"], "interrupted by the user", status="interrupted")
-        ids["running"] = store.begin(replace(HEAD, scenario_name="still-going", seed=5))
+        ids["running"] = store.begin(replace(HEAD, scenario="still-going", seed=5))
     return ids

@@ -195,7 +195,7 @@ def test_running_run_becomes_a_drawn_one(
     page: Page, address: str, store: tuple[Path, dict[str, str]]
 ) -> None:
     with Store(store[0]) as opened:
-        run = opened.begin(replace(synthetic.HEAD, scenario_name="soon", seed=77))
+        run = opened.begin(replace(synthetic.HEAD, scenario="soon", seed=77))
         page.goto(f"{address}/runs/{run}")
         expect(page.get_by_role("status")).to_contain_text("Still running")
         opened.finish(run, synthetic.recording(), wall_s=1.0)

@@ -13,7 +13,8 @@ from guest import build
 from guest.build import GuestKernel
 from orchestrator import sandbox
 from orchestrator.backends import bed_code, modules, process
-from orchestrator.backends.contract import WATCHDOG_S, BackendOptions, Report, RunContext
+from orchestrator.backends.contract import WATCHDOG_S, BackendOptions, Report, RunContext, Traits
+from orchestrator.backends.guest.examination import examine
 from orchestrator.backends.guest.memory import memory_bytes, require_memory
 from orchestrator.backends.modules import Built, hand_in
 from orchestrator.backends.progress import Headway
@@ -23,12 +24,18 @@ from orchestrator.decode.output import believing_nothing
 from orchestrator.errors import GuestError
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import engines
 from orchestrator.recording.model import Recording
 from orchestrator.sandbox import limits, view
 from orchestrator.sandbox.boundary import Boundary
 
+__all__ = ("TRAITS", "Guest", "examine", "make")
+
 _EPOCH_NS = 1_700_000_000_000_000_000
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"}
+
+
+TRAITS = Traits(reproducible=True)
 
 
 @dataclass
@@ -46,9 +53,7 @@ class Guest:
     jobs: int = 1
     modules: Built = field(default_factory=Built, init=False)
     name: str = field(default="guest", init=False)
-    reproducible: bool = field(default=True, init=False)
-    most_jobs: int | None = field(default=None, init=False)
-    jobs_reason: str = field(default="", init=False)
+    traits: Traits = field(default=TRAITS, init=False)
 
     def prepare(self, plan: Plan) -> None:
         """See that guests can be confined and fit, and build the modules that the plan needs."""
@@ -109,7 +114,8 @@ class Guest:
         if self.unconfined:
             yield None
             return
-        allowed = limits.of_guest(memory, len(spec.flows), place.bounds.total_bytes)
+        processes = engines.processes(flow.engine for flow in spec.flows)
+        allowed = limits.of_guest(memory, processes, place.bounds.total_bytes)
         with sandbox.guest_sandbox(paths, memory, allowed) as boundary:
             place.output.owner_uid = boundary.uid
             yield boundary

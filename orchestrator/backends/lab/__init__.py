@@ -14,7 +14,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from orchestrator.backends.contract import BackendOptions, Examined, Finding, Report, RunContext
+from orchestrator.backends.contract import (
+    BackendOptions,
+    Examined,
+    Finding,
+    Report,
+    RunContext,
+    Traits,
+)
 from orchestrator.backends.lab import check
 from orchestrator.backends.lab.agent_spec import agent_documents, plan_of
 from orchestrator.backends.lab.check import Found, Problem
@@ -30,15 +37,20 @@ from orchestrator.planning.runspec import LabPlan, RunSpec
 from orchestrator.recording.model import Recording
 from orchestrator.scenario.inventory import InventoryHost, read_inventory
 
+TRAITS = Traits(
+    most_jobs=1,
+    jobs_reason="runs would share hosts and the way between them",
+    follows_live_paths=True,
+    on_other_hosts=True,
+)
+
 
 @dataclass
 class Lab:
     """One run at a time on the hosts that the scenario names."""
 
     name: str = field(default="lab", init=False)
-    reproducible: bool = field(default=False, init=False)
-    most_jobs: int | None = field(default=1, init=False)
-    jobs_reason: str = field(default="runs would share hosts and the way between them", init=False)
+    traits: Traits = field(default=TRAITS, init=False)
     unconfined: bool = field(default=False, init=False)
     _found: dict[LabPlan, Found] = field(default_factory=dict, init=False)
 

@@ -17,6 +17,7 @@ from orchestrator.backends.lab.agent_spec import (
 from orchestrator.backends.remote.ssh import ClockOffset
 from orchestrator.errors import MachineError
 from orchestrator.planning.runspec import LabHost, LabRouter, RunSpec
+from orchestrator.protocol import engines
 
 MTU_BYTES = 1500
 MOST_UNCERTAIN_NS = 2_500_000
@@ -74,7 +75,7 @@ def question(run: RunSpec, host: LabHost) -> Answer:
         "echoes": [],
         "ports": ports(run),
         "udp": any(flow.transport == "udp" for flow in flows),
-        "programs": ["iperf3"] if any(flow.engine == "iperf3" for flow in flows) else [],
+        "programs": engines.programs(flow.engine for flow in flows),
         "links": emulated(run) if host.role == "router" else [],
         "sysctls": sorted({name for each in told for name in each}),
     }

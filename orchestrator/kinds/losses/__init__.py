@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from orchestrator.intervals import Interval, binomial
 from orchestrator.kinds.fields import Directional, Strict
@@ -21,6 +21,9 @@ MAX_STATES = 200_000
 
 class LossSpec(Strict, ABC):
     """How a link loses packets in one direction, after its queue."""
+
+    netem_resets: ClassVar[bool] = False
+    """Whether the model's state is netem's, which resets it when the delay changes."""
 
     kind: str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -30,6 +30,8 @@ class GilbertElliott(LossSpec):
     the default) a burst is a stay in Bad. It has 1 / to_good packets on average. The mean loss in
     the long run is (to_good good_loss + to_bad bad_loss) / (to_bad + to_good).
     """
+
+    netem_resets: ClassVar[bool] = True
 
     kind: Literal["gilbert-elliott"] = Field(description="bursts, packet by packet")
     to_bad: Probability | None = Field(

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from orchestrator.kinds.fields import Size, located
 from orchestrator.kinds.traffic import Demand, TrafficSpec
 from orchestrator.kinds.traffic._tcp import Windowed
+from orchestrator.protocol.engines import ENGINES
 
 Engine = Literal["builtin", "iperf3"]
 
@@ -28,8 +29,8 @@ class Bulk(Windowed, TrafficSpec):
 
     @model_validator(mode="after")
     def _own_window(self) -> Bulk:
-        if self.window is not None and self.engine != "builtin":
-            message = f"only the builtin engine limits its window, not {self.engine}"
+        if self.window is not None and not ENGINES[self.engine].limits_window:
+            message = f"the engine {self.engine} cannot limit its window"
             raise located([(("window",), message)])
         return self
 

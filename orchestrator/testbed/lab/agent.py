@@ -269,16 +269,14 @@ def _probe(bed, records, when):
 def versions(spec):
     """Return what takes part on this host."""
     kernel = os.uname()
-    found = {
+    return {
         "kernel": kernel.release,
         "kernel_build": kernel.version,
         "machine": kernel.machine,
         "python": ".".join(map(str, sys.version_info[:3])),
         "wall_clock_s": time.time(),
+        **readback.program_versions(spec["flows"]),
     }
-    if any(flow["engine"] == "iperf3" for flow in spec["flows"]):
-        found["iperf3"] = readback.iperf_version()
-    return found
 
 
 if __name__ == "__main__":

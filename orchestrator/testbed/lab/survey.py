@@ -1,11 +1,12 @@
 """What a lab host is and has: ``python3 -m orchestrator.testbed.lab.survey PLACE``.
 
 Standard input is a question as JSON: {"interfaces": names, "congestion": names, "routes_to":
-addresses, "echoes": [[own address, other's], ...], "ports": [first, last], "udp", "iperf3": whether
-flows need them, "links": what a router is to emulate, "sysctls": names}. The answer is one line of
-JSON. It changes nothing: modules that it loads to look at are unloaded, and what a router is to
-emulate is tried in a namespace that goes with this process. What a run that was killed has left
-behind is undone, and told.
+addresses, "echoes": [[own address, other's], ...], "ports": [first, last], "udp": whether a
+flow is UDP, "programs": names, "links": what a router is to emulate, "sysctls": names}.
+
+The answer is one line of JSON. It changes nothing: modules that it loads to look at are unloaded,
+and what a router is to emulate is tried in a namespace that goes with this process. What a run that
+was killed has left behind is undone, and told.
 """
 
 import glob

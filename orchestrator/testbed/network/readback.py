@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+from orchestrator.protocol import engines
 from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE, ROOT_HANDLE
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
@@ -225,8 +226,8 @@ def sysctls(bed):
     return {**result, "every_host": common}
 
 
-def versions(iperf):
-    """Return the versions of what takes part: kernel, Python, Mininet, Open vSwitch, iperf3."""
+def versions(flows):
+    """Return the versions of what takes part: kernel, Mininet, switches, programs of the flows."""
     from mininet.net import VERSION
 
     kernel = os.uname()
@@ -234,12 +235,13 @@ def versions(iperf):
     with open("/proc/version") as text:
         found["kernel_compiler"] = text.read().strip()
     found["mininet"], found["openvswitch"] = VERSION, ovs.version()
-    if iperf:
-        found["iperf3"] = iperf_version()
+    return {**found, **program_versions(flows)}
+
+
+def program_versions(flows):
+    """Return what each program that the flows' engines start says it is, by its name."""
+    found = {}
+    for name in engines.programs(flow["engine"] for flow in flows):
+        said = subprocess.run([name, "--version"], capture_output=True, text=True, check=True)
+        found[name] = said.stdout.splitlines()[0]
     return found
-
-
-def iperf_version():
-    """Return what iperf3 says it is."""
-    said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
-    return said.stdout.splitlines()[0]

@@ -1,6 +1,7 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
 from orchestrator.protocol import sampling_schedule
+from orchestrator.protocol.engines import ENGINES
 from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE
 from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.kernel import system, tcpdiag
@@ -142,7 +143,7 @@ def _ends(bed, engines):
 
 def _closes(flow):
     """Tell whether sockets of the flow are closed before the end of the run."""
-    return flow["engine"] == "iperf3" or flow["connections"] != "one"
+    return ENGINES[flow["engine"]].closes_early or flow["connections"] != "one"
 
 
 def _words(bed):

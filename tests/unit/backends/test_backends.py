@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from click.testing import CliRunner, Result
 
 from orchestrator import backends
-from orchestrator.backends.contract import Report, RunContext
+from orchestrator.backends.contract import Examined, Finding, Report, RunContext, Traits
 from orchestrator.backends.guest import Guest
+from orchestrator.cli import commands
 from orchestrator.errors import CleanupError, RunError, UsageError
 from orchestrator.execution.crash_reaper import CrashReaper
 from orchestrator.execution.runner import RunOptions, run_plan
@@ -83,7 +87,7 @@ def test_every_back_end_has_a_module_of_its_own() -> None:
 
 def test_more_jobs_than_the_back_end_can_run_are_refused(tmp_path: Path) -> None:
     backend = Guest(KERNEL)
-    backend.most_jobs, backend.jobs_reason = 1, "they would share a clock"
+    backend.traits = Traits(most_jobs=1, jobs_reason="they would share a clock")
     options = RunOptions(tmp_path / "runs.db", backend, jobs=2)
     with pytest.raises(UsageError, match=r"--jobs 2: 1 at most.*share a clock"):
         run_plan(plan(load(QUICKSTART)), options, Silent())
@@ -132,3 +136,90 @@ def test_a_crash_reaper_that_was_stopped_does_not_keep_the_controller(
     reaper.dismiss()
     with pytest.raises(ChildProcessError):
         os.waitpid(reaper.pid, 0)
+
+
+class MadeUp:
+    """A back end that no file of the project names."""
+
+    name, unconfined = "made-up", False
+
+    def __init__(self, traits: Traits) -> None:
+        self.traits = traits
+
+    def prepare(self, plan: Plan) -> None:
+        raise UsageError("it was asked to prepare")
+
+    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+        raise AssertionError("prepare refuses")
+
+    def close(self) -> None:
+        pass
+
+
+def register(monkeypatch: pytest.MonkeyPatch, traits: Traits, examined: Examined) -> None:
+    """Add the module ``made_up`` with the back end, and let all others be absent."""
+    module = ModuleType("made_up")
+    vars(module).update(
+        TRAITS=traits, make=lambda options: MadeUp(traits), examine=lambda: examined
+    )
+    monkeypatch.setitem(sys.modules, "made_up", module)
+    monkeypatch.setitem(backends.MODULES, "made-up", "made_up")
+    examine = backends.examine
+    monkeypatch.setattr(
+        backends,
+        "examine",
+        lambda name: examine(name) if name == "made-up" else Examined([], "not set up"),
+    )
+
+
+def invoke(*words: str) -> Result:
+    return CliRunner().invoke(commands, words)
+
+
+def test_a_made_up_back_end_is_run_and_examined(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = str(tmp_path / "runs.db")
+    register(monkeypatch, Traits(), Examined([Finding("made of air", True, "there")]))
+    found = invoke("doctor", "--db", db)
+    assert found.exit_code == 0
+    assert "made-up: ready\nok      made of air: there\n" in found.stdout
+    ran = invoke("run", str(QUICKSTART), "--backend", "made-up", "--db", db)
+    assert "it was asked to prepare" in ran.stderr
+
+
+def test_a_back_end_on_other_hosts_does_not_make_this_machine_ready(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    db = str(tmp_path / "runs.db")
+    register(monkeypatch, Traits(on_other_hosts=True), Examined([Finding("made", True, "there")]))
+    assert invoke("doctor", "--db", db).exit_code == 4
+    assert invoke("doctor", "--db", db, "--backend", "made-up").exit_code == 0
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_live_path_runs_where_a_back_end_follows_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, follows: bool
+) -> None:
+    traits = Traits(follows_live_paths=follows)
+    register(monkeypatch, traits, Examined([]))
+    live = plan(load(QUICKSTART.parent / "lab" / "live-campaign.yaml"))
+    expected = "asked to prepare" if follows else "run it with --backend lab$"
+    with pytest.raises(UsageError, match=expected):
+        run_plan(live, RunOptions(tmp_path / "runs.db", MadeUp(traits)), Silent())
+
+
+def test_the_back_ends_that_follow_live_paths_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    register(monkeypatch, Traits(follows_live_paths=True), Examined([]))
+    live = plan(load(QUICKSTART.parent / "lab" / "live-campaign.yaml"))
+    with pytest.raises(UsageError, match=r"run it with --backend lab or made-up$"):
+        run_plan(live, RunOptions(tmp_path / "runs.db", Guest(KERNEL)), Silent())
+
+
+def test_no_file_tests_for_the_name_of_a_back_end() -> None:
+    names = "|".join(backends.MODULES)
+    test = re.compile(rf"""[!=]= ["']({names})["']|["']({names})["'] [!=]=""")
+    for path in (Path(backends.__file__).parents[1]).rglob("*.py"):
+        assert not test.search(path.read_text()), path

@@ -17,6 +17,7 @@ from guest.build_steps import Progress
 from orchestrator import sandbox
 from orchestrator.backends import local, vagrant
 from orchestrator.backends.contract import Examined, Finding
+from orchestrator.backends.guest import examination
 from orchestrator.cli import commands
 from orchestrator.errors import GuestError, MachineError
 from orchestrator.execution import doctor
@@ -43,12 +44,13 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(build, "find", lambda: KERNEL)
     monkeypatch.setattr(sandbox, "require_confinement", lambda: None)
     monkeypatch.setattr(
-        "orchestrator.execution.doctor.shutil.which", lambda name, path="": f"/usr/bin/{name}"
+        "shutil.which",
+        lambda name, path="": f"/usr/bin/{name}",
     )
-    monkeypatch.setattr("orchestrator.execution.doctor.platform.machine", lambda: "x86_64")
-    monkeypatch.setattr(doctor, "_try", lambda argv: None)
-    monkeypatch.setattr(doctor, "run_commands", lambda kernel, commands, timeout_s: None)
-    monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 1)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr(examination, "_try", lambda argv: None)
+    monkeypatch.setattr(examination, "run_commands", lambda kernel, commands, timeout_s: None)
+    monkeypatch.setattr(examination, "GUEST_MEMORY_BYTES", 1)
     monkeypatch.setattr(doctor, "STORE_BYTES", 1)
     monkeypatch.setattr(local, "examine", lambda: Examined([], "needs root"))
     monkeypatch.setattr(vagrant, "examine", lambda: Examined([], "there is no machine"))
@@ -75,7 +77,7 @@ def test_a_healthy_machine_lacks_nothing(healthy: Path) -> None:
 def test_what_is_missing_has_a_fix_and_status_4(
     healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestrator.execution.doctor.shutil.which", lambda name, path: None)
+    monkeypatch.setattr("shutil.which", lambda name, path: None)
     result = orchestrator("doctor", "--db", str(healthy))
     assert result.exit_code == 4
     assert "MISSING iperf3: not found\n        fix: apt-get install iperf3\n" in result.stdout
@@ -110,7 +112,7 @@ ABSENT = Examined([], "there is no kernel source")
 def test_what_is_well_depends_on_what_is_set_up(
     healthy: Path, monkeypatch: pytest.MonkeyPatch, guest: Examined, other: Examined, ok: bool
 ) -> None:
-    monkeypatch.setattr(doctor, "examine_guest", lambda: guest)
+    monkeypatch.setattr("orchestrator.backends.guest.examine", lambda: guest)
     monkeypatch.setattr(local, "examine", lambda: other)
     result = orchestrator("doctor", "--db", str(healthy))
     assert result.exit_code == (0 if ok else 4)
@@ -133,11 +135,11 @@ def test_a_machine_without_a_kernel_to_build_is_not_meant_for_the_guest(
 
     monkeypatch.setattr(build, "find", lambda: None)
     monkeypatch.setattr("guest.source.locate", lack)
-    assert doctor.examine_guest().absent == "the kernel source is not installed"
+    assert examination.examine().absent == "the kernel source is not installed"
 
 
 def test_probes_that_fail(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_try", lambda argv: "ImportError: no")
+    monkeypatch.setattr(examination, "_try", lambda argv: "ImportError: no")
     missing = lacks(healthy)
     assert set(missing) == {"mininet", "ptrace"}
     assert missing["mininet"].detail == "ImportError: no"
@@ -152,16 +154,16 @@ def test_a_guest_kernel_that_does_not_boot_here(
     def dies(kernel: GuestKernel, commands: bytes, timeout_s: float) -> None:
         raise GuestError("the guest ended early", said)
 
-    monkeypatch.setattr(doctor, "run_commands", dies)
+    monkeypatch.setattr(examination, "run_commands", dies)
     missing = lacks(healthy)
     assert set(missing) == {"guest boots"}
     assert missing["guest boots"].detail == f"the guest ended early | {said[1]} | {said[2]}"
-    monkeypatch.setattr(doctor, "_try", lambda argv: "no")  # then it would only fail likewise
+    monkeypatch.setattr(examination, "_try", lambda argv: "no")  # then it would only fail likewise
     assert "guest boots" not in lacks(healthy)
 
 
 def test_another_processor(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orchestrator.execution.doctor.platform.machine", lambda: "riscv64")
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
     assert set(lacks(healthy)) == {"processor"}
 
 
@@ -193,8 +195,8 @@ def test_without_confinement_the_shared_memory_matters(
         )
 
     monkeypatch.setattr(sandbox, "require_confinement", refuse)
-    monkeypatch.setattr("orchestrator.execution.doctor.os.statvfs", small)
-    monkeypatch.setattr(doctor, "GUEST_MEMORY_BYTES", 2**21)
+    monkeypatch.setattr("os.statvfs", small)
+    monkeypatch.setattr(examination, "GUEST_MEMORY_BYTES", 2**21)
     missing = lacks(healthy)
     assert missing["confinement"].fix == "allow it"
     assert missing["/dev/shm"].detail == "1 MiB free, noexec"
@@ -217,12 +219,12 @@ def test_a_store_that_cannot_be_written(healthy: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_a_probe(argv: Sequence[str], trouble: str | None) -> None:
-    assert doctor._try(argv) == trouble
+    assert examination._try(argv) == trouble
 
 
 def test_a_probe_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "PROBE_TIMEOUT_S", 0.05)
-    assert doctor._try(["sleep", "60"]) == "sleep did not answer within 0 s"
+    monkeypatch.setattr(examination, "PROBE_TIMEOUT_S", 0.05)
+    assert examination._try(["sleep", "60"]) == "sleep did not answer within 0 s"
 
 
 def test_guest_build_shows_steps_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:

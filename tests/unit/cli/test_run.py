@@ -79,9 +79,11 @@ class FakeRunner:
 
 def head(spec: RunSpec, plan: Plan, options: RunOptions) -> RunHead:
     return RunHead(
-        plan.experiment, spec.scenario_name, spec.description, spec.variant, spec.repetition,
-        spec.seed, options.backend.name, spec.duration_s, spec.warmup_s, spec.windows,
-        spec.scenario_text, spec.scenario_sha256, spec.resolved,
+        experiment=plan.experiment, scenario=spec.scenario_name, description=spec.description,
+        variant=spec.variant, repetition=spec.repetition, seed=spec.seed,
+        backend=options.backend.name, duration_s=spec.duration_s, warmup_s=spec.warmup_s,
+        windows=spec.windows, scenario_text=spec.scenario_text,
+        scenario_sha256=spec.scenario_sha256, resolved=spec.resolved,
         unconfined=options.backend.unconfined,
     )  # fmt: skip
 

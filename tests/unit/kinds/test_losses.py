@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from orchestrator.errors import ScenarioError
 from orchestrator.kinds.losses import LossSpec
+from orchestrator.kinds.losses.independent import Independent
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from orchestrator.units import threshold_chance
@@ -250,3 +252,18 @@ def test_every_kind_is_written_back_as_it_was_read() -> None:
         loss = model(text)
         written = loss.model_dump(mode="json", exclude_none=True)
         assert type(loss).model_validate(written) == loss
+
+
+@pytest.mark.parametrize("resets", [True, False])
+def test_a_model_whose_state_netem_resets_excludes_correlated_jitter(
+    monkeypatch: pytest.MonkeyPatch, resets: bool
+) -> None:
+    monkeypatch.setattr(Independent, "netem_resets", resets)
+    jitter = "{spread: 1ms, correlation: 100ms}"
+    edits = [f"{LOSS}=0.01", f"topology.bottleneck.jitter={jitter}"]
+    if not resets:
+        assert plan(load(QUICKSTART, edits)).runs
+        return
+    with pytest.raises(ScenarioError) as refused:
+        plan(load(QUICKSTART, edits))
+    assert any("not supported with independent loss" in str(one) for one in refused.value.faults)

@@ -137,7 +137,7 @@ def test_a_run_without_results_has_all_keys_too(store: Store, status: str) -> No
 
 
 def test_runs_of_several_scenarios_have_no_common_name(store: Store) -> None:
-    ids = [finished(store), finished(store, scenario_name="other")]
+    ids = [finished(store), finished(store, scenario="other")]
     document = store.document(ids)
     assert (document["experiment"], document["scenario"]) == ("trial", None)
     assert [run["id"] for run in document["runs"]] == ids

@@ -39,7 +39,7 @@ def head(**changes: Any) -> RunHead:
     """A run of 10 s, 2 s of them warm-up, with one window."""
     base = RunHead(
         experiment="trial",
-        scenario_name="quickstart",
+        scenario="quickstart",
         description="Two flows.",
         variant={"flows.a.congestion": "reno"},
         repetition=0,

@@ -117,7 +117,7 @@ def test_without_the_library_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_guest_may_take_what_its_plan_says() -> None:
-    small, large = limits.of_guest(512 * MIB, flows=2), limits.of_guest(4096 * MIB, flows=200)
+    small, large = limits.of_guest(512 * MIB, 4), limits.of_guest(4096 * MIB, 400)
     assert small.processes == 264
     assert large.processes == 1056
     assert large.address_bytes > 2 * 4096 * MIB

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.backends.guest import TRAITS
 from orchestrator.backends.lab.agent_spec import agent_documents
 from orchestrator.errors import ScenarioError, UsageError
 from orchestrator.execution.runner import RunOptions, run_plan
@@ -218,7 +219,7 @@ def test_a_live_path_says_nothing_of_what_is_not_known(tmp_path: Path) -> None:
 class _Guest:
     """As much of a back end as is looked at before anything is run."""
 
-    name, reproducible, most_jobs, jobs_reason, unconfined = "guest", True, None, "", False
+    name, traits, unconfined = "guest", TRAITS, False
 
 
 def test_a_live_path_is_for_lab_hosts_only(tmp_path: Path) -> None:

@@ -229,7 +229,11 @@ def test_what_is_stored_of_a_scenario_makes_the_same_run_again(
             "`bdp` is a unit of queue limit, not of window; valid units: p, B",
         ),
         ("{kind: bulk, window: 0p}", "", "a window must be above zero"),
-        ("{kind: bulk, engine: iperf3, window: 9p}", "", "only the builtin engine limits its wind"),
+        (
+            "{kind: bulk, engine: iperf3, window: 9p}",
+            "",
+            "the engine iperf3 cannot limit its window",
+        ),
         ("{kind: onoff, on: 1s}", "", "`off` is missing; or give `intervals`"),
         ("{kind: onoff, on: 1s, intervals: [[1s, 2s]]}", "", "either `on` and `off`, or `interva"),
         ("{kind: onoff, intervals: [[2s, 1s]]}", "", "an interval must begin before it ends"),

@@ -31,7 +31,7 @@ HOSTS = [
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
     with Store(tmp_path / "runs.db") as store:
-        run = head(scenario_name=NASTY, description=NASTY, experiment=NASTY,
+        run = head(scenario=NASTY, description=NASTY, experiment=NASTY,
                    variant={NASTY: NASTY}, scenario_text=NASTY)  # fmt: skip
         store.fail(store.begin(run), NASTY, console=NASTY, log=NASTY)
     return tmp_path / "runs.db"

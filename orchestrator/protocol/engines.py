@@ -1,0 +1,70 @@
+"""What each traffic engine can do and what it needs: the one place that says so.
+
+The class of an engine is in ``orchestrator/testbed/traffic``. The controller and the test bed ask
+this table, so no other file tests for an engine's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Program(NamedTuple):
+    """A program that an engine starts: its name and its package in Debian and Ubuntu."""
+
+    name: str
+    package: str
+
+
+class Engine(NamedTuple):
+    """What an engine can do and what it needs.
+
+    Attributes:
+        fit_for_lab: a flow's two ends share nothing but their connections and the specification,
+            so they can run on two machines.
+        programs: what a flow's ends start. Each prints its version with ``--version``.
+        processes: processes that each flow has of its own.
+        limits_window: the sender can keep a limited window.
+        closes_early: sockets may close before the end of the run, also those of a single
+            connection.
+        sends_in_periods: ``random_quantities.periods`` says, of its parameters, when it sends.
+    """
+
+    fit_for_lab: bool = False
+    programs: tuple[Program, ...] = ()
+    processes: int = 0
+    limits_window: bool = False
+    closes_early: bool = False
+    sends_in_periods: bool = False
+
+
+ENGINES: dict[str, Engine] = {
+    "builtin": Engine(fit_for_lab=True, limits_window=True),
+    "exchanges": Engine(limits_window=True),
+    "iperf3": Engine(
+        fit_for_lab=True,
+        programs=(Program("iperf3", "iperf3"),),
+        processes=2,
+        closes_early=True,
+    ),
+    "onoff": Engine(fit_for_lab=True, limits_window=True, sends_in_periods=True),
+    "transfers": Engine(fit_for_lab=True, limits_window=True),
+    "udp": Engine(fit_for_lab=True),
+}
+"""Engines by name, as a flow of the specification names them."""
+
+
+def programs(names: Iterable[str]) -> list[str]:
+    """Return the names of the programs that engines of these names start, sorted."""
+    return sorted({program.name for name in names for program in ENGINES[name].programs})
+
+
+def packages() -> dict[str, str]:
+    """Return the package of every program of every engine, by the program's name."""
+    return dict(sorted({program for each in ENGINES.values() for program in each.programs}))
+
+
+def processes(names: Iterable[str]) -> int:
+    """Return how many processes flows have of their own, from the engine's name of each flow."""
+    return sum(ENGINES[name].processes for name in names)

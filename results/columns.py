@@ -1,0 +1,101 @@
+"""What follows from the declaration of a field of a run in ``results.model``.
+
+A field is kept in the column of its name in the table ``runs``, which a migration adds. Its
+annotation says how values are kept and where they are shown::
+
+    variant: Annotated[Mapping[str, Any], OBJECT, SHOWN, COMPARED]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, fields
+from functools import cache
+from typing import Any, Literal, NamedTuple, get_type_hints
+
+import numpy as np
+
+from orchestrator.windows import Window
+from results import typed
+
+
+class Codec(NamedTuple):
+    """How a value becomes what SQLite keeps, and the other way round."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+Place = Literal["shown", "compared"]
+SHOWN: Place = "shown"
+"""The JSON documents of ``run``, ``show`` and ``runs`` have the field."""
+
+COMPARED: Place = "compared"
+"""``compare`` lists the field where runs differ."""
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _windows(text: str) -> tuple[Window, ...]:
+    keys = [each.name for each in fields(Window)]
+    return tuple(
+        typed.make(Window, dict(zip(keys, window, strict=True))) for window in json.loads(text)
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return what SQLite can keep: numbers of numpy as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def to_json(value: Any) -> str:
+    """Return JSON text, of numbers of numpy, too."""
+    return json.dumps(value, default=plain)
+
+
+PLAIN = Codec(_unchanged, _unchanged)
+FLAG = Codec(_unchanged, bool)
+OBJECT = Codec(lambda value: to_json(dict(value)), json.loads)
+OBJECTS = Codec(lambda value: to_json([dict(each) for each in value]), json.loads)
+WINDOWS = Codec(lambda value: to_json([astuple(each) for each in value]), _windows)
+
+
+def names(record: Any, place: Place | None = None) -> list[str]:
+    """Return the names of the fields of a record's class or instance, or of those in a place."""
+    return [
+        each.name
+        for each in fields(record)
+        if place is None or place in _declared(_class(record), each.name)
+    ]
+
+
+def written(record: Any) -> dict[str, Any]:
+    """Return a record's values by column, as SQLite keeps them."""
+    return {name: _codec(type(record), name).write(getattr(record, name)) for name in names(record)}
+
+
+def read(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a record's fields from what the columns of these names hold.
+
+    Raises:
+        Exception: one of ``typed.SYMPTOMS`` when a value is none that was stored.
+    """
+    return {name: _codec(record, name).read(value) for name, value in values.items()}
+
+
+def _class(record: Any) -> type:
+    return record if isinstance(record, type) else type(record)
+
+
+@cache
+def _declared(record: type, name: str) -> tuple[Any, ...]:
+    """Return what the annotation of a field says beside its type."""
+    hint = get_type_hints(record, include_extras=True)[name]
+    return getattr(hint, "__metadata__", ())
+
+
+def _codec(record: type, name: str) -> Codec:
+    return next((one for one in _declared(record, name) if isinstance(one, Codec)), PLAIN)

@@ -1,0 +1,81 @@
+"""Each field of a run is declared once: a field that is added is kept and shown by itself."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from results import columns, database
+from results.model import RunHead, RunRow
+
+ROOT = Path(__file__).resolve().parents[3]
+
+DECLARATION = "    experiment: Annotated[str, COMPARED]\n"
+ADDED = DECLARATION + (
+    "    tags: Annotated[Mapping[str, Any], OBJECT, SHOWN, COMPARED] ="
+    " field(default_factory=dict)\n"
+)
+MIGRATION = "ALTER TABLE runs ADD COLUMN tags TEXT NOT NULL DEFAULT '{}';\n"
+
+SCRIPT = """
+import json, sys
+from pathlib import Path
+from results import integrity
+from results.compare import compare
+from results.export import export
+from results.store import Store
+from tests.unit.results.test_recordings import head, whole
+
+path = Path(sys.argv[1])
+with Store(path) as store:
+    ids = [store.begin(head(tags={"place": place})) for place in ("here", "there")]
+    for run in ids:
+        store.finish(run, whole(), 0.5)
+with Store.open_read_only(path) as store:
+    runs = [store.load(run) for run in ids]
+    (file,) = export(runs[0], "json", path.with_name("run.json"), force=True)
+    print(json.dumps({
+        "head": runs[0].head.tags,
+        "row": store.list_runs()[1].tags,
+        "show": store.document([ids[0]])["runs"][0]["tags"],
+        "runs": store.listing()["runs"][1]["tags"],
+        "export": json.loads(file.read_text())["runs"][0]["tags"],
+        "differs": "tags" in json.dumps(compare(runs)["differs"]["run"]),
+    }))
+assert integrity.examine(path).ok
+"""
+
+
+def test_a_declared_field_is_kept_and_shown_everywhere(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "results", tmp_path / "results", ignore=lambda *_: ["__pycache__"])
+    model = tmp_path / "results" / "model.py"
+    assert model.read_text().count(DECLARATION) == 1
+    model.write_text(model.read_text().replace(DECLARATION, ADDED))
+    name = f"{database.newest() + 1:04}_tags.sql"
+    (tmp_path / "results" / "migrations" / name).write_text(MIGRATION)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path / "runs.db")],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    here, there = '{"place": "here"}', '{"place": "there"}'
+    assert done.stdout == (
+        f'{{"head": {here}, "row": {there}, "show": {here}, "runs": {there}, '
+        f'"export": {here}, "differs": true}}\n'
+    )
+
+
+def test_every_field_has_a_column() -> None:
+    connection = database.in_memory(database.newest())
+    found = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('runs')")}
+    connection.close()
+    for record in (RunHead, RunRow):
+        assert {each.name for each in fields(record)} <= found
+        assert columns.names(record) == [each.name for each in fields(record)]
