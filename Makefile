@@ -26,7 +26,7 @@ STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supp
 PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
 SPREAD := --numprocesses=auto --maxprocesses=4
 UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal -m 'not build and not long' tests/unit kmods/tests
-GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadgroup --no-loadscope-reorder --own-cpu --durations=15 \
+GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu --durations=15 \
 	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'
 HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
 

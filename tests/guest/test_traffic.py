@@ -40,7 +40,7 @@ def test_iperf3_and_the_own_end_point_agree(run: Run) -> None:
         document = run(
             "flows=[{name: one, group: a, congestion: cubic, traffic: {kind: bulk, engine: "
             f"{engine}}}}}]",
-            "duration=40s",
+            "duration=20s",
         )
         assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
         assert document["flows"][0]["engine"] == engine
