@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.units import nanoseconds
 
 DirectionName = Literal["forward", "reverse"]
 
@@ -375,7 +376,7 @@ class Network:
 
 
 def _beyond(hop: Hop, cost: _Cost) -> _Cost:
-    return cost[0] + round(hop.channel.delay_s * 1e9), cost[1] + 1
+    return cost[0] + nanoseconds(hop.channel.delay_s), cost[1] + 1
 
 
 def _turned(edge: _Edge, node: str) -> _Edge:

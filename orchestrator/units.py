@@ -25,7 +25,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-NS_PER_S = 1_000_000_000
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
+
 RATE_MIN_BPS = 8
 RATE_MAX_BPS = 100_000_000_000
 TIME_MAX_NS = 30 * 24 * 3600 * NS_PER_S
@@ -339,7 +340,7 @@ def format_frequency(per_s: float) -> str:
 
 def format_time(time_s: float) -> str:
     """Return seconds in the largest unit up to s that gives a whole number, such as ``250ms``."""
-    return _whole(round(time_s * NS_PER_S), (("s", 10**9), ("ms", 10**6), ("us", 10**3)), "ns")
+    return _whole(nanoseconds(time_s), (("s", 10**9), ("ms", 10**6), ("us", 10**3)), "ns")
 
 
 def format_size(size_bytes: int) -> str:

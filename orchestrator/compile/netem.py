@@ -25,6 +25,7 @@ from orchestrator.network import Channel
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.protocol.specification import NetemSpec, NetemStep
+from orchestrator.protocol.units import nanoseconds
 from topologies.links import DIRECTIONS
 
 LIMIT_PACKETS = 10_000_000
@@ -142,7 +143,7 @@ def netem_step(time_ns: int, channel: str, settings: tuple[Setting, ...]) -> Net
 
 def delay_setting(delay_s: float) -> Setting:
     """Return netem's setting for that delay."""
-    return Setting("delay_ns", (_TCA_NETEM_LATENCY64,), round(delay_s * 1e9), "q")
+    return Setting("delay_ns", (_TCA_NETEM_LATENCY64,), nanoseconds(delay_s), "q")
 
 
 def _described(model: object) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import TIMER_S
 from orchestrator.network import Channel, passing_share
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import Check
 
 TOLERANCE_S = 20e-6
@@ -108,7 +109,7 @@ def _judged(evidence: Evidence, trip: dict[str, Any]) -> tuple[float, dict[str, 
 def _ranges(channels: list[Channel], expected_ns: int) -> set[_Range]:
     ranges = {_Range(expected_ns, expected_ns)}
     for channel in channels:
-        delay_ns = round(channel.delay_s * 1e9)
+        delay_ns = nanoseconds(channel.delay_s)
         jitter = channel.jitter
         # The delay of a correlated jitter begins to vary with the traffic.
         below, above = jitter.reach_ns if jitter is not None and not jitter.states_per_s else (0, 0)

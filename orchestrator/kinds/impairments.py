@@ -30,7 +30,8 @@ from orchestrator.kinds.fields import (
     Time,
 )
 from orchestrator.protocol.qdisc import Setting
-from orchestrator.units import NS_PER_S, chance_threshold
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
+from orchestrator.units import chance_threshold
 
 # Attributes in TCA_OPTIONS, places in struct tc_netem_qopt: include/uapi/linux/pkt_sched.h
 _DELAY_DIST, _REORDER, _CORRUPT, _RATE, _RATE64, _JITTER64 = (2,), (3,), (4,), (6,), (8,), (11,)
@@ -101,7 +102,7 @@ class Jitter(_Short):
     @field_validator("spread")
     @classmethod
     def _fits(cls, spread: float) -> float:
-        if round(spread * NS_PER_S) > _SPREAD_MOST_NS:
+        if nanoseconds(spread) > _SPREAD_MOST_NS:
             raise ValueError("a spread may be 2.147s at most: netem keeps it in 31 bits")
         return spread
 
@@ -114,7 +115,7 @@ class Jitter(_Short):
     @property
     def reach_ns(self) -> tuple[int, int]:
         """How far a delay may be below and above the mean, in whole nanoseconds."""
-        spread_ns = round(self.spread * NS_PER_S)
+        spread_ns = nanoseconds(self.spread)
         if self.distribution == "uniform":
             return spread_ns, spread_ns
         table = jitter_tables.table(self.distribution)
@@ -130,7 +131,7 @@ class Jitter(_Short):
             return no_jitter()
         if self.correlation is not None:
             return self._at(0)
-        spread = Setting("jitter_ns", _JITTER64, round(self.spread * NS_PER_S), "q")
+        spread = Setting("jitter_ns", _JITTER64, nanoseconds(self.spread), "q")
         if self.distribution == "uniform" and not tabled:
             return (spread,)
         packed = jitter_tables.packed(jitter_tables.table(self.distribution))
@@ -158,13 +159,13 @@ class Jitter(_Short):
             return
         assert self.correlation is not None
         draw = random.Random(seed)
-        end_ns, time_ns = round(duration_s * NS_PER_S), 0
+        end_ns, time_ns = nanoseconds(duration_s), 0
         while time_ns < end_ns:
             yield time_ns / NS_PER_S, self._at(self._drawn_ns(draw))
-            time_ns += max(1, round(draw.expovariate(1 / self.correlation) * NS_PER_S))
+            time_ns += max(1, nanoseconds(draw.expovariate(1 / self.correlation)))
 
     def _drawn_ns(self, draw: random.Random) -> int:
-        spread_ns = round(self.spread * NS_PER_S)
+        spread_ns = nanoseconds(self.spread)
         if self.distribution == "uniform":
             return round(draw.uniform(-spread_ns, spread_ns))
         return round(spread_ns * draw.choice(jitter_tables.table(self.distribution)) / _SCALE)
