@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.intervals import binomial
+from orchestrator.protocol.netem import CORRUPTION, threshold_chance
 from orchestrator.recording.model import Check
-from orchestrator.units import threshold_chance
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
@@ -28,7 +28,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
         if queue.role != "delay":
             continue
         for span in evidence.spans(number):
-            asked = threshold_chance(span.settings.get("corrupt_q32", 0))
+            asked = threshold_chance(span.settings.get(CORRUPTION, 0))
             if not asked:
                 continue
             most = span.packets - span.drops

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from orchestrator.fidelity.host import Host
 from orchestrator.network import Channel, Network
+from orchestrator.protocol import netem
 from orchestrator.recording.model import FlowRecord, QueueRecord, by_queue
-from orchestrator.units import chance_threshold
 
 
 @dataclass(frozen=True)
@@ -128,10 +128,13 @@ class Evidence:
 
 def _impairments(channel: Channel) -> dict[str, int]:
     """Return the settings of a channel's impairments as the run begins."""
-    settings = [*(channel.loss.netem() if channel.loss is not None else ())]
-    settings += channel.reordering.netem() if channel.reordering is not None else ()
+    reordering = None if channel.reordering is None else channel.reordering.impairment()
+    settings = [
+        *(() if channel.loss is None else netem.loss_settings(channel.loss.impairment())),
+        *(() if reordering is None else netem.reordering_settings(reordering)),
+        *netem.duplication_settings(channel.duplication),
+    ]
     return {
         **{setting.name: int(setting.value) for setting in settings},
-        "duplicate_q32": chance_threshold(channel.duplication),
-        "corrupt_q32": chance_threshold(channel.corruption),
+        netem.CORRUPTION: netem.chance_threshold(channel.corruption),
     }

@@ -198,11 +198,11 @@ def test_a_correlated_delay_is_the_links_own_and_changes_at_exact_times(send: Se
     changes = list(jitter.changes(channel_seed(passed.spec.seed, "jitter", 0, 0), 4.0))
     assert len(changes) > 300
     offsets = []
-    for _time, settings in changes:
-        values = {setting.name: setting.value for setting in settings}
-        (entry,) = np.frombuffer(bytes.fromhex(str(values["jitter_table"])), "<i2")
-        offsets.append(int(values["jitter_ns"]) * int(np.sign(entry)))
-    times_ns = [nanoseconds(time_s) for time_s, _settings in changes]
+    for _time, drawn in changes:
+        assert drawn.table is not None
+        (entry,) = drawn.table
+        offsets.append(drawn.spread_ns * int(np.sign(entry)))
+    times_ns = [nanoseconds(time_s) for time_s, _drawn in changes]
     number = np.searchsorted(times_ns, passed.at_netem_ns, side="right") - 1
     expected = BASE_NS + np.array(offsets)[number]
     assert (passed.delays_ns[np.argsort(passed.numbers)] == expected).all()

@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import Chance, Duration, Probability
-from orchestrator.kinds.losses import LossSpec, independent_loss
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.kinds.losses import LossSpec
+from orchestrator.protocol.netem import IndependentLoss
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
 
@@ -45,9 +45,9 @@ class Markov(LossSpec):
         """Mean number of changes in a second."""
         return 2 / (self.good + self.bad)
 
-    def netem(self) -> tuple[Setting, ...]:
+    def impairment(self) -> IndependentLoss:
         """Return the loss of Good, which comes first."""
-        return (independent_loss(self.good_loss),)
+        return IndependentLoss(self.good_loss)
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
         """Yield (time, loss from then on) of every change of state."""

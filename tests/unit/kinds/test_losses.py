@@ -11,8 +11,8 @@ import pytest
 
 from orchestrator.kinds.losses import LossSpec
 from orchestrator.planning.plan import plan
+from orchestrator.protocol.netem import loss_settings, threshold_chance
 from orchestrator.scenario import load
-from orchestrator.units import threshold_chance
 from tests.unit.smallest import LINK_LINE, link_faults
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
@@ -29,7 +29,7 @@ def model(text: str) -> LossSpec:
 
 
 def told(text: str) -> dict[str, int | str]:
-    return {setting.name: setting.value for setting in model(text).netem()}
+    return {setting.name: setting.value for setting in loss_settings(model(text).impairment())}
 
 
 @pytest.mark.parametrize(
