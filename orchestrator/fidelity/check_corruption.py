@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.intervals import binomial
+from orchestrator.protocol import facts
 from orchestrator.protocol.netem import CORRUPTION, threshold_chance
 from orchestrator.recording.model import Check
 
@@ -40,7 +41,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
             high += corrupted(most, asked)
     if not packets:
         return
-    found = sum(evidence.one("checksums", at="end")["errors"].values())
+    found = sum(evidence.one(facts.Checksums, at="end")["errors"].values())
     yield Check(
         "corruption", "", expected / packets, found / packets,
         max(expected - low, high - expected) / packets, low <= found <= high,

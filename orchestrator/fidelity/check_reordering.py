@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import renewals
+from orchestrator.protocol import facts
 from orchestrator.protocol.netem import REORDERING, REORDERING_GAP, threshold_chance
 from orchestrator.recording.model import Check
 
@@ -21,7 +22,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     have had the packets that it is good for.
     """
     changes: dict[str, int] = {}
-    for fact in evidence.all("timeline"):
+    for fact in evidence.all(facts.Timeline):
         changes |= fact["netem_changes"]
     for number, queue in enumerate(evidence.queues):
         if queue.role != "delay":
