@@ -29,9 +29,9 @@ class Channel(TypedDict, total=False):
     """One direction of a link as the kernel has it: {name of a setting: value} and the kinds."""
 
     rate: Rate
-    queue: dict[str, SettingValue]
-    delay: dict[str, SettingValue]
-    policer: dict[str, SettingValue]
+    queue: dict[str, Any]
+    delay: dict[str, Any]
+    policer: dict[str, Any]
 
 
 class _OfChannels(TypedDict, total=False):
@@ -47,6 +47,24 @@ class Channels(_OfChannels):
     """"start" or "end"."""
     channels: dict[str, Channel]
     """By names such as "bottleneck:forward"."""
+
+
+_Global = TypedDict("_Global", {"global": dict[str, str]}, total=False)
+
+
+class Sysctls(_Global, total=False):
+    """Values of sysctls that matter, as the kernel has them; all keys but "fact" may be absent.
+
+    "global" has those of the whole machine.
+    """
+
+    fact: str
+    hosts: dict[str, dict[str, str]]
+    """{host: {sysctl: value}} of hosts that differ from the others, or of each lab host."""
+    every_host: dict[str, str]
+    """{sysctl: value} of all other hosts."""
+    values: dict[str, str]
+    """{sysctl: value} of one lab host."""
 
 
 class Versions(TypedDict, total=False):
@@ -307,6 +325,7 @@ class Done(TypedDict):
 
 FACTS: Mapping[str, Any] = {
     "channels": Channels,
+    "sysctls": Sysctls,
     "versions": Versions,
     "round_trip": RoundTrip,
     "round_trip_after": RoundTripAfter,
@@ -327,11 +346,16 @@ FACTS: Mapping[str, Any] = {
 }
 """The form of each fact by its name.
 
-Not here: "sysctls" and "route", which only go into the provenance, failures of flows and of the
-scheduler, and halves of transfers that lab agents report.
+Not here: "route", which only goes into the provenance, failures of flows and of the scheduler, and
+halves of transfers that lab agents report.
 """
 
 _NAMES = {form: name for name, form in FACTS.items()}
+
+
+def name_of(form: type) -> str:
+    """Return the name of the facts of that form."""
+    return _NAMES[form]
 
 
 def of(facts: Iterable[Mapping[str, Any]], form: type[F], **wanted: object) -> list[F]:

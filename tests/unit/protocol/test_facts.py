@@ -24,7 +24,7 @@ def require_declared(found: dict[str, Any], form: Any) -> None:
     assert required <= set(found) <= required | optional
 
 
-@pytest.mark.parametrize("name", sorted({fact["fact"] for fact in captured()} - {"sysctls"}))
+@pytest.mark.parametrize("name", sorted({fact["fact"] for fact in captured()}))
 def test_the_facts_of_a_captured_run_have_the_declared_keys(name: str) -> None:
     for fact in captured():
         if fact["fact"] == name:
