@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from orchestrator.protocol import netem
 from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.qdisc import Qdisc
+from orchestrator.protocol.units import nanoseconds
 
 DirectionName = Literal["forward", "reverse"]
 
@@ -85,11 +87,11 @@ class LossModel(Protocol):
     def mean(self) -> float:
         """Long-run probability that a packet is lost."""
 
-    def netem(self) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem as the run begins."""
+    def impairment(self) -> netem.Loss:
+        """Return the loss as the run begins."""
 
     def drops(self, packets: int, chance: float, hidden: float = 0.0) -> tuple[int, int]:
-        """Return the least and largest plausible number of drops of netem with those settings."""
+        """Return the least and largest plausible number of drops with ``impairment()``."""
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
         """Yield (time in seconds, probability from then on) while the run lasts."""
@@ -125,15 +127,11 @@ class JitterModel(Protocol):
     def states_per_s(self) -> float:
         """Mean number of delays a second of the channel, 0 when each packet draws its own."""
 
-    @property
-    def has_table(self) -> bool:
-        """Whether sch_netem needs a table of delays."""
+    def impairment(self) -> netem.Jitter:
+        """Return the jitter as it begins."""
 
-    def netem(self, tabled: bool = False) -> tuple[Setting, ...]:
-        """Return the initial settings of sch_netem; ``tabled`` when it has had a table before."""
-
-    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, tuple[Setting, ...]]]:
-        """Yield (time in seconds, settings from then on) while the run lasts."""
+    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, netem.Jitter]]:
+        """Yield (time in seconds, jitter from then on) while the run lasts."""
 
 
 class ReorderingModel(Protocol):
@@ -147,8 +145,8 @@ class ReorderingModel(Protocol):
     def gap(self) -> int:
         """Number of packets from one that skips the delay to the next one that may."""
 
-    def netem(self) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem, none when no packet is ever reordered."""
+    def impairment(self) -> netem.Reordering | None:
+        """Return the reordering, None when no packet is ever reordered."""
 
 
 @dataclass(frozen=True)
@@ -376,7 +374,7 @@ class Network:
 
 
 def _beyond(hop: Hop, cost: _Cost) -> _Cost:
-    return cost[0] + round(hop.channel.delay_s * 1e9), cost[1] + 1
+    return cost[0] + nanoseconds(hop.channel.delay_s), cost[1] + 1
 
 
 def _turned(edge: _Edge, node: str) -> _Edge:

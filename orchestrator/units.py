@@ -25,17 +25,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-NS_PER_S = 1_000_000_000
+from orchestrator.protocol.netem import CHANCE_MIN_STEPS, CHANCE_STEP, chance_steps
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
+
 RATE_MIN_BPS = 8
 RATE_MAX_BPS = 100_000_000_000
 TIME_MAX_NS = 30 * 24 * 3600 * NS_PER_S
 SIZE_MAX_BYTES = 2**63 - 1
 LIMIT_MAX = 2**32 - 1
 """A queue's limit is an unsigned 32-bit number of packets or bytes in the kernel."""
-CHANCE_STEP = 2.0**-32
-"""netem draws 32 bits for each packet, so every probability is a whole number of these steps."""
-CHANCE_MIN_STEPS = 2
-"""netem's number 0 means never and 1 means two steps, so one step is not possible."""
 LINK_SHARE_MIN, LINK_SHARE_MAX = Decimal("0.001"), Decimal(10_000)
 """Per cent."""
 
@@ -264,21 +262,6 @@ def parse_probability(value: object) -> float:
     return float(chance)
 
 
-def chance_steps(probability: float) -> int:
-    """Return a probability in netem's unit: whole steps of 2^-32."""
-    return round(probability / CHANCE_STEP)
-
-
-def chance_threshold(probability: float) -> int:
-    """Return netem's threshold: it acts when a draw of 32 bits is not above it, and at 0 never."""
-    return max(chance_steps(probability) - 1, 0)
-
-
-def threshold_chance(threshold: int) -> float:
-    """Return the probability of a threshold of netem."""
-    return (threshold + 1) * CHANCE_STEP if threshold else 0.0
-
-
 def _chance(value: object) -> Decimal:
     text = repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     match = _NUMBER.fullmatch(text) if isinstance(text, str) else None
@@ -339,7 +322,7 @@ def format_frequency(per_s: float) -> str:
 
 def format_time(time_s: float) -> str:
     """Return seconds in the largest unit up to s that gives a whole number, such as ``250ms``."""
-    return _whole(round(time_s * NS_PER_S), (("s", 10**9), ("ms", 10**6), ("us", 10**3)), "ns")
+    return _whole(nanoseconds(time_s), (("s", 10**9), ("ms", 10**6), ("us", 10**3)), "ns")
 
 
 def format_size(size_bytes: int) -> str:

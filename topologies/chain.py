@@ -19,7 +19,8 @@ from pydantic import Field
 
 from orchestrator.kinds.fields import MAX_FLOWS, Path, Slug, Strict
 from orchestrator.network import Group, Network
-from orchestrator.units import NS_PER_S, format_time
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
+from orchestrator.units import format_time
 from topologies.base import Layout
 from topologies.links import Access, Bottleneck, Links, Spread, SpreadBothWays
 
@@ -151,7 +152,9 @@ class Chain:
     def _core_ns(self, enter: int, leave: int) -> int:
         """Return the round-trip time between two routers, in ns."""
         crossed = self.stages[min(enter, leave) : max(enter, leave)]
-        return sum(_ns(d) for s in crossed for d in (s.spec.delay.forward, s.spec.delay.reverse))
+        return sum(
+            nanoseconds(d) for s in crossed for d in (s.spec.delay.forward, s.spec.delay.reverse)
+        )
 
     def _attach(self, links: Links, number: int, seed: int) -> Group:
         """Add the access links of one group: those of the sources, then those of the sinks."""
@@ -197,7 +200,3 @@ def _both_ways(delay: SpreadBothWays, i: int, hosts: int, draw: float) -> tuple[
     ways = (delay.forward, delay.reverse)
     forward_s, reverse_s = (way.at_ns(i, hosts, draw) / NS_PER_S for way in ways)
     return forward_s, reverse_s
-
-
-def _ns(time_s: float) -> int:
-    return round(time_s * NS_PER_S)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from orchestrator.kinds.fields import Path
 from orchestrator.kinds.losses import MAX_STATES
 from orchestrator.network import Channel, Network
-from orchestrator.units import NS_PER_S, format_time
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
+from orchestrator.units import format_time
 from topologies.links import DIRECTIONS
 
 Finding = tuple[Path, str]
@@ -40,7 +41,7 @@ def check(network: Network, places: dict[str, Path], duration_s: float) -> Itera
 
 
 def _faults(channel: Channel) -> Iterator[tuple[str, str]]:
-    jitter, delay_ns = channel.jitter, round(channel.delay_s * NS_PER_S)
+    jitter, delay_ns = channel.jitter, nanoseconds(channel.delay_s)
     if jitter is not None:
         below_ns = jitter.reach_ns[0]
         if below_ns > delay_ns:

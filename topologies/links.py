@@ -38,7 +38,8 @@ from orchestrator.kinds.queues import QueueBothWays
 from orchestrator.kinds.queues.droptail import DropTail
 from orchestrator.network import Channel, DirectionName, Link, Policer, Trace
 from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.units import NS_PER_S, Limit, parse_limit
+from orchestrator.protocol.units import nanoseconds
+from orchestrator.units import Limit, parse_limit
 from topologies.base import QueuePlace
 
 DIRECTIONS: tuple[DirectionName, DirectionName] = ("forward", "reverse")
@@ -104,7 +105,8 @@ class Spread(Strict):
 
         ``draw`` is a random number from 0 to below 1, which a drawn time uses.
         """
-        to_ns, begin_ns = _ns(self.to), _ns(self.above if self.from_ is None else self.from_)
+        begin_ns = nanoseconds((self.above if self.from_ is None else self.from_) or 0.0)
+        to_ns = nanoseconds(self.to)
         if self.drawn:
             return begin_ns + int(draw * ((to_ns - begin_ns) // 1000 + 1)) * 1000
         if self.above is not None:
@@ -328,10 +330,6 @@ def _carries(spec: Studied[Any] | Plain[Any], direction: str) -> tuple[int | Non
     capacity: Capacity = getattr(spec.capacity, direction)
     trace = capacity.read
     return (capacity.rate if trace is None else trace.rate_bps), trace
-
-
-def _ns(time_s: float | None) -> int:
-    return round((time_s or 0.0) * NS_PER_S)
 
 
 def _policer(spec: PolicerSpec | None) -> Policer | None:

@@ -33,10 +33,10 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from orchestrator.kinds.fields import DelayBothWays, Rate, RateBothWays, Strict, Time
-from orchestrator.kinds.losses import LossSpec, independent_loss
+from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.queues import QueueBothWays
 from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.protocol.netem import IndependentLoss
 from orchestrator.units import format_rate
 from topologies.base import Layout
 from topologies.chain import Chain, HostGroup, Member, Stage
@@ -198,9 +198,9 @@ class Fading(LossSpec):
         """Loss, in the mean over the shadowing."""
         return self.link.mean_loss if self.link.coherence else self.link.blended[1]
 
-    def netem(self) -> tuple[Setting, ...]:
+    def impairment(self) -> IndependentLoss:
         """Return the loss as the run begins."""
-        return (independent_loss(0.0 if self.link.coherence else self.mean),)
+        return IndependentLoss(0.0 if self.link.coherence else self.mean)
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
         """Yield (time in seconds, loss from then on)."""

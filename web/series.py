@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.units import nanoseconds
 from results.downsample import min_max_indices
 from results.metrics.queue_delay import queue_delays_s
 from results.received import columns_of, received_bytes
@@ -154,7 +155,7 @@ def _edges_s(part: Range, low: float, high: float) -> tuple[float, float]:
 
 def _within_ns(part: Range) -> tuple[int, int]:
     low, high = _edges_s(part, -_EVER_S, _EVER_S)
-    return round((low - _MARGIN_S) * 1e9), round((high + _MARGIN_S) * 1e9)
+    return nanoseconds(low - _MARGIN_S), nanoseconds(high + _MARGIN_S)
 
 
 def _listed(values: npt.NDArray[Any]) -> list[float | int | None]:

@@ -13,52 +13,31 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from orchestrator.kinds.impairments import (
-    corruption,
-    duplication,
-    kept_order,
-    no_jitter,
-    no_reordering,
-    order,
-)
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol import netem
+from orchestrator.protocol.qdisc import Setting
 from orchestrator.protocol.specification import NetemSpec, NetemStep
 from topologies.links import DIRECTIONS
-
-LIMIT_PACKETS = 10_000_000
-"""netem's own limit, far above any bandwidth-delay product: a delay line never drops."""
-
-_TCA_NETEM_LATENCY64, _TCA_NETEM_PRNG_SEED = 10, 14  # include/uapi/linux/pkt_sched.h
 
 
 def netem_document(channel: Channel, seed: int, link: int, direction: int) -> NetemSpec | None:
     """Return the netem of one direction, None where nothing happens to packets."""
     if not channel.delay_s and not channel.delay_changes and not channel.impaired:
         return None
-    settings = [
-        Setting("limit_packets", (), LIMIT_PACKETS, offset=4),
-        *(channel.loss.netem() if channel.loss is not None else ()),
-        Setting("jitter_ticks", (), 0, offset=20, verified=False),  # ends the fixed structure
-        delay_setting(channel.delay_s),
-        Setting(
-            "seed", (_TCA_NETEM_PRNG_SEED,), channel_seed(seed, "loss", link, direction), "Q",
-            once=True,
-        ),
-    ]  # fmt: skip
     jitter, reordering = channel.jitter, channel.reordering
-    settings += jitter.netem() if jitter is not None else ()
-    if jitter is not None and keeps_order(channel, channel.delay_changes):
-        settings.append(kept_order())
-    settings += reordering.netem() if reordering is not None else ()
-    if jitter is None and keeps_order(channel, channel.delay_changes):
-        settings.append(kept_order())
-    if channel.duplication:
-        settings.append(duplication(channel.duplication))
-    if channel.most_corruption:  # the bed prepares hosts for what is corrupted later, too
-        settings += corruption(channel.corruption)
-    return Qdisc("netem", tuple(settings)).document()
+    whole = netem.Netem(
+        delay_s=channel.delay_s,
+        seed=channel_seed(seed, "loss", link, direction),
+        loss=None if channel.loss is None else channel.loss.impairment(),
+        jitter=None if jitter is None else jitter.impairment(),
+        reordering=None if reordering is None else reordering.impairment(),
+        duplication=channel.duplication or None,
+        # The bed prepares hosts for what is corrupted later, too.
+        corruption=channel.corruption if channel.most_corruption else None,
+        keep_order=keeps_order(channel, channel.delay_changes),
+    )
+    return whole.qdisc().document()
 
 
 def keeps_order(channel: Channel, delay_changes: bool) -> bool:
@@ -74,13 +53,13 @@ def impairments(channel: Channel, delay_changes: bool, tabled: bool) -> list[tup
 
     ``tabled``: its netem has had a table of delays.
     """
-    reordering = () if channel.reordering is None else channel.reordering.netem()
+    jitter, reordering = channel.jitter, channel.reordering
     return [
-        no_jitter() if channel.jitter is None else channel.jitter.netem(tabled),
-        order(keeps_order(channel, delay_changes)),
-        reordering or no_reordering(),
-        (duplication(channel.duplication),),
-        corruption(channel.corruption),
+        netem.jitter_settings(None if jitter is None else jitter.impairment(), tabled),
+        netem.order_settings(keeps_order(channel, delay_changes)),
+        netem.reordering_settings(None if reordering is None else reordering.impairment()),
+        netem.duplication_settings(channel.duplication),
+        netem.corruption_settings(channel.corruption),
     ]
 
 
@@ -138,11 +117,6 @@ def netem_step(time_ns: int, channel: str, settings: tuple[Setting, ...]) -> Net
         "channel": channel,
         "settings": [setting.document() for setting in settings],
     }
-
-
-def delay_setting(delay_s: float) -> Setting:
-    """Return netem's setting for that delay."""
-    return Setting("delay_ns", (_TCA_NETEM_LATENCY64,), round(delay_s * 1e9), "q")
 
 
 def _described(model: object) -> dict[str, Any] | None:

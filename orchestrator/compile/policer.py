@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.network import Policer
 from orchestrator.protocol.qdisc import Setting
 from orchestrator.protocol.specification import PolicerSpec
-from orchestrator.units import NS_PER_S
+from orchestrator.protocol.units import NS_PER_S
 
 LINK_HEADER_BYTES = 14
 

@@ -12,14 +12,13 @@ from orchestrator.compile.ideal_tcp import ideal_steps
 from orchestrator.compile.netem import (
     channel_seed,
     channels,
-    delay_setting,
     impairments,
     netem_step,
     rate_seed,
 )
-from orchestrator.kinds.losses import independent_loss
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import ChannelState, Pair, RunSpec
+from orchestrator.protocol import netem
 from orchestrator.protocol.qdisc import Setting
 from orchestrator.protocol.specification import (
     NetemStep,
@@ -35,7 +34,7 @@ from orchestrator.protocol.units import nanoseconds
 T = TypeVar("T")
 Settings = tuple[Setting, ...]
 
-_DOWN = (independent_loss(1.0),)
+_DOWN = netem.loss_settings(netem.IndependentLoss(1.0))
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def _netem_steps(
         if after.up != before.up or after.channel.loss is not before.channel.loss:
             settings = loss if after.up else _DOWN
         if after.channel.delay_s != before.channel.delay_s:
-            settings = (*settings, delay_setting(after.channel.delay_s))
+            settings = (*settings, netem.delay_setting(after.channel.delay_s))
         asked = impairments(after.channel, delay_changes, tabled)
         changed = (one for one, other in zip(asked, told, strict=True) if one != other)
         settings = (*settings, *itertools.chain(*changed))
@@ -172,7 +171,8 @@ def _jitter_steps(
     for number, (begin_ns, end_ns, jitter) in enumerate(spans):
         if jitter is not None:
             seed = channel_seed(run.seed, f"jitter:{number}" if number else "jitter", *where)
-            for time_s, settings in jitter.changes(seed, (end_ns - begin_ns) / 1e9):
+            for time_s, changed in jitter.changes(seed, (end_ns - begin_ns) / 1e9):
+                settings = netem.jitter_settings(changed)
                 yield netem_step(begin_ns + nanoseconds(time_s), name, settings)
 
 
@@ -192,7 +192,8 @@ def _spans(
 
 
 def _has_table(state: ChannelState) -> bool:
-    return state.channel.jitter is not None and state.channel.jitter.has_table
+    jitter = state.channel.jitter
+    return jitter is not None and jitter.impairment().table is not None
 
 
 def _ticks(
@@ -208,11 +209,13 @@ def _ticks(
             what = f"states:{number}" if number else "states"
             seed = channel_seed(run.seed, what, *where)
             for time_s, chance in model.changes(seed, (end_ns - begin_ns) / 1e9):
-                yield begin_ns + nanoseconds(time_s), (independent_loss(chance),)
+                loss = netem.loss_settings(netem.IndependentLoss(chance))
+                yield begin_ns + nanoseconds(time_s), loss
 
 
 def _loss(state: ChannelState) -> Settings:
-    return () if state.channel.loss is None else state.channel.loss.netem()
+    loss = state.channel.loss
+    return () if loss is None else netem.loss_settings(loss.impairment())
 
 
 def _route_steps(run: RunSpec) -> Iterator[RouteStep]:

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from orchestrator.compile.netem import netem_provenance
 from orchestrator.decode import decode
 from orchestrator.decode.event_log import event_provenance, rate_steps
+from orchestrator.decode.facts import Fact, one_fact, require_of_run
 from orchestrator.decode.facts import facts as read_facts
-from orchestrator.decode.facts import require_of_run
 from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
 from orchestrator.decode.ranges import require_samples
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol import facts as protocol
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     CHILD_HANDLE,
@@ -116,9 +117,9 @@ def _assembled(
     facts = read_facts(output)
     require_of_run(facts, spec)
     tcp_samples = tcp.samples()
-    listed = _fact(facts, "queues")
+    listed = one_fact(facts, protocol.Queues)
     names = _listed(spec, listed)
-    queues, places = _queues(spec, names, _fact(facts, "channels", "start")["channels"])
+    queues, places = _queues(spec, names, one_fact(facts, protocol.Channels, "start")["channels"])
     statistics = _statistics(spec, listed["names"])
     samples = decode.queue_samples(output, statistics, len(listed["policers"]))
     samples = _renumbered(samples, places)
@@ -126,7 +127,7 @@ def _assembled(
     datagrams, transfers = decode.datagrams(output), decode.transfers(output)
     require_samples(spec, tcp_samples, samples, datagrams, transfers)
     return Recording(
-        kernel=_fact(facts, "versions")["kernel"],
+        kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
         digest=digest(
             tcp_samples, samples, len(flows), len(queues), datagrams, transfers, _crowds(spec)
@@ -141,7 +142,7 @@ def _assembled(
             **_provenance(facts, modules),
             **machine.provenance,
             "impairments": netem_provenance(spec),
-            "events": event_provenance(spec, _fact(facts, "timeline")),
+            "events": event_provenance(spec, one_fact(facts, protocol.Timeline)),
         },
         console=console_text(console),
         log=output.text("bed.log"),
@@ -210,16 +211,9 @@ def _crowds(spec: RunSpec) -> set[int]:
     return {number for number, flow in enumerate(spec.flows) if flow.connections == "many"}
 
 
-def _fact(facts: list[dict[str, Any]], name: str, at: str | None = None) -> dict[str, Any]:
-    for fact in facts:
-        if fact["fact"] == name and (at is None or fact.get("at") == at):
-            return fact
-    raise BedError(f"the test bed did not record {name}")
-
-
-def _listed(spec: RunSpec, queues: Mapping[str, Any]) -> list[list[int]]:
+def _listed(spec: RunSpec, queues: protocol.Queues) -> list[tuple[int, int]]:
     """Return (index, handle) of each qdisc and policer that is sampled, by its place in samples."""
-    names = [*queues["names"], *([index, POLICER_HANDLE] for index in queues["policers"])]
+    names = [*queues["names"], *((index, POLICER_HANDLE) for index in queues["policers"])]
     most = _MOST_PER_CHANNEL * 2 * len(spec.network.links)
     if len(names) > most or len({tuple(name) for name in names}) < len(names):
         raise malformed(f"the fact queues has {len(names)} places; up to {most}, each once, may be")
@@ -227,7 +221,7 @@ def _listed(spec: RunSpec, queues: Mapping[str, Any]) -> list[list[int]]:
 
 
 def _queues(
-    spec: RunSpec, names: list[list[int]], channels: dict[str, Any]
+    spec: RunSpec, names: list[tuple[int, int]], channels: dict[str, protocol.Channel]
 ) -> tuple[list[QueueRecord], list[int]]:
     """Return the queues in the order of the scenario's links, and for each its place in samples.
 
@@ -260,7 +254,7 @@ def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int, int
             yield link, direction, source, queue, sink
 
 
-def _statistics(spec: RunSpec, names: list[list[int]]) -> list[tuple[Statistic, ...]]:
+def _statistics(spec: RunSpec, names: list[tuple[int, int]]) -> list[tuple[Statistic, ...]]:
     """Return what is sampled of each qdisc of the bed's list beside its counters."""
     kept = {
         (device, CHILD_HANDLE): queue.qdisc.statistics
@@ -275,7 +269,7 @@ def _queue(
     link: Link,
     direction: DirectionName,
     role: str,
-    settings: dict[str, Any],
+    settings: protocol.Channel,
 ) -> QueueRecord:
     channel = link.channel(direction)
     common = (f"{link.name}:{direction}:{role}", link.name, direction)
@@ -315,15 +309,14 @@ def _renumbered(samples: npt.NDArray[np.void], places: list[int]) -> npt.NDArray
 
 def _flows(
     spec: RunSpec,
-    facts: list[dict[str, Any]],
+    facts: list[Fact],
     tcp: decode.TcpDecoder,
 ) -> list[FlowRecord]:
     trips = {
         (fact["source"], fact["sink"]): fact["measured_ns"]
-        for fact in facts
-        if fact["fact"] == "round_trip"
+        for fact in protocol.of(facts, protocol.RoundTrip)
     }
-    told = {fact["flow"]: fact["kernel"] for fact in facts if fact["fact"] == "congestion"}
+    told = {fact["flow"]: fact["kernel"] for fact in protocol.of(facts, protocol.Congestion)}
     records = []
     for number, flow in enumerate(spec.flows):
         measured_ns = trips.get((flow.source, flow.sink))
@@ -358,36 +351,41 @@ def _base_rtt_s(spec: RunSpec, flow: PlannedFlow, measured_ns: int | None) -> fl
     return measured_ns / 1e9
 
 
-def _provenance(facts: list[dict[str, Any]], modules: Sequence[ProvidedModule]) -> dict[str, Any]:
-    origin_ns = _fact(facts, "done")["origin_ns"]
+def _provenance(facts: list[Fact], modules: Sequence[ProvidedModule]) -> dict[str, Any]:
+    origin_ns = one_fact(facts, protocol.Done)["origin_ns"]
     return {
-        "versions": _fact(facts, "versions"),
-        "sysctls": _fact(facts, "sysctls"),
-        "channels": {when: _fact(facts, "channels", when)["channels"] for when in ("start", "end")},
+        "versions": one_fact(facts, protocol.Versions),
+        "sysctls": one_fact(facts, protocol.Sysctls),
+        "channels": {
+            when: one_fact(facts, protocol.Channels, when)["channels"] for when in ("start", "end")
+        },
         "interfaces": {
-            when: _fact(facts, "interfaces", when)["interfaces"] for when in ("start", "end")
+            when: one_fact(facts, protocol.Interfaces, when)["interfaces"]
+            for when in ("start", "end")
         },
         "modules": {module.name: module.provenance for module in modules},
         "hosts": [
             {key: value for key, value in fact.items() if key != "fact"}
-            for fact in facts
-            if fact["fact"] == "host"
+            for fact in protocol.of(facts, protocol.Host)
         ],
         "namespaces": {
             "set": [
                 {
-                    **{key: fact[key] for key in ("host", "sysctl", "value")},
+                    "host": fact["host"],
+                    "sysctl": fact["sysctl"],
+                    "value": fact["value"],
                     "time_ns": fact["clock_ns"] - origin_ns,
                 }
-                for fact in facts
-                if fact["fact"] == "namespace"
+                for fact in protocol.of(facts, protocol.Namespace)
             ],
-            "end": _fact(facts, "namespaces", "end")["values"],
+            "end": one_fact(facts, protocol.Namespaces, "end")["values"],
         },
         "engines": {
-            fact["flow"]: {key: fact[key] for key in ("sent_bytes", "received_bytes")}
-            for fact in facts
-            if fact["fact"] == "engine"
+            fact["flow"]: {
+                "sent_bytes": fact["sent_bytes"],
+                "received_bytes": fact["received_bytes"],
+            }
+            for fact in protocol.of(facts, protocol.Engine)
         },
         "origin_ns": origin_ns,
     }

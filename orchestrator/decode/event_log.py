@@ -7,6 +7,7 @@ from typing import Any
 from orchestrator.compile.netem import channels, rate_seed
 from orchestrator.network import Trace
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.facts import Timeline
 from orchestrator.protocol.frames import FRAME_BYTES
 
 TRACE_BIN_MS = 20
@@ -54,7 +55,7 @@ def _trace_steps(trace: Trace, duration_ms: int) -> Steps:
     return tuple(steps)
 
 
-def event_provenance(run: RunSpec, timeline: dict[str, Any]) -> list[dict[str, Any]]:
+def event_provenance(run: RunSpec, timeline: Timeline) -> list[dict[str, Any]]:
     """Return each event with its asked and its actual time, in seconds since the start of traffic.
 
     What changes nothing, since all is so already, is done when it is asked.

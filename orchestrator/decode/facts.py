@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from orchestrator import plaintext
 from orchestrator.compile.probes import probes
@@ -13,8 +13,10 @@ from orchestrator.decode import fact_schema
 from orchestrator.decode.output import Output, malformed
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import facts as protocol
 
 Fact = dict[str, Any]
+F = TypeVar("F")
 
 FILE = "facts.jsonl"
 MOST_DEPTH = 12
@@ -45,6 +47,18 @@ def facts(output: Output) -> list[Fact]:
     if sum(map(data.count, _SEPARATORS)) > most:
         raise malformed(f"{FILE} holds more than {most} values")
     return [_fact(line, number) for number, line in _lines(data)]
+
+
+def one_fact(facts: Collection[Fact], form: type[F], at: str | None = None) -> F:
+    """Return the first fact of a form of ``protocol.facts``, of the start or of the end.
+
+    Raises:
+        BedError: there is none.
+    """
+    wanted = {} if at is None else {"at": at}
+    for fact in protocol.of(facts, form, **wanted):
+        return fact
+    raise BedError(f"the test bed did not record {protocol.name_of(form)}")
 
 
 def require_of_run(facts: Collection[Fact], run: RunSpec) -> None:

@@ -33,7 +33,9 @@ EVIDENCE = ("facts", "network", "windows")
 
 JUDGING_SOURCES = (
     "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network.py",
-    "recording/capacity.py", "units.py", "protocol/frames.py", "kinds/jitter_tables.py",
+    "recording/capacity.py", "units.py", "protocol/facts.py", "protocol/frames.py",
+    "protocol/netem.py",
+    "protocol/qdisc.py", "protocol/units.py", "kinds/jitter_tables.py",
 )  # fmt: skip
 """Folders and files below ``orchestrator`` on which verdicts depend."""
 

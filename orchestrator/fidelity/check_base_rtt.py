@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import TIMER_S
 from orchestrator.network import Channel, passing_share
+from orchestrator.protocol import facts
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import Check
 
 TOLERANCE_S = 20e-6
@@ -41,7 +43,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     With jitter on the way a probe may take what the jitter reaches; where packets may skip a delay
     there are several such ranges, one for each choice of skipped delays.
     """
-    trips = evidence.all("round_trip")
+    trips = evidence.all(facts.RoundTrip)
     if not trips or evidence.network.live:  # where nobody has asked for any RTT
         return
     lost = [(_all_lost(evidence, trip), trip) for trip in trips if trip["measured_ns"] is None]
@@ -54,10 +56,12 @@ def check(evidence: Evidence) -> Iterable[Check]:
         yield Check("base_rtt", "s", pair["expected_ns"] / 1e9, None, TOLERANCE_S, ok, detail)
         return
     late_s = TIMER_S if evidence.real_time else 0.0
-    off_ns, trip, nearest = max(
-        (_judged(evidence, trip) for trip in trips), key=lambda judged: judged[0]
+    measured = ((trip, trip["measured_ns"]) for trip in trips)
+    off_ns, trip, measured_ns, nearest = max(
+        (_judged(evidence, trip, each_ns) for trip, each_ns in measured if each_ns is not None),
+        key=lambda judged: judged[0],
     )
-    expected_ns, measured_ns = trip["expected_ns"], trip["measured_ns"]
+    expected_ns = trip["expected_ns"]
     timers = _timers(evidence, trip)
     off_tolerance_s = TOLERANCE_S + timers * late_s
     range_s = max(expected_ns - nearest.low, nearest.high - expected_ns) / 1e9
@@ -73,14 +77,14 @@ def check(evidence: Evidence) -> Iterable[Check]:
     )  # fmt: skip
 
 
-def _timers(evidence: Evidence, trip: dict[str, Any]) -> int:
+def _timers(evidence: Evidence, trip: facts.RoundTrip) -> int:
     """Return how many delays are on the way there and back."""
     network, source, sink = evidence.network, trip["source"], trip["sink"]
     hops = (*network.path(source, sink), *network.path(sink, source))
     return sum(hop.channel.delay_s > 0 for hop in hops)
 
 
-def _all_lost(evidence: Evidence, trip: dict[str, Any]) -> float:
+def _all_lost(evidence: Evidence, trip: facts.RoundTrip) -> float:
     """Return the probability that none of a trip's probes came back, by the losses asked for."""
     source, sink, network = trip["source"], trip["sink"], evidence.network
     hops = (*network.path(source, sink), *network.path(sink, source))
@@ -88,27 +92,28 @@ def _all_lost(evidence: Evidence, trip: dict[str, Any]) -> float:
     return lost
 
 
-def _judged(evidence: Evidence, trip: dict[str, Any]) -> tuple[float, dict[str, Any], _Range]:
-    """Return how far the probe was off, in ns, the probe, and the nearest range it could be in.
+def _judged(
+    evidence: Evidence, trip: facts.RoundTrip, measured_ns: int
+) -> tuple[float, facts.RoundTrip, int, _Range]:
+    """Return how far the probe was off, in ns, the probe, its RTT, and the nearest range for it.
 
     Of probes that are in a range, the one farthest from the sum of the delays counts as farthest
     off.
     """
-    source, sink, measured_ns = trip["source"], trip["sink"], trip["measured_ns"]
-    network = evidence.network
+    source, sink, network = trip["source"], trip["sink"], evidence.network
     hops = (*network.path(source, sink), *network.path(sink, source))
     nearest = min(
         _ranges([hop.channel for hop in hops], trip["expected_ns"]),
         key=lambda one: one.off(measured_ns),
     )
     off_ns = nearest.off(measured_ns)
-    return off_ns or abs(measured_ns - trip["expected_ns"]) * 1e-12, trip, nearest
+    return off_ns or abs(measured_ns - trip["expected_ns"]) * 1e-12, trip, measured_ns, nearest
 
 
 def _ranges(channels: list[Channel], expected_ns: int) -> set[_Range]:
     ranges = {_Range(expected_ns, expected_ns)}
     for channel in channels:
-        delay_ns = round(channel.delay_s * 1e9)
+        delay_ns = nanoseconds(channel.delay_s)
         jitter = channel.jitter
         # The delay of a correlated jitter begins to vary with the traffic.
         below, above = jitter.reach_ns if jitter is not None and not jitter.states_per_s else (0, 0)

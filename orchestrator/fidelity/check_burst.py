@@ -6,10 +6,10 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterable
-from typing import Any
 
 from orchestrator.fidelity import host
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol import facts
 from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.recording.model import Check
 
@@ -18,7 +18,7 @@ RATE_TOLERANCE = 0.005
 LEAST_QUEUE_PACKETS = 3
 """A shorter queue leaves no two frames behind the first, which goes out at once."""
 
-Passed = list[int]
+Passed = tuple[int, int, int, int]
 """[round, number, came_ns, left_ns] of a probe packet that left the queue."""
 
 
@@ -27,7 +27,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
     Only a drop-tail queue has such a delay: the probe of another kind has no "queue_packets".
     """
-    for burst in evidence.all("burst"):
+    for burst in evidence.all(facts.Burst):
         rounds = _rounds(burst["passed"])
         packets = burst["queue_packets"]
         at_once = _at_once(evidence, burst)
@@ -37,21 +37,21 @@ def check(evidence: Evidence) -> Iterable[Check]:
         if (packets is None or packets >= LEAST_QUEUE_PACKETS) and not held:
             yield _rate(evidence, burst, [passed[at_once:] for passed in rounds])
         if packets is not None:
-            yield _full_queue(evidence, burst, rounds)
+            yield _full_queue(evidence, burst, packets, rounds)
 
 
 def _rounds(passed: list[Passed]) -> list[list[Passed]]:
     return [list(group) for _number, group in itertools.groupby(passed, lambda one: one[0])]
 
 
-def _at_once(evidence: Evidence, burst: dict[str, Any]) -> int:
+def _at_once(evidence: Evidence, burst: facts.Burst) -> int:
     """Return how many frames of a round leave at once: those for which the bucket was full."""
     late_s = max((each.late_timers_s for each in evidence.hosts), default=0.0)
     rate_bps: int = burst["rate_bps"]
     return 1 + math.ceil(late_s * rate_bps / FRAME_BITS)
 
 
-def _rate(evidence: Evidence, burst: dict[str, Any], rounds: list[list[Passed]]) -> Check:
+def _rate(evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]) -> Check:
     name, asked = f"burst_rate {burst['channel']}", burst["rate_bps"]
     tolerance = asked * (host.RATE_TOLERANCE if evidence.real_time else RATE_TOLERANCE)
     gaps_ns = [
@@ -68,10 +68,12 @@ def _rate(evidence: Evidence, burst: dict[str, Any], rounds: list[list[Passed]])
     return Check(name, "bit/s", asked, measured, tolerance, good, f"{len(gaps_ns)} gaps")
 
 
-def _full_queue(evidence: Evidence, burst: dict[str, Any], rounds: list[list[Passed]]) -> Check:
+def _full_queue(
+    evidence: Evidence, burst: facts.Burst, packets: int, rounds: list[list[Passed]]
+) -> Check:
     """Compare the longest stay in the queue with its limit at the asked rate."""
     frame_s = FRAME_BITS / burst["rate_bps"]
-    expected = burst["queue_packets"] * frame_s
+    expected = packets * frame_s
     # One frame: whether the one being sent counts depends on when the last one comes.
     tolerance = frame_s + expected * RATE_TOLERANCE
     if evidence.real_time:  # the frame before leaves late, and this one

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol import facts
 from orchestrator.recording.model import Check
 
 TOLERANCE_S = 5e-3
@@ -17,7 +18,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     Each machine begins when its corrected clock says so, and goes on by its own: off by what the
     correction is uncertain, and by what the clock has drifted away until the end.
     """
-    clocks = evidence.all("clock")
+    clocks = evidence.all(facts.Clock)
     if not clocks:
         return
     worst = max(clocks, key=lambda clock: _off_ns(clock))
@@ -30,5 +31,5 @@ def check(evidence: Evidence) -> Iterable[Check]:
     yield Check("clock_agreement", "s", 0.0, off_s, TOLERANCE_S, good, detail)
 
 
-def _off_ns(clock: dict[str, int]) -> int:
+def _off_ns(clock: facts.Clock) -> int:
     return clock["uncertainty_ns"] + abs(clock["drift_ns"])

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.intervals import binomial
+from orchestrator.protocol import facts
+from orchestrator.protocol.netem import CORRUPTION, threshold_chance
 from orchestrator.recording.model import Check
-from orchestrator.units import threshold_chance
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
@@ -28,7 +29,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
         if queue.role != "delay":
             continue
         for span in evidence.spans(number):
-            asked = threshold_chance(span.settings.get("corrupt_q32", 0))
+            asked = threshold_chance(span.settings.get(CORRUPTION, 0))
             if not asked:
                 continue
             most = span.packets - span.drops
@@ -40,7 +41,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
             high += corrupted(most, asked)
     if not packets:
         return
-    found = sum(evidence.one("checksums", at="end")["errors"].values())
+    found = sum(evidence.one(facts.Checksums, at="end")["errors"].values())
     yield Check(
         "corruption", "", expected / packets, found / packets,
         max(expected - low, high - expected) / packets, low <= found <= high,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.check_corruption import corrupted
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol import facts
 from orchestrator.recording.model import Check
 
 
@@ -27,13 +28,17 @@ def check(evidence: Evidence) -> Iterable[Check]:
         }
         if not expected[queue.role]:
             places[queue.name] = _growth(evidence, number)
-    start, end = evidence.one("interfaces", at="start"), evidence.one("interfaces", at="end")
+    start, end = (
+        evidence.one(facts.Interfaces, at="start"),
+        evidence.one(facts.Interfaces, at="end"),
+    )
     for name, after in end["interfaces"].items():
         before = start["interfaces"].get(name, {"rx_dropped": 0, "tx_dropped": 0})
         places[name] = sum(after[key] - before[key] for key in ("rx_dropped", "tx_dropped"))
     at_interfaces = sum(places[name] for name in end["interfaces"])
     places["per-CPU backlog"] = (
-        evidence.one("softnet", at="end")["drops"] - evidence.one("softnet", at="start")["drops"]
+        evidence.one(facts.Softnet, at="end")["drops"]
+        - evidence.one(facts.Softnet, at="start")["drops"]
     )
     total = sum(places.values())
     excused = min(at_interfaces, _corrupted(evidence))

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import binomial
+from orchestrator.protocol import facts
+from orchestrator.protocol.netem import DUPLICATION, threshold_chance
 from orchestrator.recording.model import Check
-from orchestrator.units import threshold_chance
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
@@ -49,7 +50,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
 
 def _chance(span: Span) -> float:
-    return threshold_chance(span.settings.get("duplicate_q32", 0))
+    return threshold_chance(span.settings.get(DUPLICATION, 0))
 
 
 def _came(evidence: Evidence, channel: str) -> int:
@@ -61,4 +62,4 @@ def _came(evidence: Evidence, channel: str) -> int:
     link_name, _, direction = channel.rpartition(":")
     names = [link.name for link in evidence.network.links]
     entry = f"wires/w{names.index(link_name)}{'a' if direction == 'forward' else 'b'}"
-    return int(evidence.one("interfaces", at="end")["interfaces"][entry]["rx_packets"])
+    return int(evidence.one(facts.Interfaces, at="end")["interfaces"][entry]["rx_packets"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol import facts
 from orchestrator.recording.model import Check
 
 TOLERANCE_S = 20e-6
@@ -20,7 +21,7 @@ REAL_REROUTE_TOLERANCE_S = 20e-3
 
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield, where anything changes, whether all did, and how late the latest of them was."""
-    for fact in evidence.all("timeline"):
+    for fact in evidence.all(facts.Timeline):
         due, done = fact["due"], fact["steps"]
         if not due:
             continue

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import binomial
 from orchestrator.network import Channel
+from orchestrator.protocol import netem
+from orchestrator.protocol.netem import chance_threshold, threshold_chance
 from orchestrator.recording.model import Check
-from orchestrator.units import chance_threshold, threshold_chance
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
@@ -21,10 +22,6 @@ class _Judged(NamedTuple):
     mean: float
     low: int
     high: int
-
-
-_DOWN = 2**32 - 1
-"""netem's number for losing everything, which is how a link is down."""
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
@@ -58,7 +55,7 @@ def _by_loss(spans: list[Span]) -> list[Span]:
     """Return the spans with those put together that differ in nothing that losses depend on."""
     found: dict[str, Span] = {}
     for span in spans:
-        settings = span.of("loss_") | span.of("duplicate_")
+        settings = span.of(netem.LOSS_PREFIX) | span.of(netem.DUPLICATION)
         one = found.setdefault(repr(sorted(settings.items())), Span(settings, 0, 0, 0))
         more = Span(settings, one.packets + span.packets, one.drops + span.drops, 0)
         found[repr(sorted(settings.items()))] = more
@@ -92,13 +89,18 @@ def _lossy(name: str, channel: Channel, spans: list[Span]) -> Iterable[Check]:
 
 def _judged(channel: Channel, span: Span, chance: float) -> _Judged:
     """Return what a span may have dropped. netem counts no loss of a packet it had duplicated."""
-    hidden, loss = threshold_chance(span.settings.get("duplicate_q32", 0)), span.of("loss_")
+    hidden = threshold_chance(span.settings.get(netem.DUPLICATION, 0))
+    loss = span.of(netem.LOSS_PREFIX)
     models = [model for model in (channel.loss, *channel.later_losses) if model is not None]
-    begins = [{setting.name: setting.value for setting in model.netem()} for model in models]
+    begins = [
+        {setting.name: setting.value for setting in netem.loss_settings(model.impairment())}
+        for model in models
+    ]
     states = {chance_threshold(loss) for model in models for loss in model.state_losses}
-    number = loss.get("loss_q32", 0)
-    known = loss in begins or number in {*states, 0, _DOWN}
-    if set(loss) <= {"loss_q32"} and known:  # of that state alone, whatever the model's mean
+    number = loss.get(netem.LOSS, 0)
+    down = netem.ALWAYS_Q32  # a link that is down loses everything
+    known = loss in begins or number in {*states, 0, down}
+    if set(loss) <= {netem.LOSS} and known:  # of that state alone, whatever the model's mean
         mean = threshold_chance(number)
         low, _high = binomial(span.packets, mean * (1 - hidden), chance)
         return _Judged(mean, low, binomial(span.packets, mean, chance)[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol import facts
 from orchestrator.recording.model import Check
 
 
@@ -13,7 +14,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     on: set[str] = set()
     count = 0
     for when in ("start", "end"):
-        interfaces = evidence.one("interfaces", at=when)["interfaces"]
+        interfaces = evidence.one(facts.Interfaces, at=when)["interfaces"]
         count = len(interfaces)
         for name, state in interfaces.items():
             on |= {f"{offload} of {name}" for offload, value in state["offloads"].items() if value}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol import facts
 from orchestrator.recording.model import Check
 
 
@@ -14,8 +15,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
     It tells of another route, not of what else may have changed on a live path. No answer at the
     end leaves it in doubt.
     """
-    ways = {(each["source"], each["sink"]): each for each in evidence.all("round_trip_after")}
-    for before in evidence.all("round_trip"):
+    ways = {(each["source"], each["sink"]): each for each in evidence.all(facts.RoundTripAfter)}
+    for before in evidence.all(facts.RoundTrip):
         if "ttl" not in before:
             return
         after = ways[before["source"], before["sink"]]["ttl"]

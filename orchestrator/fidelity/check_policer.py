@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
 from orchestrator.network import Policer
+from orchestrator.protocol import facts
 from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.recording.model import Check
 
@@ -30,7 +30,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     two drops. A policer whose rate neither tells is doubtful when it dropped anything: what it
     dropped it may have dropped too early or too late. One that dropped nothing changed nothing.
     """
-    probed = {fact["channel"]: fact for fact in evidence.all("policer")}
+    probed = {fact["channel"]: fact for fact in evidence.all(facts.Policer)}
     for fact in probed.values():
         yield from _probed(evidence, fact)
     for number, queue in enumerate(evidence.queues):
@@ -70,7 +70,7 @@ def _in_run(
     return Check(f"policed_rate {name}", "bit/s", asked, measured, tolerance, good, detail)
 
 
-def _probed(evidence: Evidence, fact: dict[str, Any]) -> Iterable[Check]:
+def _probed(evidence: Evidence, fact: facts.Policer) -> Iterable[Check]:
     """Yield bucket and rate as bursts found them.
 
     The first one finds the bucket full. Behind the last packet that passes of each the bucket holds

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence, Span
 from orchestrator.intervals import renewals
+from orchestrator.protocol import facts
+from orchestrator.protocol.netem import REORDERING, REORDERING_GAP, threshold_chance
 from orchestrator.recording.model import Check
-from orchestrator.units import threshold_chance
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
@@ -21,14 +22,14 @@ def check(evidence: Evidence) -> Iterable[Check]:
     have had the packets that it is good for.
     """
     changes: dict[str, int] = {}
-    for fact in evidence.all("timeline"):
+    for fact in evidence.all(facts.Timeline):
         changes |= fact["netem_changes"]
     for number, queue in enumerate(evidence.queues):
         if queue.role != "delay":
             continue
         name = f"{queue.link}:{queue.direction}"
         spans = evidence.spans(number)
-        if any(span.settings.get("reorder_q32") for span in spans):
+        if any(span.settings.get(REORDERING) for span in spans):
             yield _reordered(name, spans, changes.get(name, 0))
 
 
@@ -36,8 +37,8 @@ def _reordered(name: str, spans: list[Span], changes: int) -> Check:
     packets = skipped = low = high = 0
     expected, good = 0.0, True
     for span in spans:
-        gap = span.settings.get("reorder_gap_packets", 0)
-        chance = threshold_chance(span.settings.get("reorder_q32", 0))
+        gap = span.settings.get(REORDERING_GAP, 0)
+        chance = threshold_chance(span.settings.get(REORDERING, 0))
         carried = span.packets - span.drops
         least, most = renewals(carried, gap, chance, CHANCE / len(spans)) if gap else (0, 0)
         least = max(least - changes, 0) if gap > 1 else least

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol import facts
 from orchestrator.recording.model import Check
 
 
@@ -13,13 +14,13 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
     Of a channel that is its rate, queue, delay or loss; of a host what its namespace was told.
     """
-    end = evidence.one("channels", at="end")
+    end = evidence.one(facts.Channels, at="end")
     changed = [
         f"{channel}: {setting} is {found}, asked was {asked}"
         for channel, setting, asked, found in end["differences"]
     ]
-    last = {(fact["host"], fact["sysctl"]): fact["value"] for fact in evidence.all("namespace")}
-    told = evidence.one("namespaces", at="end")["values"]
+    last = {(fact["host"], fact["sysctl"]): fact["value"] for fact in evidence.all(facts.Namespace)}
+    told = evidence.one(facts.Namespaces, at="end")["values"]
     changed += [f"{h} {name}" for (h, name), value in last.items() if told[h][name] != str(value)]
     detail = "; ".join(changed[:3]) if changed else f"{len(end['channels'])} channels"
     if last and not changed:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.fidelity.host import Host
 from orchestrator.network import Channel, Network
+from orchestrator.protocol import facts, netem
 from orchestrator.recording.model import FlowRecord, QueueRecord, by_queue
-from orchestrator.units import chance_threshold
+
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Facts of the bed, in their order, and the samples; see testbed/run.py for the facts."""
+    """Facts of the bed, in their order, and the samples; see ``orchestrator.protocol.facts``."""
 
     network: Network
     facts: list[dict[str, Any]]
@@ -44,25 +46,21 @@ class Evidence:
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Of each flow with a limited window: to how many bytes, and the largest that was told."""
 
-    def all(self, name: str, **wanted: object) -> list[dict[str, Any]]:
-        """Return the facts of that name whose values match ``wanted``."""
-        return [
-            fact
-            for fact in self.facts
-            if fact["fact"] == name and all(fact.get(key) == value for key, value in wanted.items())
-        ]
+    def all(self, form: type[F], **wanted: object) -> list[F]:
+        """Return the facts of that form whose values match ``wanted``."""
+        return facts.of(self.facts, form, **wanted)
 
-    def one(self, name: str, **wanted: object) -> dict[str, Any]:
-        """Return the one fact of that name; LookupError when the bed did not state it."""
-        found = self.all(name, **wanted)
+    def one(self, form: type[F], **wanted: object) -> F:
+        """Return the one fact of that form; LookupError when the bed did not state it."""
+        found = self.all(form, **wanted)
         if len(found) != 1:
-            raise LookupError(f"{len(found)} facts {name} {wanted}")
+            raise LookupError(f"{len(found)} facts {form.__name__} {wanted}")
         return found[0]
 
     @cached_property
     def hosts(self) -> list[Host]:
         """The real machines that the run ran on; none in virtual time."""
-        return [Host.of(fact) for fact in self.all("host")]
+        return [Host.of(fact) for fact in self.all(facts.Host)]
 
     @property
     def real_time(self) -> bool:
@@ -104,7 +102,7 @@ class Evidence:
         """By channel, the spans of those whose impairments changed while traffic ran."""
         return {
             channel: [Span(*span) for span in spans]
-            for fact in self.all("timeline")
+            for fact in self.all(facts.Timeline)
             for channel, spans in fact["impairments"].items()
         }
 
@@ -128,10 +126,13 @@ class Evidence:
 
 def _impairments(channel: Channel) -> dict[str, int]:
     """Return the settings of a channel's impairments as the run begins."""
-    settings = [*(channel.loss.netem() if channel.loss is not None else ())]
-    settings += channel.reordering.netem() if channel.reordering is not None else ()
+    reordering = None if channel.reordering is None else channel.reordering.impairment()
+    settings = [
+        *(() if channel.loss is None else netem.loss_settings(channel.loss.impairment())),
+        *(() if reordering is None else netem.reordering_settings(reordering)),
+        *netem.duplication_settings(channel.duplication),
+    ]
     return {
         **{setting.name: int(setting.value) for setting in settings},
-        "duplicate_q32": chance_threshold(channel.duplication),
-        "corrupt_q32": chance_threshold(channel.corruption),
+        netem.CORRUPTION: netem.chance_threshold(channel.corruption),
     }

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.protocol import facts
+
 MOST_DELAY_S = 1e-3
 """99 of 100 wake-ups are to be less late."""
 
@@ -51,7 +53,7 @@ class Host:
     late_timers_s: float
 
     @classmethod
-    def of(cls, fact: Mapping[str, Any]) -> Host:
+    def of(cls, fact: facts.Host) -> Host:
         """Return what the fact ``host`` says; shares are means over its seconds."""
         seconds: Sequence[Mapping[str, Any]] = fact["seconds"]
         worst = max(range(len(seconds)), key=lambda second: seconds[second]["late_ns"])

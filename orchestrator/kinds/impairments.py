@@ -1,6 +1,6 @@
 """Impairments of a link besides loss: jitter, reordering, duplication and corruption.
 
-All are settings of one sch_netem (net/sched/sch_netem.c).
+They say what happens to packets; ``orchestrator.protocol.netem`` says it to the kernel.
 """
 
 from __future__ import annotations
@@ -29,18 +29,8 @@ from orchestrator.kinds.fields import (
     Strict,
     Time,
 )
-from orchestrator.protocol.qdisc import Setting
-from orchestrator.units import NS_PER_S, chance_threshold
-
-# Attributes in TCA_OPTIONS, places in struct tc_netem_qopt: include/uapi/linux/pkt_sched.h
-_DELAY_DIST, _REORDER, _CORRUPT, _RATE, _RATE64, _JITTER64 = (2,), (3,), (4,), (6,), (8,), (11,)
-_GAP_OFFSET, _DUPLICATE_OFFSET = 12, 16
-
-_SPREAD_MOST_NS = 2**31 - 1
-"""sch_netem keeps a jitter in 31 bits and truncates a larger one without an error."""
-_NO_TIME_BYTES_PER_S = 2**62
-"""A rate at which a packet takes no time; netem with a rate keeps the order of packets."""
-_SCALE = jitter_tables.SCALE
+from orchestrator.protocol import netem
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
 
 class _Short(Strict):
@@ -101,7 +91,7 @@ class Jitter(_Short):
     @field_validator("spread")
     @classmethod
     def _fits(cls, spread: float) -> float:
-        if round(spread * NS_PER_S) > _SPREAD_MOST_NS:
+        if nanoseconds(spread) > netem.SPREAD_MOST_NS:
             raise ValueError("a spread may be 2.147s at most: netem keeps it in 31 bits")
         return spread
 
@@ -114,43 +104,24 @@ class Jitter(_Short):
     @property
     def reach_ns(self) -> tuple[int, int]:
         """How far a delay may be below and above the mean, in whole nanoseconds."""
-        spread_ns = round(self.spread * NS_PER_S)
+        spread_ns = nanoseconds(self.spread)
         if self.distribution == "uniform":
             return spread_ns, spread_ns
         table = jitter_tables.table(self.distribution)
-        return -(spread_ns * min(table) // _SCALE), -(-spread_ns * max(table) // _SCALE)
-
-    def netem(self, tabled: bool = False) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem when the jitter begins, without that of the order.
-
-        ``tabled`` tells that sch_netem has had a table, which it never drops. A uniform
-        distribution is then also a table, of 4096 steps over the width.
-        """
-        if not self.spread:
-            return no_jitter()
-        if self.correlation is not None:
-            return self._at(0)
-        spread = Setting("jitter_ns", _JITTER64, round(self.spread * NS_PER_S), "q")
-        if self.distribution == "uniform" and not tabled:
-            return (spread,)
-        packed = jitter_tables.packed(jitter_tables.table(self.distribution))
-        return spread, _table_setting(packed)
-
-    @property
-    def has_table(self) -> bool:
-        """Whether sch_netem is given a table."""
-        return bool(self.spread) and (
-            self.distribution != "uniform" or self.correlation is not None
+        return -(spread_ns * min(table) // netem.TABLE_SCALE), -(
+            -spread_ns * max(table) // netem.TABLE_SCALE
         )
 
-    def _at(self, offset_ns: int) -> tuple[Setting, ...]:
-        """Return the settings that add an offset to every packet's delay: a table of one entry."""
-        sign = _SCALE if offset_ns >= 0 else -_SCALE
-        spread = Setting("jitter_ns", _JITTER64, abs(offset_ns), "q")
-        return spread, _table_setting(jitter_tables.packed((sign,)))
+    def impairment(self) -> netem.Jitter:
+        """Return the jitter as it begins."""
+        if self.correlation is not None and self.spread:
+            return netem.Jitter.offset(0)
+        tabled = self.spread and self.distribution != "uniform"
+        table = jitter_tables.table(self.distribution) if tabled else None
+        return netem.Jitter(nanoseconds(self.spread), table)
 
-    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, tuple[Setting, ...]]]:
-        """Yield (time in seconds, settings from then on) of correlated jitter during the run.
+    def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, netem.Jitter]]:
+        """Yield (time in seconds, jitter from then on) of correlated jitter during the run.
 
         Times increase from 0. Equal seeds yield equal changes.
         """
@@ -158,16 +129,18 @@ class Jitter(_Short):
             return
         assert self.correlation is not None
         draw = random.Random(seed)
-        end_ns, time_ns = round(duration_s * NS_PER_S), 0
+        end_ns, time_ns = nanoseconds(duration_s), 0
         while time_ns < end_ns:
-            yield time_ns / NS_PER_S, self._at(self._drawn_ns(draw))
-            time_ns += max(1, round(draw.expovariate(1 / self.correlation) * NS_PER_S))
+            yield time_ns / NS_PER_S, netem.Jitter.offset(self._drawn_ns(draw))
+            time_ns += max(1, nanoseconds(draw.expovariate(1 / self.correlation)))
 
     def _drawn_ns(self, draw: random.Random) -> int:
-        spread_ns = round(self.spread * NS_PER_S)
+        spread_ns = nanoseconds(self.spread)
         if self.distribution == "uniform":
             return round(draw.uniform(-spread_ns, spread_ns))
-        return round(spread_ns * draw.choice(jitter_tables.table(self.distribution)) / _SCALE)
+        return round(
+            spread_ns * draw.choice(jitter_tables.table(self.distribution)) / netem.TABLE_SCALE
+        )
 
     @property
     def states_per_s(self) -> float:
@@ -205,62 +178,9 @@ class Reordering(_Short):
         each = handler(self)
         return each["probability"] if self.gap == 1 else each
 
-    def netem(self) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem, none when no packet is ever reordered."""
-        return _reordered(self.gap, self.probability) if self.probability else ()
-
-
-def no_jitter() -> tuple[Setting, ...]:
-    """Return netem's settings for delays that do not vary."""
-    return (Setting("jitter_ns", _JITTER64, 0, "q"),)
-
-
-def no_reordering() -> tuple[Setting, ...]:
-    """Return netem's settings for delaying every packet."""
-    return _reordered(0, 0.0)
-
-
-def _reordered(gap: int, probability: float) -> tuple[Setting, ...]:
-    return (
-        Setting("reorder_gap_packets", (), gap, offset=_GAP_OFFSET),
-        Setting("reorder_q32", _REORDER, chance_threshold(probability)),
-        Setting("reorder_correlation_q32", _REORDER, 0, offset=4),
-    )
-
-
-def kept_order() -> Setting:
-    """Return netem's setting that keeps the order of packets."""
-    return Setting("rate_bytes_per_s", _RATE64, _NO_TIME_BYTES_PER_S, "Q")
-
-
-def order(kept: bool) -> tuple[Setting, ...]:
-    """Return netem's settings that switch the keeping of the order on or off.
-
-    netem takes the larger of a 32-bit and a 64-bit rate. It reports a rate above 32 bits in both,
-    and any other only in the 32-bit one.
-    """
-    small = Setting("rate32_bytes_per_s", _RATE, 0, reads=2**32 - 1 if kept else 0)
-    end = Setting("rate_cell_overhead_bytes", _RATE, 0, offset=12)
-    free = Setting("rate_bytes_per_s", _RATE64, 0, "Q", verified=False)
-    return kept_order() if kept else free, small, end
-
-
-def duplication(probability: float) -> Setting:
-    """Return netem's setting for sending a packet twice with that probability."""
-    return Setting("duplicate_q32", (), chance_threshold(probability), offset=_DUPLICATE_OFFSET)
-
-
-def corruption(probability: float) -> tuple[Setting, ...]:
-    """Return netem's settings for flipping one bit of a packet with that probability."""
-    return (
-        Setting("corrupt_q32", _CORRUPT, chance_threshold(probability)),
-        Setting("corrupt_correlation_q32", _CORRUPT, 0, offset=4),
-    )
-
-
-def _table_setting(packed: bytes) -> Setting:
-    # The kernel does not report its table.
-    return Setting("jitter_table", _DELAY_DIST, packed.hex(), "s", verified=False)
+    def impairment(self) -> netem.Reordering | None:
+        """Return the reordering, None when no packet is ever reordered."""
+        return netem.Reordering(self.probability, self.gap) if self.probability else None
 
 
 _FORWARD = "from the link's left (sources) to its right (sinks)"

@@ -14,19 +14,16 @@ are cut off where a delay would be more than 4 standard deviations from the mean
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.netem import TABLE_ENTRIES, TABLE_SCALE, UNIFORM_TABLE
+
 Floats = npt.NDArray[np.float64]
 
-SCALE = 8192
-"""NETEM_DIST_SCALE: an entry of this size is one standard deviation."""
-
-_ENTRIES = 4096
 _LARGEST = 2**15 - 1
 _SHAPE = 3.0
 _SHARES = (0.25, 0.75)
@@ -39,22 +36,19 @@ def table(distribution: str) -> tuple[int, ...]:
     The entries of ``uniform`` go from -1 to 1 unit and are not scaled to the standard deviation.
     """
     if distribution == "uniform":
-        return tuple(int(each) for each in np.rint((2 * _middles(_ENTRIES) - 1) * SCALE))
+        return UNIFORM_TABLE
     quantiles = {"normal": _normal, "pareto": _pareto, "paretonormal": _pareto_normal}
     return _cut(quantiles[distribution])
-
-
-def packed(entries: tuple[int, ...]) -> bytes:
-    """Return entries in the format of TCA_NETEM_DELAY_DIST."""
-    return struct.pack(f"={len(entries)}h", *entries)
 
 
 def _cut(quantiles: Callable[[Floats], Floats]) -> tuple[int, ...]:
     """Return the entries of a distribution, cut off where an entry would exceed 16 bits."""
 
     def entries(share: float) -> npt.NDArray[np.int64]:
-        raw = quantiles(_middles(_ENTRIES) * share)
-        scaled: npt.NDArray[np.int64] = np.rint((raw - raw.mean()) / raw.std() * SCALE).astype("i8")
+        raw = quantiles(_middles(TABLE_ENTRIES) * share)
+        scaled: npt.NDArray[np.int64] = np.rint(
+            (raw - raw.mean()) / raw.std() * TABLE_SCALE
+        ).astype("i8")
         return scaled
 
     kept, too_much = 0.5, 1.0

@@ -15,8 +15,9 @@ from orchestrator.kinds.traffic import Demand, Part, Segment
 from orchestrator.network import Hop, Network, path_delay_s
 from orchestrator.planning.runspec import PlannedFlow
 from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import LoadedVariant, Scenario
-from orchestrator.units import NS_PER_S, RATE_MIN_BPS, LinkRate, format_time, shown
+from orchestrator.units import RATE_MIN_BPS, LinkRate, format_time, shown
 
 FIRST_PORT = 5001
 _MSS_BYTES, _TIMESTAMP_BYTES = 1460, 12
@@ -107,10 +108,14 @@ class _FlowEntry:
     def _start(self, part: Part, number: int) -> dict[str, Any]:
         """Return when the flow of that number starts; ScenarioError when that is too late."""
         scenario, flow = self._variant.scenario, self._flow
-        start_ns = _ns(flow.start) + number * _ns(flow.stagger) + _ns(part.offset_s)
-        latest_ns = start_ns + _ns(flow.start_window) + _ns(scenario.start_jitter)
+        start_ns = (
+            nanoseconds(flow.start)
+            + number * nanoseconds(flow.stagger)
+            + nanoseconds(part.offset_s)
+        )
+        latest_ns = start_ns + nanoseconds(flow.start_window) + nanoseconds(scenario.start_jitter)
         end_s = scenario.duration if flow.stop is None else flow.stop
-        if latest_ns >= _ns(end_s):
+        if latest_ns >= nanoseconds(end_s):
             key = (
                 "stagger" if flow.stagger else "start_window" if flow.start_window else "traffic",
             )
@@ -277,8 +282,4 @@ def _rates_bps(path: Hops) -> list[int]:
 
 
 def _rtt_ns(hops: tuple[Hops, Hops]) -> int:
-    return _ns(path_delay_s((*hops[0], *hops[1])))
-
-
-def _ns(time_s: float) -> int:
-    return round(time_s * NS_PER_S)
+    return nanoseconds(path_delay_s((*hops[0], *hops[1])))

@@ -44,8 +44,8 @@ from orchestrator.planning.runspec import (
     at_most,
 )
 from orchestrator.planning.sizing import sized_queue
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load
-from orchestrator.units import NS_PER_S
 from orchestrator.windows import Window
 from topologies import QueuePlace, Topology, checks
 
@@ -117,7 +117,7 @@ def start_window_ns(seed: int, index: int, most_s: float) -> int:
 
 
 def _drawn_ns(seed: str, most_s: float) -> int:
-    return int(random.Random(seed).random() * (_ns(most_s) // 1000 + 1)) * 1000
+    return int(random.Random(seed).random() * (nanoseconds(most_s) // 1000 + 1)) * 1000
 
 
 @dataclass(frozen=True)
@@ -241,11 +241,7 @@ def _run(
 def _start_s(scenario: Scenario, seed: int, index: int, flow: PlannedFlow) -> float:
     drawn_ns = start_jitter_ns(seed, index, scenario.start_jitter)
     drawn_ns += start_window_ns(seed, index, flow.start_window_s)
-    return (_ns(flow.start_s) + drawn_ns) / NS_PER_S
-
-
-def _ns(time_s: float) -> int:
-    return round(time_s * NS_PER_S)
+    return (nanoseconds(flow.start_s) + drawn_ns) / NS_PER_S
 
 
 def _hops(link: Link) -> tuple[Hop, Hop]:

@@ -24,9 +24,10 @@ from orchestrator.kinds.losses.independent import Independent
 from orchestrator.kinds.queues import QueueFault, QueueSpec
 from orchestrator.network import Channel, JitterModel, Link, Network, Queue
 from orchestrator.planning.runspec import ChannelState, Pair, PlannedEvent, PlannedFlow
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.faults import messages
-from orchestrator.units import NS_PER_S, format_time, shown, suggest
+from orchestrator.units import format_time, shown, suggest
 
 LEAST_BETWEEN_REROUTES_NS = 10_000_000
 """Open vSwitch's revalidator waits 5 ms from one of its rounds to the next (ofproto-dpif-upcall.c,
@@ -60,7 +61,7 @@ def plan_events(inputs: EventInputs) -> tuple[tuple[PlannedEvent, ...], list[Fin
     Events are sorted by time, and at one time by their order in the scenario. A fault is (path in
     the scenario, message).
     """
-    duration_ns = round(inputs.scenario.duration * NS_PER_S)
+    duration_ns = nanoseconds(inputs.scenario.duration)
     events = inputs.scenario.events
     times = [event.times_ns(duration_ns) for event in events]
     if sum(map(len, times)) > MAX_EVENT_TIMES:
@@ -346,7 +347,7 @@ def _require(name: str, valid: Sequence[str], what: str, path: Path) -> None:
 
 def _require_reach(key: str, channel: str, jitter: JitterModel | None, delay_s: float) -> None:
     """Raise EventFault when packets would arrive before they were sent."""
-    if jitter is not None and jitter.reach_ns[0] > round(delay_s * NS_PER_S):
+    if jitter is not None and jitter.reach_ns[0] > nanoseconds(delay_s):
         reach = format_time(jitter.reach_ns[0] / NS_PER_S)
         raise EventFault((key,), f"the jitter of {channel} reaches {reach} below the delay")
 

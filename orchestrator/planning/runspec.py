@@ -11,6 +11,7 @@ from orchestrator.kinds.tcp import HostTcp
 from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, Segment, Transport
 from orchestrator.network import Channel, Hop, Network, Queue
 from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.windows import Window
 
 DIGEST_PERIOD_S, MANY_CONNECTIONS_PERIOD_S = 0.1, 1.0
@@ -230,4 +231,4 @@ def held_packets(channel: Channel) -> tuple[float, float]:
 
 def ticks(duration_s: float, period_s: float) -> int:
     """Return how many whole periods a duration has."""
-    return round(duration_s * 1e9) // round(period_s * 1e9)
+    return nanoseconds(duration_s) // nanoseconds(period_s)

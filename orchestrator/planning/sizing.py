@@ -11,7 +11,8 @@ from decimal import Decimal
 from orchestrator.kinds.queues import QueueSpec, Sized
 from orchestrator.network import Queue
 from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.units import LIMIT_MAX, NS_PER_S, Limit, format_rate, format_time
+from orchestrator.protocol.units import NS_PER_S
+from orchestrator.units import LIMIT_MAX, Limit, format_rate, format_time
 
 
 def sized_queue(spec: QueueSpec, rate_bps: int, rtts_ns: set[int] | None) -> Queue:

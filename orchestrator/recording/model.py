@@ -13,6 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.records import DATAGRAM_COUNTERS
+
 Verdict = Literal["faithful", "doubtful", "unfaithful"]
 
 SSTHRESH_INFINITE = 0x7FFFFFFF
@@ -129,23 +131,8 @@ QUEUE_DTYPE = np.dtype(
 """A sample of one qdisc or policer. ``queue`` indexes ``Recording.queues``; bytes (of the link
 layer) and packets left it."""
 
-DATAGRAM_FIELDS = (
-    "sent_packets",
-    "sent_bytes",
-    "received_packets",
-    "received_bytes",
-    "expected_packets",
-    "reordered_packets",
-    "duplicate_packets",
-    "delay_sum_ns",
-    "delay_squares_us2",
-    "delay_changes_ns",
-    "delay_min_ns",
-    "delay_max_ns",
-)
-
 DATAGRAM_DTYPE = np.dtype(
-    [("time_ns", "i8"), ("flow", "i4"), *((name, "i8") for name in DATAGRAM_FIELDS)]
+    [("time_ns", "i8"), ("flow", "i4"), *((name, "i8") for name in DATAGRAM_COUNTERS)]
 )
 """A sample of a UDP flow: what it sent, and what its sink received, since it began.
 

@@ -14,6 +14,7 @@ from orchestrator import units
 from orchestrator.errors import Fault
 from orchestrator.kinds.congestion import Modules, whole
 from orchestrator.kinds.fields import Path
+from orchestrator.protocol.units import NS_PER_S
 from orchestrator.scenario.document import Node, Scalar, Sequence, find, nearest, plain
 from orchestrator.units import format_time, listed, shown, suggest
 from topologies import TOPOLOGIES
@@ -55,7 +56,7 @@ def _items(tree: Node, path: Path) -> list[Path]:
 
 
 def _shown_ns(time_ns: int) -> str:
-    return format_time(time_ns / units.NS_PER_S)
+    return format_time(time_ns / NS_PER_S)
 
 
 def _times(tree: Node) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import FlowRecord, QueueRecord
 from orchestrator.windows import Window
 from results.model import WHOLE, Number, Values, WindowMetrics
@@ -299,7 +300,7 @@ def _finite(value: Number | None) -> Number | None:
 
 def edge_ns(time_s: float) -> int:
     """Return the last nanosecond that still counts as that edge."""
-    return round(time_s * 1e9) + TOLERANCE_NS
+    return nanoseconds(time_s) + TOLERANCE_NS
 
 
 def last_before(times_ns: Array, time_s: float) -> int | None:
@@ -310,7 +311,7 @@ def last_before(times_ns: Array, time_s: float) -> int | None:
 
 def within(times_ns: Array, span: Span) -> npt.NDArray[np.bool_]:
     """Mark the samples taken in the span, both edges included."""
-    first = round(span.from_s * 1e9) - TOLERANCE_NS
+    first = nanoseconds(span.from_s) - TOLERANCE_NS
     return (times_ns >= first) & (times_ns <= edge_ns(span.to_s))
 
 
@@ -318,9 +319,9 @@ def running(columns: Columns, flow: FlowRecord) -> npt.NDArray[np.bool_]:
     """Mark the samples of a sender taken while its flow runs."""
     times_ns = columns["time_ns"]
     runs: npt.NDArray[np.bool_] = np.isin(columns["state"], _SENDING)
-    runs &= times_ns >= round(flow.start_s * 1e9) - TOLERANCE_NS
+    runs &= times_ns >= nanoseconds(flow.start_s) - TOLERANCE_NS
     if flow.stop_s is not None:
-        runs &= times_ns <= round(flow.stop_s * 1e9) + TOLERANCE_NS
+        runs &= times_ns <= nanoseconds(flow.stop_s) + TOLERANCE_NS
     return runs
 
 

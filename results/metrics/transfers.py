@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.units import nanoseconds
 from results.metrics.base import Column, RunData, Span, metric
 from results.metrics.rtt import percentile
 
@@ -174,7 +175,7 @@ def _transfers(data: RunData, flows: Sequence[int], span: Span) -> _Transfers | 
     start_ns, end_ns, size_bytes = (
         np.concatenate([one[name] for one in made]) for name in ("start_ns", "end_ns", "bytes")
     )
-    begun = (start_ns >= round(span.from_s * 1e9)) & (start_ns < round(span.to_s * 1e9))
+    begun = (start_ns >= nanoseconds(span.from_s)) & (start_ns < nanoseconds(span.to_s))
     complete = begun & ~np.isnan(end_ns)
     times_s = (end_ns[complete] - start_ns[complete]) / 1e9
     return _Transfers(int(begun.sum()), size_bytes[complete], times_s)

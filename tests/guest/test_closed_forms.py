@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import SENDER
 from results.store import Store
 from tests.guest.conftest import Run
@@ -64,7 +65,7 @@ def columns(db: Path, document: Mapping[str, Any], flow: str, *names: str) -> di
     """Return those columns of a sender's samples after the warm-up."""
     with Store.open_read_only(db) as store:
         run = store.load(document["id"])
-        within = (round(run.warmup_s * 1e9), round(run.duration_s * 1e9))
+        within = (nanoseconds(run.warmup_s), nanoseconds(run.duration_s))
         return run.tcp(flow, SENDER, names, within)
 
 

@@ -13,6 +13,7 @@ from orchestrator.compile.netem import channel_seed
 from orchestrator.intervals import binomial, renewals
 from orchestrator.kinds import jitter_tables
 from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.units import nanoseconds
 from tests.guest.openloop import BASE_NS, GAP_NS, Passed, Send
 from tests.guest.openloop import send as send  # a fixture
 
@@ -32,7 +33,7 @@ def bad_states(passed: Passed) -> npt.NDArray[np.bool_]:
     assert channel.loss is not None
     seed = channel_seed(passed.spec.seed, "states", 0, 0)
     changes = list(channel.loss.changes(seed, passed.spec.duration_s))
-    times_ns = [round(time_s * 1e9) for time_s, _loss in changes]
+    times_ns = [nanoseconds(time_s) for time_s, _loss in changes]
     number = np.searchsorted(times_ns, passed.at_netem_ns, side="right")
     return np.array([0.0, *(loss for _time, loss in changes)])[number] > 0
 
@@ -197,11 +198,11 @@ def test_a_correlated_delay_is_the_links_own_and_changes_at_exact_times(send: Se
     changes = list(jitter.changes(channel_seed(passed.spec.seed, "jitter", 0, 0), 4.0))
     assert len(changes) > 300
     offsets = []
-    for _time, settings in changes:
-        values = {setting.name: setting.value for setting in settings}
-        (entry,) = np.frombuffer(bytes.fromhex(str(values["jitter_table"])), "<i2")
-        offsets.append(int(values["jitter_ns"]) * int(np.sign(entry)))
-    times_ns = [round(time_s * 1e9) for time_s, _settings in changes]
+    for _time, drawn in changes:
+        assert drawn.table is not None
+        (entry,) = drawn.table
+        offsets.append(drawn.spread_ns * int(np.sign(entry)))
+    times_ns = [nanoseconds(time_s) for time_s, _drawn in changes]
     number = np.searchsorted(times_ns, passed.at_netem_ns, side="right") - 1
     expected = BASE_NS + np.array(offsets)[number]
     assert (passed.delays_ns[np.argsort(passed.numbers)] == expected).all()

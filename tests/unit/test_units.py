@@ -239,16 +239,6 @@ def test_probabilities_refused(value: object, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("probability", "steps"), [(1e-8, 43), (0.0, 0), (1.0, 2**32), (0.5, 2**31), (2.0**-31, 2)]
-)
-def test_chances_as_netem_counts_them(probability: float, steps: int) -> None:
-    assert units.chance_steps(probability) == steps
-    threshold = units.chance_threshold(probability)
-    assert 0 <= threshold < 2**32
-    assert units.threshold_chance(threshold) == steps * 2.0**-32
-
-
-@pytest.mark.parametrize(
     ("text", "limit"),
     [
         ("100p", Limit(packets=100)),

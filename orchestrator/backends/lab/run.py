@@ -27,6 +27,7 @@ from orchestrator.backends.remote.ssh import ClockOffset, Fleet, Program, at_onc
 from orchestrator.errors import RemoteError
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.specification import AgentSpec
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.scenario.inventory import InventoryHost
 
 LEAD_S = 1.0
@@ -176,7 +177,7 @@ class LabRun:
             word = said["say"]
             if word == "progress":
                 said["time_ns"] = min(
-                    max(int(said["time_ns"]), 0), round(self.run.duration_s * 1e9)
+                    max(int(said["time_ns"]), 0), nanoseconds(self.run.duration_s)
                 )
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise self._lost(name, f"its agent said what makes no sense: {what[:200]!r}") from None
@@ -217,7 +218,7 @@ class LabRun:
 
     def _begin(self, clocks: Mapping[str, ClockOffset]) -> None:
         """Tell every host when traffic begins, by its own clock and by those of all others."""
-        origin_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
+        origin_ns = time.monotonic_ns() + nanoseconds(LEAD_S)
         by_host = {name: origin_ns + clock.monotonic_ns for name, clock in clocks.items()}
         origins_ns = {
             node: by_host[name] for name, each in self.documents.items() for node in each["nodes"]
@@ -240,7 +241,7 @@ class LabRun:
                 heard[name] = time.monotonic()
                 if word == "done":
                     waiting.discard(name)
-                    said = {"time_ns": round(self.run.duration_s * 1e9)}
+                    said = {"time_ns": nanoseconds(self.run.duration_s)}
                 self._reached_ns[name] = said["time_ns"]
                 self.report("traffic", min(self._reached_ns.values()) / 1e9)
             for name in waiting:

@@ -16,7 +16,7 @@ from orchestrator.kinds.fields import Duration, Path, Strict, Time
 from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.registry import Kinds
-from orchestrator.units import NS_PER_S
+from orchestrator.protocol.units import nanoseconds
 
 MAX_EVENT_TIMES = 100_000
 """The largest number of times at which all events of a run together take effect."""
@@ -117,11 +117,11 @@ class EventSpec(Strict, ABC):
 
     def times_ns(self, duration_ns: int) -> range:
         """Return the times of the event, in nanoseconds since the start of traffic."""
-        at_ns = round(self.at * NS_PER_S)
+        at_ns = nanoseconds(self.at)
         if self.every is None:
             return range(at_ns, at_ns + 1)
-        last_ns = duration_ns - 1 if self.until is None else round(self.until * NS_PER_S)
-        return range(at_ns, min(last_ns, duration_ns - 1) + 1, round(self.every * NS_PER_S))
+        last_ns = duration_ns - 1 if self.until is None else nanoseconds(self.until)
+        return range(at_ns, min(last_ns, duration_ns - 1) + 1, nanoseconds(self.every))
 
     @abstractmethod
     def apply(self, network: NetworkState) -> None:

@@ -9,11 +9,12 @@ from typing import Annotated, ClassVar
 from orchestrator.intervals import Interval, binomial
 from orchestrator.kinds.fields import Directional, Strict
 from orchestrator.kinds.registry import Kinds
-from orchestrator.protocol.qdisc import Setting
-from orchestrator.units import chance_threshold, threshold_chance
-
-# struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter; the latency goes as 64 bits.
-_LOSS_OFFSET = 8
+from orchestrator.protocol.netem import (
+    IndependentLoss,
+    Loss,
+    chance_threshold,
+    threshold_chance,
+)
 
 MAX_STATES = 200_000
 """The most states that all channels of a run may have together."""
@@ -33,17 +34,18 @@ class LossSpec(Strict, ABC):
         """Long-run probability that a packet is lost."""
 
     @abstractmethod
-    def netem(self) -> tuple[Setting, ...]:
-        """Return the settings of sch_netem as the run begins; their names begin with ``loss_``."""
+    def impairment(self) -> Loss:
+        """Return the loss as the run begins."""
 
     def drops(self, packets: int, chance: float, hidden: float = 0.0) -> Interval:
-        """Return the least and largest plausible number of drops with the settings ``netem()``.
+        """Return the least and largest plausible number of drops with ``impairment()``.
 
         But for ``chance`` on each side, when netem has decided over so many packets. ``hidden`` is
         the probability that netem does not count a loss, because it had duplicated the packet.
         """
-        (setting,) = self.netem()
-        probability = threshold_chance(int(setting.value))
+        loss = self.impairment()
+        assert isinstance(loss, IndependentLoss), "other models know their own interval"
+        probability = threshold_chance(chance_threshold(loss.probability))
         low, _high = binomial(packets, probability * (1 - hidden), chance)
         return low, binomial(packets, probability, chance)[1]
 
@@ -65,11 +67,6 @@ class LossSpec(Strict, ABC):
     def states_per_s(self) -> float:
         """Mean number of states a second that the model enters by its own clock."""
         return 0.0
-
-
-def independent_loss(probability: float) -> Setting:
-    """Return netem's setting for losing each packet with that probability."""
-    return Setting("loss_q32", (), chance_threshold(probability), offset=_LOSS_OFFSET)
 
 
 LOSSES: Kinds[LossSpec] = Kinds(

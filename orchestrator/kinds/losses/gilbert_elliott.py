@@ -11,12 +11,7 @@ from pydantic import Field, model_validator
 from orchestrator.intervals import Interval
 from orchestrator.kinds.fields import Chance, Probability
 from orchestrator.kinds.losses import LossSpec
-from orchestrator.protocol.qdisc import Setting
-from orchestrator.units import chance_steps
-
-_MOST = 2**32 - 1
-_NETEM_LOSS_GE = (5, 2)
-"""Path of struct tc_netem_gemodel: TCA_NETEM_LOSS, NETEM_LOSS_GE (pkt_sched.h)."""
+from orchestrator.protocol.netem import GilbertElliottLoss
 
 Matrix = tuple[float, float, float, float]
 
@@ -97,21 +92,9 @@ class GilbertElliott(LossSpec):
         to_bad, to_good = self.transitions
         return (to_good * self.good_loss + to_bad * self.bad_loss) / (to_bad + to_good)
 
-    def netem(self) -> tuple[Setting, ...]:
-        """Return struct tc_netem_gemodel: p, r, h and 1-k.
-
-        netem leaves a state when a draw of 32 bits is below p or r and loses in Good when it is
-        below 1-k, but in Bad when it is above h.
-        """
-        to_bad, to_good = (min(chance_steps(one), _MOST) for one in self.transitions)
-        kept = max(2**32 - chance_steps(self.bad_loss) - 1, 0)
-        good = min(chance_steps(self.good_loss), _MOST)
-        return (
-            Setting("loss_to_bad_q32", _NETEM_LOSS_GE, to_bad),
-            Setting("loss_to_good_q32", _NETEM_LOSS_GE, to_good, offset=4),
-            Setting("loss_bad_kept_q32", _NETEM_LOSS_GE, kept, offset=8),
-            Setting("loss_good_q32", _NETEM_LOSS_GE, good, offset=12),
-        )
+    def impairment(self) -> GilbertElliottLoss:
+        """Return the loss as the run begins, which stays."""
+        return GilbertElliottLoss(*self.transitions, self.bad_loss, self.good_loss)
 
     def drops(self, packets: int, chance: float, hidden: float = 0.0) -> Interval:
         """Return between which numbers of drops the channel stays; see LossSpec.drops.

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import Chance
-from orchestrator.kinds.losses import LossSpec, independent_loss
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.kinds.losses import LossSpec
+from orchestrator.protocol.netem import IndependentLoss
 
 
 class Independent(LossSpec):
@@ -30,6 +30,6 @@ class Independent(LossSpec):
         """The probability."""
         return self.probability
 
-    def netem(self) -> tuple[Setting, ...]:
-        """Return the probability as netem has it."""
-        return (independent_loss(self.probability),)
+    def impairment(self) -> IndependentLoss:
+        """Return the loss."""
+        return IndependentLoss(self.probability)

@@ -9,9 +9,9 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import Chance, Duration, Probability
-from orchestrator.kinds.losses import LossSpec, independent_loss
-from orchestrator.protocol.qdisc import Setting
-from orchestrator.units import NS_PER_S
+from orchestrator.kinds.losses import LossSpec
+from orchestrator.protocol.netem import IndependentLoss
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
 
 class Markov(LossSpec):
@@ -45,18 +45,18 @@ class Markov(LossSpec):
         """Mean number of changes in a second."""
         return 2 / (self.good + self.bad)
 
-    def netem(self) -> tuple[Setting, ...]:
+    def impairment(self) -> IndependentLoss:
         """Return the loss of Good, which comes first."""
-        return (independent_loss(self.good_loss),)
+        return IndependentLoss(self.good_loss)
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
         """Yield (time, loss from then on) of every change of state."""
         draw = random.Random(seed)
-        end_ns = round(duration_s * NS_PER_S)
+        end_ns = nanoseconds(duration_s)
         is_bad, time_ns = False, 0
         while True:
             mean_s = self.bad if is_bad else self.good
-            time_ns += max(1, round(draw.expovariate(1 / mean_s) * NS_PER_S))
+            time_ns += max(1, nanoseconds(draw.expovariate(1 / mean_s)))
             if time_ns >= end_ns:
                 return
             is_bad = not is_bad

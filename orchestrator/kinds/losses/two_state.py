@@ -9,9 +9,9 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import Chance, Duration, Probability
-from orchestrator.kinds.losses import LossSpec, independent_loss
-from orchestrator.protocol.qdisc import Setting
-from orchestrator.units import NS_PER_S
+from orchestrator.kinds.losses import LossSpec
+from orchestrator.protocol.netem import IndependentLoss
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
 
 class TwoState(LossSpec):
@@ -48,15 +48,15 @@ class TwoState(LossSpec):
         """Mean number of expiries in a second."""
         return 1 / ((1 - self.bad_next) * self.good + self.bad_next * self.bad)
 
-    def netem(self) -> tuple[Setting, ...]:
+    def impairment(self) -> IndependentLoss:
         """Return the loss of Good, which comes first."""
-        return (independent_loss(self.good_loss),)
+        return IndependentLoss(self.good_loss)
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
         """Yield (time, loss from then on) whenever the state that comes next is the other one."""
         draw = random.Random(seed)
-        end_ns = round(duration_s * NS_PER_S)
-        lasts_ns = {False: round(self.good * NS_PER_S), True: round(self.bad * NS_PER_S)}
+        end_ns = nanoseconds(duration_s)
+        lasts_ns = {False: nanoseconds(self.good), True: nanoseconds(self.bad)}
         is_bad, time_ns = False, lasts_ns[False]
         while time_ns < end_ns:
             was_bad, is_bad = is_bad, draw.random() < self.bad_next

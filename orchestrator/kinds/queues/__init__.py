@@ -13,6 +13,7 @@ from orchestrator.kinds.fields import Chance, Directional, QueueLimit, Size, Str
 from orchestrator.kinds.registry import Kinds
 from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Statistic
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.units import LIMIT_MAX, Limit, format_time
 
 TCA_STATS2, TCA_STATS_APP = 7, 4
@@ -91,7 +92,7 @@ def app_statistic(name: str, unit: str, *offsets: int) -> Statistic:
 
 def microseconds(key: str, time_s: float) -> int:
     """Return a field's time in us; QueueFault when it is not whole or too long."""
-    time_ns = round(time_s * 1e9)
+    time_ns = nanoseconds(time_s)
     if time_ns % 1000 or time_ns // 1000 > LIMIT_MAX:
         text = f"{key} of {format_time(time_s)}: the kernel takes whole microseconds below 2^32"
         raise QueueFault(key, text)

@@ -12,6 +12,7 @@ from orchestrator.kinds.fields import Duration, Size, Time, located
 from orchestrator.kinds.traffic import Demand, Part, TrafficSpec
 from orchestrator.kinds.traffic._tcp import Windowed
 from orchestrator.kinds.traffic.onoff import onoff_demand
+from orchestrator.protocol.units import nanoseconds
 
 
 class Campaign(Windowed, TrafficSpec):
@@ -54,8 +55,8 @@ class Campaign(Windowed, TrafficSpec):
         """Return the demand of one control: on for a turn, and off for the rest of the cycle."""
         off_s = self.turn * (len(self.controls) - 1) + self.idle
         parameters = {
-            "on": fixed(round(self.turn * 1e9)),
-            "off": fixed(round(off_s * 1e9)),
+            "on": fixed(nanoseconds(self.turn)),
+            "off": fixed(nanoseconds(off_s)),
         }
         return onoff_demand("sequential", self.window, parameters, self.size_bytes)
 

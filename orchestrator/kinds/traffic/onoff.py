@@ -10,6 +10,7 @@ from orchestrator.kinds.distributions import Durations
 from orchestrator.kinds.fields import Time, located
 from orchestrator.kinds.traffic import Connections, Demand, TrafficSpec
 from orchestrator.kinds.traffic._tcp import Windowed
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.units import format_time
 
 
@@ -97,7 +98,7 @@ class OnOff(Windowed, TrafficSpec):
     def demand(self) -> Demand:
         """Return the demand with all times in nanoseconds."""
         if self.intervals is not None:
-            whole = [[round(time_s * 1e9) for time_s in each] for each in self.intervals]
+            whole = [[nanoseconds(time_s) for time_s in each] for each in self.intervals]
             parameters: dict[str, Any] = {"intervals": whole}
         else:
             assert self.on is not None, "or there would be intervals"

@@ -14,7 +14,7 @@ from orchestrator.fidelity import (
     check_loss,
     check_reordering,
 )
-from orchestrator.units import chance_threshold
+from orchestrator.protocol.netem import chance_threshold
 from tests.unit.fidelity.test_checks import evidence, only, quiet, sample, trip
 
 BOTTLENECK = "topology.bottleneck."

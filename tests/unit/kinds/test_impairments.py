@@ -17,6 +17,8 @@ from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.network import Channel
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import netem
+from orchestrator.protocol.netem import TABLE_SCALE, jitter_settings, packed_table
 from orchestrator.scenario import load
 from orchestrator.testbed.network import qdisc
 from tests.unit.smallest import LINK_LINE, link_faults
@@ -110,18 +112,18 @@ def test_the_fixed_structure_comes_whole_whatever_is_asked() -> None:
 
 @pytest.mark.parametrize("name", ["normal", "pareto", "paretonormal"])
 def test_tables_have_mean_zero_and_deviation_one(name: str) -> None:
-    entries = np.array(jitter_tables.table(name)) / jitter_tables.SCALE
+    entries = np.array(jitter_tables.table(name)) / TABLE_SCALE
     assert len(entries) == 4096
     assert abs(entries.mean()) < 1e-4
     assert entries.std() == pytest.approx(1, abs=1e-4)
     assert np.abs(entries).max() < 4
     assert (np.diff(entries) >= 0).all()
-    packed = jitter_tables.packed(jitter_tables.table(name))
+    packed = packed_table(jitter_tables.table(name))
     assert np.frombuffer(packed, "<i2").tolist() == list(jitter_tables.table(name))
 
 
 def test_tables_are_of_their_distributions() -> None:
-    normal = np.array(jitter_tables.table("normal")) / jitter_tables.SCALE
+    normal = np.array(jitter_tables.table("normal")) / TABLE_SCALE
     for share, quantile in ((0.5, 0.0), (0.8413447, 1.0), (0.9772499, 2.0), (0.0227501, -2.0)):
         assert normal[round(share * 4096)] == pytest.approx(quantile, abs=0.01)
     # Up to place and scale the quartiles are those of shape 3, but for the tail that is cut off.
@@ -129,7 +131,7 @@ def test_tables_are_of_their_distributions() -> None:
     ratio = (pareto[3072] - pareto[1024]) / (pareto[2048] - pareto[1024])
     first, second, third = ((1 - share) ** (-1 / 3) for share in (0.25, 0.5, 0.75))
     assert ratio == pytest.approx((third - first) / (second - first), rel=0.05)
-    both = np.array(jitter_tables.table("paretonormal")) / jitter_tables.SCALE
+    both = np.array(jitter_tables.table("paretonormal")) / TABLE_SCALE
     assert both.min() < -2, "the normal quarter reaches below the least Pareto value"
     assert np.mean(both**3) > 1, "and the tail is the Pareto's"
 
@@ -157,7 +159,7 @@ def test_a_correlated_delay_has_its_distribution_and_its_correlation(distributio
     assert changes == list(jitter.changes(5, 100.0)) != list(jitter.changes(6, 100.0))
     assert changes[0][0] == 0.0
     times = np.array([time_s for time_s, _settings in changes])
-    offsets = np.array([offset_ns(settings) for _time, settings in changes])
+    offsets = np.array([offset_ns(drawn) for _time, drawn in changes])
     assert abs(offsets.mean()) < 5 * 2e6 / np.sqrt(len(offsets))
     deviation = 2e6 / np.sqrt(3) if distribution == "uniform" else 2e6
     assert offsets.std() == pytest.approx(deviation, rel=0.06)
@@ -171,10 +173,10 @@ def test_a_correlated_delay_has_its_distribution_and_its_correlation(distributio
         assert measured == pytest.approx(np.exp(-lag_ms / 10), abs=0.06)
 
 
-def offset_ns(settings: Any) -> int:
-    values = {setting.name: setting.value for setting in settings}
-    (entry,) = np.frombuffer(bytes.fromhex(values["jitter_table"]), "<i2").tolist()
-    assert abs(entry) == jitter_tables.SCALE
+def offset_ns(jitter: netem.Jitter) -> int:
+    values = {setting.name: setting.value for setting in jitter_settings(jitter)}
+    (entry,) = np.frombuffer(bytes.fromhex(str(values["jitter_table"])), "<i2").tolist()
+    assert abs(entry) == TABLE_SCALE
     return int(values["jitter_ns"]) * (1 if entry > 0 else -1)
 
 

@@ -13,8 +13,8 @@ from orchestrator.errors import ScenarioError
 from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.planning.plan import plan
+from orchestrator.protocol.netem import loss_settings, threshold_chance
 from orchestrator.scenario import load
-from orchestrator.units import threshold_chance
 from tests.unit.smallest import LINK_LINE, link_faults
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
@@ -31,7 +31,7 @@ def model(text: str) -> LossSpec:
 
 
 def told(text: str) -> dict[str, int | str]:
-    return {setting.name: setting.value for setting in model(text).netem()}
+    return {setting.name: setting.value for setting in loss_settings(model(text).impairment())}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec, at_most, guest_memory_bytes
+from orchestrator.protocol.facts import Timeline
 from orchestrator.protocol.random_quantities import periods
 from orchestrator.recording.capacity import Capacity
 from orchestrator.scenario import load
@@ -263,7 +264,11 @@ def test_memory_and_buffers_are_for_the_largest_that_ever_is(tmp_path: Path) -> 
 
 def test_what_was_asked_and_when_it_was_done(tmp_path: Path) -> None:
     spec = run(tmp_path, "{at: 4s, reroute: {avoid: [up]}}", "{at: 5s, link: up, state: down}")
-    assert event_provenance(spec, {"events": [[1, 5_000_000_042]]}) == [
+    timeline: Timeline = {
+        "fact": "timeline", "steps": 1, "due": 1, "late_ns": {}, "events": [(1, 5_000_000_042)],
+        "granted_frames": 0, "impairments": {}, "netem_changes": {},
+    }  # fmt: skip
+    assert event_provenance(spec, timeline) == [
         {"time_s": 4.0, "applied_s": 4.0, "reroute": {"avoid": ["up"]}},
         {"time_s": 5.0, "applied_s": 5.000000042, "link": "up", "state": "down"},
     ]

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.network import Channel
+from orchestrator.protocol.units import nanoseconds
 from topologies import TOPOLOGIES, Layout
 from topologies.dumbbell import Dumbbell
 
@@ -182,7 +183,7 @@ def test_both_ends_of_a_spread_may_be_in_it() -> None:
 def test_an_rtt_is_met_to_the_nanosecond() -> None:
     layout = dumbbell(BOTTLENECK, {"name": "a", "rtt": "20.000003ms", "access": {}})
     delays = [
-        round(channel.delay_s * 1e9)
+        nanoseconds(channel.delay_s)
         for link in layout.network.links
         for channel in (link.forward, link.reverse)
     ]

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from orchestrator.compile.schedule import planned_steps
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.netem import loss_settings
 from orchestrator.scenario import load
 from topologies import dcf
 from topologies.dcf import Attempt, Station
@@ -235,7 +236,7 @@ def test_a_loss_that_only_the_rarest_shadowing_brings_is_one() -> None:
 def test_a_draw_at_each_attempt_changes_nothing_while_traffic_runs() -> None:
     fading = Fading(link=link(distance_m=120.0, coherence="0s"))
     assert (list(fading.changes(1, 100.0)), fading.states_per_s) == ([], 0.0)
-    (setting,) = fading.netem()
+    (setting,) = loss_settings(fading.impairment())
     assert int(setting.value) / 2**32 == pytest.approx(fading.mean, rel=1e-5)
     assert fading.mean > 1e-4
 
