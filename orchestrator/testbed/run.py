@@ -8,7 +8,7 @@ from orchestrator.testbed.network import build, readback, thresholds
 from orchestrator.testbed.sampling import probes
 from orchestrator.testbed.sampling.records import Records
 from orchestrator.testbed.sampling.sampler import Sampler
-from orchestrator.testbed.scheduler import Timeline
+from orchestrator.testbed.scheduler import Scheduler
 from orchestrator.testbed.traffic import Services, engines
 
 _MOST_FILES = 1 << 18
@@ -40,7 +40,7 @@ def run(spec, records: Records, machine):
         for number, flow in enumerate(spec["flows"])
     ]
     sampler = Sampler(bed, records, flows, machine.among_packets)
-    timeline = Timeline(
+    scheduler = Scheduler(
         bed,
         lambda problem: records.fact("timeline_error", problem=problem),
         sampler.forget_places,
@@ -51,18 +51,18 @@ def run(spec, records: Records, machine):
     machine.restart_randomness()
     origin_ns = machine.origin_ns()
     machine.watch(origin_ns, spec["duration_ns"])
-    timeline.start(origin_ns)
+    scheduler.start(origin_ns)
     for flow in flows:
         flow.start(origin_ns)
     machine.leave_to_packets()
     sampler.run(origin_ns)
     for name, fact in machine.watched().items():
         records.fact(name, **fact)
-    _finish(bed, records, timeline, origin_ns)
+    _finish(bed, records, scheduler, origin_ns)
 
 
-def _finish(bed, records, timeline, origin_ns):
-    records.fact("timeline", **timeline.fact())
+def _finish(bed, records, scheduler, origin_ns):
+    records.fact("timeline", **scheduler.fact())
     found = readback.channels(bed)
     differences = readback.differences(bed, found)
     records.fact("channels", at="end", channels=found, differences=differences)

@@ -22,7 +22,7 @@ _NS_PER_MS = 1_000_000
 _FAILURES = (OSError, BuildError, openflow.OpenFlowError)
 
 
-class Timeline:
+class Scheduler:
     """Applies steps in the order of their times.
 
     Args:
@@ -147,49 +147,49 @@ def _connections(bed):
     }
 
 
-def _stop(_timeline, step):
+def _stop(_scheduler, step):
     """Let nothing through {"bucket"} but what grants do."""
     step["bucket"].stop()
 
 
-def _grant(_timeline, step):
+def _grant(_scheduler, step):
     """Let {"frames"} through {"bucket"}."""
     step["bucket"].grant(step["frames"])
 
 
-def _rate(timeline, step):
+def _rate(scheduler, step):
     """Set {"channel", "rate_bps"}; the queue keeps its limit in bytes or packets."""
-    bucket = timeline.bucket(step["channel"])
+    bucket = scheduler.bucket(step["channel"])
     bucket.set_rate(step["rate_bps"])
-    timeline.changed_buckets.append(bucket)
+    scheduler.changed_buckets.append(bucket)
 
 
-def _queue(timeline, step):
+def _queue(scheduler, step):
     """Set {"channel", "settings"}: those named replace the queue's settings of the same names."""
-    link, spec, (_source, queue_end, _sink) = timeline.channel(step["channel"])
+    link, spec, (_source, queue_end, _sink) = scheduler.channel(step["channel"])
     _replace(spec["queue"], step["settings"])
     name, index = link.device(queue_end)
-    qdisc.add_queue(timeline.wires, index, spec["queue"], name, change=True)
-    timeline.wires.flush()
+    qdisc.add_queue(scheduler.wires, index, spec["queue"], name, change=True)
+    scheduler.wires.flush()
 
 
-def _netem(timeline, step):
+def _netem(scheduler, step):
     """Set {"channel", "settings"}: those named replace the netem's settings of the same names.
 
     A loss replaces the loss, whatever its settings are called.
     """
-    link, spec, (_source, _queue_end, sink) = timeline.channel(step["channel"])
+    link, spec, (_source, _queue_end, sink) = scheduler.channel(step["channel"])
     netem = spec["netem"]
-    changes = timeline.netem_changes
+    changes = scheduler.netem_changes
     changes[step["channel"]] = changes.get(step["channel"], 0) + 1
     if any(map(judged, step["settings"])):
-        timeline.ledger.note(step["channel"])
+        scheduler.ledger.note(step["channel"])
     if any(each["name"].startswith(LOSS) for each in step["settings"]):
         netem["settings"] = [one for one in netem["settings"] if not one["name"].startswith(LOSS)]
     _replace(netem, step["settings"])
     name, index = link.device(sink)
-    qdisc.add_netem(timeline.wires, index, netem, name, change=True)
-    timeline.wires.flush()
+    qdisc.add_netem(scheduler.wires, index, netem, name, change=True)
+    scheduler.wires.flush()
 
 
 def _replace(spec, settings):
@@ -199,12 +199,12 @@ def _replace(spec, settings):
     spec["settings"] = [*kept, *new.values()]
 
 
-def _route(timeline, step):
+def _route(scheduler, step):
     """Set {"rules"} (protocol/specification.py, RuleSpec) of all switches at once.
 
     All are told before any answers: Open vSwitch then works them off in one round.
     """
-    bed = timeline.bed
+    bed = scheduler.bed
     macs = {host["name"]: host["mac"] for host in bed.spec["hosts"]}
     messages = {}
     for rule in step["rules"]:
@@ -213,14 +213,14 @@ def _route(timeline, step):
         message = openflow.pair_rule(macs[rule["source"]], macs[rule["sink"]], port)
         messages.setdefault(switch, []).append(message)
     for switch, messages_of_one in messages.items():
-        timeline.bridges[switch].send(messages_of_one)
+        scheduler.bridges[switch].send(messages_of_one)
     for switch in messages:
-        timeline.bridges[switch].wait()
+        scheduler.bridges[switch].wait()
 
 
-def _sysctl(timeline, step):
+def _sysctl(scheduler, step):
     """Set {"name", "value"} in the namespace of {"host"}."""
-    timeline.bed.set_namespace(step["host"], step["name"], step["value"])
+    scheduler.bed.set_namespace(step["host"], step["name"], step["value"])
 
 
 OPERATIONS = {

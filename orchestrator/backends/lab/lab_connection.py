@@ -41,7 +41,7 @@ def address_of(host: InventoryHost) -> Address:
     )  # fmt: skip
 
 
-class Station:
+class LabConnection:
     """A connected host. ``open`` makes one.
 
     Args:
@@ -54,7 +54,7 @@ class Station:
         self.remote, self.host, self.place = remote, host, place
 
     @classmethod
-    def open(cls, fleet: Fleet, host: InventoryHost) -> Station:
+    def open(cls, fleet: Fleet, host: InventoryHost) -> LabConnection:
         """Connect to a host and lay our code into a new folder there.
 
         Raises:
@@ -80,9 +80,9 @@ class Station:
             told = ".".join(map(str, version))
             remote.run(["rm", "-rf", "--", place], root=True)
             raise Unfit(f"its Python is {told}", "a system with Python 3.10 or later")
-        station = cls(remote, host, place)
+        connection = cls(remote, host, place)
         remote.put(bed_code(), place, root=True)
-        return station
+        return connection
 
     def survey(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return what the host answers to a question of testbed/lab/survey.py."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from orchestrator import plaintext
 from orchestrator.backends.contract import Report
-from orchestrator.backends.lab.lab_connection import Station
+from orchestrator.backends.lab.lab_connection import LabConnection
 from orchestrator.backends.progress import shown_time
 from orchestrator.backends.remote.archive import MOST_BYTES
 from orchestrator.backends.remote.ssh import ClockOffset, Fleet, Program, at_once
@@ -65,7 +65,7 @@ class LabRun:
     wall_s: float = math.inf
     most_bytes: int = MOST_BYTES
     clock_facts: list[dict[str, Any]] = field(default_factory=list, init=False)
-    _stations: dict[str, Station] = field(default_factory=dict, init=False)
+    _connections: dict[str, LabConnection] = field(default_factory=dict, init=False)
     _programs: dict[str, Program] = field(default_factory=dict, init=False)
     _events: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue, init=False)
     _statuses: dict[str, int | None] = field(default_factory=dict, init=False)
@@ -95,10 +95,10 @@ class LabRun:
             self._traffic()
             self._phase = "the end"
             self._note_clocks(before, self._clocks())
-            parts = {name: folder / name for name in self._stations}
-            for name, station in self._stations.items():
-                station.remote.fetch(
-                    f"{station.place}/out", parts[name], root=True, most_bytes=self.most_bytes
+            parts = {name: folder / name for name in self._connections}
+            for name, connection in self._connections.items():
+                connection.remote.fetch(
+                    f"{connection.place}/out", parts[name], root=True, most_bytes=self.most_bytes
                 )
         self._require_free()
         return parts
@@ -111,20 +111,20 @@ class LabRun:
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def _open(self, hosts: Mapping[str, InventoryHost], folder: Path) -> None:
-        opened = at_once(lambda host: Station.open(self.fleet, host), hosts.values())
-        for station in opened:
-            if isinstance(station, Station):
-                self._stations[station.host.name] = station
-        for name, station in zip(hosts, opened, strict=True):
-            if isinstance(station, RemoteError):
-                raise RemoteError(f"{name}: {station}")
-        for name, station in self._stations.items():
+        opened = at_once(lambda host: LabConnection.open(self.fleet, host), hosts.values())
+        for connection in opened:
+            if isinstance(connection, LabConnection):
+                self._connections[connection.host.name] = connection
+        for name, connection in zip(hosts, opened, strict=True):
+            if isinstance(connection, RemoteError):
+                raise RemoteError(f"{name}: {connection}")
+        for name, connection in self._connections.items():
             file = folder / f"{name}.json"
             file.write_text(json.dumps(self.documents[name]), encoding="utf-8")
-            station.remote.put([(file, "in/spec.json")], station.place, root=True)
+            connection.remote.put([(file, "in/spec.json")], connection.place, root=True)
 
     def _start_agents(self) -> None:
-        for name, station in self._stations.items():
+        for name, connection in self._connections.items():
 
             def took(line: bytes, name: str = name) -> None:
                 self._events.put((name, "said", line))
@@ -132,7 +132,7 @@ class LabRun:
             def ended(status: int | None, name: str = name) -> None:
                 self._events.put((name, "ended", status))
 
-            self._programs[name] = station.start_agent(took, ended)
+            self._programs[name] = connection.start_agent(took, ended)
 
     def _tell(self, what: Mapping[str, Any], names: Iterable[str] | None = None) -> None:
         """Tell these agents, or every one."""
@@ -183,7 +183,7 @@ class LabRun:
             raise self._lost(name, f"its agent said what makes no sense: {what[:200]!r}") from None
         if word == "failed":
             problem = plaintext.visible(plaintext.shortened(str(said.get("problem"))))
-            raise RemoteError(f"{self._stations[name].remote.address}: {problem}")
+            raise RemoteError(f"{self._connections[name].remote.address}: {problem}")
         return name, word, said
 
     def _lost(self, name: str, why: str) -> RemoteError:
@@ -197,17 +197,17 @@ class LabRun:
         words = "".join(f"\n  {name}: {line}" for line in program.last_words[-12:])
         others = ", ".join(other for other in self._programs if other != name)
         return RemoteError(
-            f"lost host {self._stations[name].remote.address} {when} ({now}): {why}; "
+            f"lost host {self._connections[name].remote.address} {when} ({now}): {why}; "
             f"last words: {words or 'none'}\n  set free: {others or 'no other'}"
         )
 
     def _clocks(self) -> dict[str, ClockOffset]:
         """Measure all clocks at once."""
-        names = list(self._stations)
+        names = list(self._connections)
 
         def measure(name: str) -> ClockOffset:
-            station = self._stations[name]
-            return station.remote.clock_offset(station.host.python)
+            connection = self._connections[name]
+            return connection.remote.clock_offset(connection.host.python)
 
         found: dict[str, ClockOffset] = {}
         for name, offset in zip(names, at_once(measure, names), strict=True):
@@ -275,10 +275,10 @@ class LabRun:
             deadline = time.monotonic() + FREE_S
             for program in self._programs.values():
                 program.wait(max(0.0, deadline - time.monotonic()))
-            for name, station in self._stations.items():
+            for name, connection in self._connections.items():
                 if name not in self._programs:
                     with contextlib.suppress(RemoteError):  # lost: it has a folder of ours more
-                        station.remove()
+                        connection.remove()
 
     def _require_free(self) -> None:
         """Raise RemoteError unless every agent has said that it undid everything."""

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.backends.lab import check
 from orchestrator.backends.lab.agent_spec import plan_of
 from orchestrator.backends.lab.check import Answer, Found, Problem
-from orchestrator.backends.lab.lab_connection import Station, Unfit
+from orchestrator.backends.lab.lab_connection import LabConnection, Unfit
 from orchestrator.backends.remote.ssh import ClockOffset, Fleet, at_once
 from orchestrator.errors import RemoteError
 from orchestrator.planning.runspec import LabHost, RunSpec
@@ -21,24 +21,24 @@ def look_at_all(
 ) -> list[Problem]:
     """Return what stands in the way of runs on the same hosts; ``found`` notes what was found."""
     problems: list[Problem] = []
-    opened = at_once(lambda host: Station.open(fleet, host), hosts.values())
-    stations: dict[str, Station] = {}
-    for name, station in zip(hosts, opened, strict=True):
-        if isinstance(station, Station):
-            stations[name] = station
+    opened = at_once(lambda host: LabConnection.open(fleet, host), hosts.values())
+    connections: dict[str, LabConnection] = {}
+    for name, connection in zip(hosts, opened, strict=True):
+        if isinstance(connection, LabConnection):
+            connections[name] = connection
         else:
-            problems.append(_problem(name, station))
+            problems.append(_problem(name, connection))
     try:
         if not problems:
-            problems += _asked(stations, runs, found)
+            problems += _asked(connections, runs, found)
     finally:
-        at_once(_removed, stations.values())
+        at_once(_removed, connections.values())
     return problems
 
 
-def _removed(station: Station) -> None:
+def _removed(connection: LabConnection) -> None:
     with contextlib.suppress(RemoteError):  # lost meanwhile, which is told elsewhere
-        station.remove()
+        connection.remove()
 
 
 def _problem(name: str, error: RemoteError) -> Problem:
@@ -46,14 +46,16 @@ def _problem(name: str, error: RemoteError) -> Problem:
     return Problem(name, str(error), fix)
 
 
-def _asked(stations: dict[str, Station], runs: Sequence[RunSpec], found: Found) -> list[Problem]:
+def _asked(
+    connections: dict[str, LabConnection], runs: Sequence[RunSpec], found: Found
+) -> list[Problem]:
     machines = plan_of(runs[0]).hosts
     names = [machine.name for machine in machines]
 
     def first(machine: LabHost) -> tuple[Answer, ClockOffset]:
-        station = stations[machine.name]
-        answer = station.survey(_together([check.question(run, machine) for run in runs]))
-        return answer, station.remote.clock_offset(station.host.python)
+        connection = connections[machine.name]
+        answer = connection.survey(_together([check.question(run, machine) for run in runs]))
+        return answer, connection.remote.clock_offset(connection.host.python)
 
     problems: list[Problem] = []
     for name, told in zip(names, at_once(first, machines), strict=True):
@@ -70,7 +72,7 @@ def _asked(stations: dict[str, Station], runs: Sequence[RunSpec], found: Found) 
 
     def second(machine: LabHost) -> Answer:
         asked = [check.second_question(run, machine, found) for run in runs]
-        return stations[machine.name].survey(_together(asked))
+        return connections[machine.name].survey(_together(asked))
 
     answers: dict[str, Answer] = {}
     for name, ways in zip(names, at_once(second, machines), strict=True):

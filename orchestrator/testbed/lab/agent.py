@@ -35,7 +35,7 @@ from orchestrator.testbed.network import readback
 from orchestrator.testbed.sampling.host_load import Watcher
 from orchestrator.testbed.sampling.records import Records
 from orchestrator.testbed.sampling.sampler import Sampler
-from orchestrator.testbed.scheduler import Timeline
+from orchestrator.testbed.scheduler import Scheduler
 from orchestrator.testbed.traffic import Services, engines
 
 PREFIX = "/run/tcp-orchestrator"
@@ -215,7 +215,7 @@ def run(spec, records, ledger, told, load):
         if bed.holds(flow["source"]) or bed.holds(flow["sink"])
     ]
     sampler = Sampler(bed, records, flows, load.among_packets)
-    timeline = Timeline(
+    scheduler = Scheduler(
         bed,
         lambda problem: records.fact("timeline_error", problem=problem),
         sampler.forget_places,
@@ -234,20 +234,20 @@ def run(spec, records, ledger, told, load):
     if missed_ns > 0:
         raise TimeoutError(f"told to start {missed_ns / 1e9:.3f} s ago")
     load.start(origin_ns, spec["duration_ns"])
-    timeline.start(origin_ns)
+    scheduler.start(origin_ns)
     for flow in flows:
         flow.start(origin_ns)
     load.leave()
     sampler.run(origin_ns)
     fitted = {"late_timers_ns": late_ns, "netem_seeded": seeded}
     records.fact("host", node=spec["name"], **fitted, **load.result())
-    _finish(bed, records, timeline, origin_ns)
+    _finish(bed, records, scheduler, origin_ns)
     say("done")
     told.get()  # for ever: the end of the input ends this process
 
 
-def _finish(bed, records, timeline, origin_ns):
-    records.fact("timeline", **timeline.fact())
+def _finish(bed, records, scheduler, origin_ns):
+    records.fact("timeline", **scheduler.fact())
     found = readback.channels(bed)
     records.fact("channels", at="end", channels=found, differences=readback.differences(bed, found))
     records.fact("namespaces", at="end", values=bed.namespace_values())
