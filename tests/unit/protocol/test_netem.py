@@ -31,7 +31,7 @@ def test_a_netem_has_the_attributes_of_pkt_sched_h() -> None:
         keep_order=True,
     ).qdisc()  # fmt: skip
     assert whole.kind == "netem"
-    packed = qdisc.pack(whole.document()["settings"])  # type: ignore[no-untyped-call]
+    packed = qdisc.pack(whole.document()["settings"])
     fixed, rest = np.frombuffer(packed[:24], "<u4").tolist(), packed[24:]
     assert fixed == [0, 10_000_000, 2**31 - 1, 3, 2**31 - 1, 0]
     found = {}
