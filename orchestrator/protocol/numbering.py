@@ -6,13 +6,20 @@ A link's devices are called by their ends: "a" and "b", where the nodes at these
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.protocol.specification import Direction
+
 WIRE_INDEX_BASE = 100
 """Interface index of the first link's first device."""
 
 LINK_ENDS = "abfr"
 """A link's ends in the order of their interface indices."""
 
-CHANNEL_ENDS = {"forward": ("a", "f", "b"), "reverse": ("b", "r", "a")}
+CHANNEL_ENDS: dict[Direction, tuple[str, str, str]] = {
+    "forward": ("a", "f", "b"),
+    "reverse": ("b", "r", "a"),
+}
 """Of each direction: the end that packets enter by, the queue's, and the end that they leave by."""
 
 ROOT_HANDLE, CHILD_HANDLE = 0x0001_0000, 0x0010_0000
@@ -20,6 +27,19 @@ ROOT_HANDLE, CHILD_HANDLE = 0x0001_0000, 0x0010_0000
 
 POLICER_HANDLE = 0
 """Stands for the policer where packets come in; no qdisc has it."""
+
+
+def link_and_direction(channel: str) -> tuple[str, Direction]:
+    """Return the link's name and the direction of a channel's name such as ``core:forward``.
+
+    Raises:
+        ValueError: the name ends in no direction.
+    """
+    link, _, ending = channel.rpartition(":")
+    for direction in CHANNEL_ENDS:
+        if ending == direction:
+            return link, direction
+    raise ValueError(f"{channel} is no channel: its name must end in :forward or :reverse")
 
 
 def wire_index(link: int, end: str) -> int:

@@ -168,7 +168,7 @@ def test_a_module_that_cannot_be_built_ends_it_before_any_run(
         ([(REGISTERS, "return -EINVAL;")], "tcp_mycc.ko increase=2: Invalid argument"),
         (
             [(REGISTERS, f"increase = 7;\n\t{REGISTERS}")],
-            "tcp_mycc: increase is 7, asked was 2",
+            "tcp_mycc: increase is 7, requested was 2",
         ),
     ],
 )  # fmt: skip

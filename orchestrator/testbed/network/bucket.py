@@ -10,14 +10,35 @@ stock kernel fills the bucket then, too: each change of rate lets a frame leave 
 where that is too much the fidelity check of the rate says so.
 """
 
+from __future__ import annotations
+
 import errno
 import socket
 import struct
 
 from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.kernel import netlink as nl
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.network import qdisc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from typing import Protocol
+
+    from orchestrator.protocol.specification import AgentSpec, TestbedSpec
+    from orchestrator.testbed.network.readback import ShapedNetwork
+
+    class BucketNetwork(ShapedNetwork, Protocol):
+        """A network whose token buckets change while traffic runs."""
+
+        home_fd: int
+        wires_fd: int
+
+        @property
+        def spec(self) -> TestbedSpec | AgentSpec:
+            """The specification of the run."""
+
 
 TCA_TBF_PRATE64, TCA_TBF_PBURST = 5, 7
 _RATE = struct.Struct("=BBHhHI")  # struct tc_ratespec
@@ -41,38 +62,38 @@ class Bucket:
         name: the channel's name.
     """
 
-    def __init__(self, bed, route, name):
-        link_name, _, direction = name.rpartition(":")
+    def __init__(self, bed: BucketNetwork, route: nl.Netlink, name: str) -> None:
+        link_name, direction = link_and_direction(name)
         link = bed.links[link_name]
-        queue_end = {"forward": "f", "reverse": "r"}[direction]
+        _source, queue_end, _sink = CHANNEL_ENDS[direction]
         self._name, self._index = link.device(queue_end)
         self._route, self._spec = route, link.spec[direction]
         with system.inside(bed.wires_fd, bed.home_fd):
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self._socket.bind((self._name, 0))
-        self._left_bytes = self._sent_bytes = None
+        self._left_bytes = self._sent_bytes = 0  # set by stop()
         # In real time what comes before the bucket is closed again may use what was to be lost.
         self._real_time, self._slipped_bytes = bed.spec.get("real_time", False), 0
         self.granted_frames = 0
 
-    def set_rate(self, rate_bps):
+    def set_rate(self, rate_bps: int) -> None:
         """Go on at that rate; ``look`` lets the frame that may leave at once do so.
 
-        To the kernel a rate is whole bytes per second. It is not told the one that it has, which
-        would fill the bucket.
+        To the kernel a rate is whole bytes per second. An equal rate is not sent: it would fill
+        the bucket.
         """
-        rate, old = rate_bps // 8, self._spec["rate_bps"] // 8
+        rate, old = rate_bps // 8, (self._spec["rate_bps"] or 0) // 8
         self._spec["rate_bps"] = rate_bps
         if rate != old:
             self._change(rate, qdisc.bucket_bytes(rate, self._spec["late_timers_ns"]))
 
-    def stop(self):
-        """Let nothing pass from now on but what ``grant`` does."""
+    def stop(self) -> None:
+        """Stop the queue: from now on only ``grant`` lets packets leave."""
         self._spec["rate_bps"] = 8 * _STOPPED_BYTES_PER_S
         self._change(_STOPPED_BYTES_PER_S, _WRAPPED, overhead=1)
         self._left_bytes, (self._sent_bytes, _waiting) = 0, self._counters()
 
-    def grant(self, frames):
+    def grant(self, frames: int) -> None:
         """Let as many bytes leave at once as so many full-size frames have.
 
         What finds nothing to send is lost. What is left because the next packet is larger is
@@ -100,11 +121,11 @@ class Bucket:
         self._slipped_bytes = left_bytes if self._real_time and not waiting else 0
         self.granted_frames += frames
 
-    def _change(self, rate, burst, overhead=0):
-        """Set rate and bucket; at the same rate it is full then."""
+    def _change(self, rate: int, burst: int, overhead: int = 0) -> None:
+        """Set rate and bucket; an unchanged rate fills the bucket."""
         queue = self._spec["queue"]
-        # sch_tbf hands its limit on to a fifo below it.
-        limit = qdisc.fifo_limit(queue) or 0x7FFFFFFF
+        # sch_tbf passes its limit to a fifo below it.
+        limit = (qdisc.fifo_limit(queue) if queue else None) or 0x7FFFFFFF
         spec = _RATE.pack(0, 1, overhead, 0, 0, min(rate, 0xFFFFFFFF))
         peak = _RATE.pack(0, 1, 0, 0, 0, 0xFFFFFFFF)
         options = [
@@ -118,16 +139,16 @@ class Bucket:
         qdisc.change_root(self._route, self._index, "tbf", options, f"{self._name} tbf")
         self._route.flush()
 
-    def look(self):
-        """Let the device look at its queue; as a call that fails, it takes a microsecond."""
+    def look(self) -> None:
+        """Make the device serve its queue, by a send that fails; it takes a microsecond."""
         try:
             self._socket.send(_REFUSED)
         except OSError as error:
-            if error.errno == errno.ENOBUFS:  # refused, as it should be
+            if error.errno == errno.ENOBUFS:  # the expected refusal
                 return
             raise
-        raise OSError(f"{self._name}: the token bucket took what is larger than any frame")
+        raise OSError(f"{self._name}: the token bucket accepted a frame above the MTU")
 
-    def _counters(self):
+    def _counters(self) -> tuple[int, int]:
         """Return (bytes that have left, packets that wait)."""
         return qdisc.passed(self._route, self._index)

@@ -1,8 +1,10 @@
 """Builds the network of a bed specification with a few netlink messages, and reads it back."""
 
+from __future__ import annotations
+
 from mininet.net import Mininet
 
-from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
@@ -15,13 +17,22 @@ from orchestrator.testbed.network.nodes import (
     WireLink,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from orchestrator.protocol.specification import ChannelSpec, HostSpec, TestbedSpec, WordSpec
+    from orchestrator.testbed.sampling.records import Records
+
 PREFIX_LENGTH = 8
 
 
 class Bed:
     """The built network: Mininet's objects, the namespace of the wires and its netlink socket."""
 
-    def __init__(self, spec, records):
+    def __init__(self, spec: TestbedSpec, records: Records) -> None:
         self.spec = spec
         self._records = records
         self.home_fd = system.current_network_namespace()
@@ -30,45 +41,48 @@ class Bed:
         system.enter(self.home_fd)
         Mininet.inited = True  # its init() runs sysctl commands that this file needs none of
         self.net = Mininet(build=False, controller=None, host=NamespaceHost, switch=BedSwitch)
-        self.links = {}
-        self.nodes = {}  # by the scenario's names, one of which may be that of another's device
-        self.namespaces = {}
-        self.ports = None  # what else is in its namespaces is the bed's
+        self.links: dict[str, WireLink] = {}
+        # By the scenario's names: a device of another node may have the same name.
+        self.nodes: dict[str, Any] = {}
+        self.namespaces: dict[str, set[str]] = {}
+        # All ports of these namespaces belong to the bed.
+        self.ports: tuple[int, ...] | None = None
 
-    def host(self, name):
+    def host(self, name: str) -> NamespaceHost:
         """Return the host of that name."""
-        return self.nodes[name]
+        node: NamespaceHost = self.nodes[name]
+        return node
 
-    def holds(self, _name):
-        """Tell whether a host is in this bed: all are, other than on the machines of a lab."""
+    def holds(self, _name: str) -> bool:
+        """Tell whether a host is in this bed: all are, unlike on the machines of a lab."""
         return True
 
-    def place(self, name):
+    def place(self, name: str) -> str:
         """Return one name for all hosts that share a namespace with that one."""
         return name
 
-    def clock_ahead_ns(self, _name):
+    def clock_ahead_ns(self, _name: str) -> int:
         """Return how far the clock here is ahead of that of a host: there is one clock."""
         return 0
 
-    def queue_counters(self, words):
-        """Return what samples all qdiscs; see qdisc.Counters."""
+    def queue_counters(self, words: Mapping[tuple[int, int], Sequence[WordSpec]]) -> qdisc.Counters:
+        """Return the sampler of all qdiscs; see qdisc.Counters."""
         return qdisc.Counters(self.wires, words)
 
-    def address(self, name):
+    def address(self, name: str) -> str:
         """Return the IPv4 address of that host."""
-        return self.host(name).params["ip"]
+        return str(self.host(name).params["ip"])
 
-    def devices(self, channel):
+    def devices(self, channel: str) -> list[str]:
         """Return the names of a channel's devices: where packets come in, its queue's, its last."""
-        link_name, _, direction = channel.rpartition(":")
+        link_name, direction = link_and_direction(channel)
         return [self.links[link_name].device(end)[0] for end in CHANNEL_ENDS[direction]]
 
-    def enter(self, name):
-        """Return a context manager: the calling thread inside that host's namespace."""
+    def enter(self, name: str) -> AbstractContextManager[None]:
+        """Return a context manager that moves the calling thread into that host's namespace."""
         return system.inside(self.host(name).namespace_fd, self.home_fd)
 
-    def set_namespace(self, host, name, value):
+    def set_namespace(self, host: str, name: str, value: str | int) -> None:
         """Set a sysctl of one host's namespace, read it back, and record that and when.
 
         In any thread and at any time, also while traffic runs.
@@ -83,11 +97,11 @@ class Bed:
                 raise BuildError(f"{host}: {name}={value}: {error.strerror}") from None
             clock_ns, found = system.monotonic_ns(), read_sysctl(name)
         if found != str(value):
-            raise BuildError(f"{host}: {name} is {found}, asked was {value}")
+            raise BuildError(f"{host}: {name} is {found}, requested was {value}")
         self.namespaces.setdefault(host, set()).add(name)
         self._records.fact("namespace", host=host, sysctl=name, value=value, clock_ns=clock_ns)
 
-    def build(self):
+    def build(self) -> None:
         """Build everything: objects, devices, addresses, queues, switches, forwarding.
 
         Raises:
@@ -113,7 +127,7 @@ class Bed:
         self._configure_hosts()
         self._configure_switches()
 
-    def _make_devices(self):
+    def _make_devices(self) -> None:
         """Create the veth pairs and queue devices, each in its namespace, in one go."""
         route = netlink.Netlink()
         for link in self.links.values():
@@ -130,17 +144,17 @@ class Bed:
                         node.params["mac"] if host else None,
                     ),
                 )
-            for end, direction in (("f", "forward"), ("r", "reverse")):
-                if link.spec[direction]["rate_bps"] is not None:
+            for end, spec in (("f", link.spec["forward"]), ("r", link.spec["reverse"])):
+                if spec["rate_bps"] is not None:
                     rtnl.add_ifb(route, self._wire_end(link, end))
         route.flush()
         route.close()
 
-    def _wire_end(self, link, end):
+    def _wire_end(self, link: WireLink, end: str) -> rtnl.End:
         name, index = link.device(end)
         return rtnl.End(name, index, self.wires_fd)
 
-    def _configure_wires(self):
+    def _configure_wires(self) -> None:
         for link in self.links.values():
             for end in "ab":
                 name, index = link.device(end)
@@ -150,7 +164,8 @@ class Bed:
         for link in self.links.values():
             for end in "abfr":
                 name, index = link.device(end)
-                if end in "ab" or link.spec[{"f": "forward", "r": "reverse"}[end]]["rate_bps"]:
+                spec = {"f": link.spec["forward"], "r": link.spec["reverse"]}.get(end)
+                if spec is None or spec["rate_bps"]:
                     rtnl.set_up(self.wires, index, name)
         self.wires.flush()
         with system.inside(self.wires_fd, self.home_fd):
@@ -160,7 +175,7 @@ class Bed:
                     tool.set_offloads(link.device(end)[0])
             tool.close()
 
-    def _configure_hosts(self):
+    def _configure_hosts(self) -> None:
         known = {host["name"]: host for host in self.spec["hosts"]}
         for host in self.spec["hosts"]:
             with self.enter(host["name"]):
@@ -184,20 +199,22 @@ class Bed:
             for name, value in self.spec["namespaces"].get(host["name"], {}).items():
                 self.set_namespace(host["name"], name, value)
 
-    def _set_route_metrics(self, route, host):
-        asked = self.spec["route_metrics"].get(host["name"])
-        if not asked:
+    def _set_route_metrics(self, route: netlink.Netlink, host: HostSpec) -> None:
+        texts = self.spec["route_metrics"].get(host["name"])
+        if not texts:
             return
-        asked = {int(kind): value for kind, value in asked.items()}  # JSON's keys are texts
+        requested = {int(kind): value for kind, value in texts.items()}
         place = (HOST_INDEX, host["address"], PREFIX_LENGTH)
-        rtnl.set_route_metrics(route, *place, asked, host["name"])
+        rtnl.set_route_metrics(route, *place, requested, host["name"])
         route.flush()
         found = rtnl.route_metrics(route, HOST_INDEX)
-        if found != asked:
-            raise BuildError(f"{host['name']}: route metrics are {found}, asked was {asked}")
+        if found != requested:
+            raise BuildError(
+                f"{host['name']}: route metrics are {found}, requested was {requested}"
+            )
         self._records.fact("route", host=host["name"], metrics=found)
 
-    def _configure_switches(self):
+    def _configure_switches(self) -> None:
         if not self.spec["switches"]:
             return
         tool = Ethtool()
@@ -212,37 +229,44 @@ class Bed:
         tool.close()
         ovs.start_bridges(self.net.switches, self._flow_tables())
 
-    def _flow_tables(self):
+    def _flow_tables(self) -> dict[str, list[tuple[str, int]]]:
         """Return {bridge: [(destination MAC, port)]}: each leaves by its link's port."""
         macs = {host["name"]: host["mac"] for host in self.spec["hosts"]}
-        tables = {}
+        tables: dict[str, list[tuple[str, int]]] = {}
         for name, destinations in self.spec["forwarding"].items():
             rules = tables.setdefault(self.nodes[name].name, [])
             for destination, link_name in destinations.items():
                 rules.append((macs[destination], self.port(name, link_name)))
         return tables
 
-    def port(self, switch_name, link_name):
+    def port(self, switch_name: str, link_name: str) -> int:
         """Return the number of the switch's port to that link."""
         switch, link = self.nodes[switch_name], self.links[link_name]
         interface = link.intf1 if link.intf1.node is switch else link.intf2
-        return switch.ports[interface]
+        return int(switch.ports[interface])
 
 
-def corrupts(spec):
-    """Tell whether a channel corrupts packets, or may be told to."""
+def corrupts(spec: TestbedSpec) -> bool:
+    """Tell whether a channel corrupts packets, now or after an event."""
     netems = [link[direction]["netem"] for link in spec["links"] for direction in CHANNEL_ENDS]
     return any(one and any(s["name"] == "corrupt_q32" for s in one["settings"]) for one in netems)
 
 
-def configure_channel(route, link, channel, source, queue, sink):
-    """Queue what one direction of a link is made of, from wire end ``source`` to ``sink``."""
+def configure_channel(
+    route: netlink.Netlink,
+    link: WireLink,
+    channel: ChannelSpec,
+    source: str,
+    queue: str,
+    sink: str,
+) -> None:
+    """Queue the requests that set up one direction of a link, from end ``source`` to ``sink``."""
     source_name, source_index = link.device(source)
     sink_name, sink_index = link.device(sink)
     redirect.add_redirect(
         route, source_index, qdisc.INGRESS, sink_index, source_name, channel["policer"]
     )
-    if channel["rate_bps"] is not None:
+    if channel["rate_bps"] is not None and channel["queue"] is not None:
         name, index = link.device(queue)
         qdisc.add_rate(route, index, channel["rate_bps"], name, late_ns=channel["late_timers_ns"])
         qdisc.add_queue(route, index, channel["queue"], name)
@@ -251,8 +275,8 @@ def configure_channel(route, link, channel, source, queue, sink):
         qdisc.add_netem(route, sink_index, channel["netem"], sink_name)
 
 
-def reset_queues(bed):
-    """Let every queue with a memory forget what it has seen; its settings stay."""
+def reset_queues(bed: Bed) -> None:
+    """Reset the state of every queue that is no FIFO; its settings stay."""
     for link in bed.links.values():
         for direction, (_source, queue, _sink) in CHANNEL_ENDS.items():
             spec = link.spec[direction]["queue"]

@@ -108,8 +108,9 @@ class WireLink(Link):
         self,
         node1: Node,
         node2: Node,
-        number: int = 0,
-        spec: LinkSpec | None = None,
+        *,
+        number: int,
+        spec: LinkSpec,
         **_params: Any,
     ) -> None:
         self.number = number

@@ -7,12 +7,24 @@ here. Structures are those of include/uapi/linux/pkt_sched.h and tc's 64-bit
 extensions. Functions named ``add_*`` queue a request; ``read`` returns what the kernel says it has.
 """
 
+from __future__ import annotations
+
 import operator
 import struct
 
 from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
 from orchestrator.testbed.kernel import netlink as nl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from orchestrator.protocol.specification import QueueSpec, SettingSpec, WordSpec
+
+    Value = int | str
+    Span = tuple[int, int]
 
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
@@ -30,7 +42,17 @@ _RATESPEC = struct.Struct("=BBHhHI")
 TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_TBF_BURST = 1, 4, 6
 
 
-def _request(route, index, parent, handle, kind, options, what, change=False, nested=False):
+def _request(
+    route: nl.Netlink,
+    index: int,
+    parent: int,
+    handle: int,
+    kind: str,
+    options: nl.Payload | None,
+    what: str,
+    change: bool = False,
+    nested: bool = False,
+) -> None:
     body = TCMSG.pack(0, index, handle, parent, 0) + nl.attribute(TCA_KIND, kind)
     if options is not None:
         # sch_fq_pie insists on the flag; what begins with a structure may not have it.
@@ -40,7 +62,7 @@ def _request(route, index, parent, handle, kind, options, what, change=False, ne
     route.queue(RTM_NEWQDISC, flags, body, what)
 
 
-def bucket_bytes(rate, late_ns):
+def bucket_bytes(rate: int, late_ns: int) -> int:
     """Return the size of the token bucket of a rate in bytes per second: one full-size frame.
 
     And a little more: a timer that fires up to ``late_ns`` late must not lose the tokens of that
@@ -49,11 +71,17 @@ def bucket_bytes(rate, late_ns):
     return FRAME_BYTES + SLACK_BYTES + rate * late_ns // 10**9
 
 
-def add_rate(route, index, rate_bps, what, change=False, late_ns=1_000):
+def add_rate(
+    route: nl.Netlink,
+    index: int,
+    rate_bps: int,
+    what: str,
+    change: bool = False,
+    late_ns: int = 1_000,
+) -> None:
     """Queue a token bucket of ``rate_bps`` for timers that are up to ``late_ns`` late.
 
-    After a change
-    the queue must be set again: sch_tbf hands its own limit on to a fifo below it.
+    After a change the queue must be set again: sch_tbf passes its own limit to a fifo below it.
     """
     rate = rate_bps // 8
     burst = bucket_bytes(rate, late_ns)
@@ -66,12 +94,14 @@ def add_rate(route, index, rate_bps, what, change=False, late_ns=1_000):
     _request(route, index, TC_H_ROOT, ROOT_HANDLE, "tbf", options, f"{what} tbf", change)
 
 
-def change_root(route, index, kind, options, what):
+def change_root(route: nl.Netlink, index: int, kind: str, options: nl.Payload, what: str) -> None:
     """Queue other options, as a list of attributes, for an interface's root qdisc."""
     _request(route, index, TC_H_ROOT, ROOT_HANDLE, kind, options, what, change=True)
 
 
-def add_queue(route, index, queue, what, change=False):
+def add_queue(
+    route: nl.Netlink, index: int, queue: QueueSpec, what: str, change: bool = False
+) -> None:
     """Queue the queue under the token bucket: ``queue`` is {"kind", "settings"}."""
     settings = _sent(queue, change)
     _request(
@@ -87,40 +117,42 @@ def add_queue(route, index, queue, what, change=False):
     )
 
 
-def add_netem(route, index, netem, what, change=False):
+def add_netem(
+    route: nl.Netlink, index: int, netem: QueueSpec, what: str, change: bool = False
+) -> None:
     """Queue the qdisc behind the queue, with delay and loss: ``netem`` is {"kind", "settings"}."""
     options, what = pack(_sent(netem, change)), f"{what} {netem['kind']}"
     _request(route, index, TC_H_ROOT, ROOT_HANDLE, netem["kind"], options, what, change)
 
 
-def fifo_limit(queue):
+def fifo_limit(queue: QueueSpec) -> int | None:
     """Return the limit of a FIFO in packets or bytes, None of other queues."""
     if queue["kind"] not in FIFOS:
         return None
     (limit,) = (each["value"] for each in queue["settings"] if each["name"] in FIFO_LIMITS)
-    return limit
+    return int(limit)
 
 
-def _sent(spec, change):
-    """Return the settings that are sent: not again those that are taken once only."""
+def _sent(spec: QueueSpec, change: bool) -> list[SettingSpec]:
+    """Return the settings to send: a change leaves out those that are set only at creation."""
     return [setting for setting in spec["settings"] if not (change and setting["once"])]
 
 
-def pack(settings):
+def pack(settings: Iterable[SettingSpec]) -> bytes:
     """Return the payload of TCA_OPTIONS: the fixed structure, if any, and then the attributes."""
-    payloads = {}
+    payloads: dict[tuple[int, ...], bytearray] = {}
     for setting in settings:
         form, value, offset = setting["format"], setting["value"], setting["offset"]
         payload = payloads.setdefault(tuple(setting["attribute"]), bytearray())
-        data = bytes.fromhex(value) if form == "s" else struct.pack(f"={form}", value)
+        data = bytes.fromhex(str(value)) if form == "s" else struct.pack(f"={form}", value)
         payload.extend(bytes(max(0, offset + len(data) - len(payload))))
         payload[offset : offset + len(data)] = data
     return bytes(payloads.pop((), b"")) + _nested(payloads)
 
 
-def _nested(payloads):
-    """Return the attributes of {path: payload}; those that begin alike share one."""
-    groups = {}
+def _nested(payloads: Mapping[tuple[int, ...], bytes | bytearray]) -> bytes:
+    """Return the attributes of {path: payload}; paths with the same start share an attribute."""
+    groups: dict[int, dict[tuple[int, ...], bytes]] = {}
     for path, payload in payloads.items():
         groups.setdefault(path[0], {})[path[1:]] = bytes(payload)
     return b"".join(
@@ -131,14 +163,14 @@ def _nested(payloads):
     )
 
 
-def unpack(settings, options):
+def unpack(settings: Sequence[SettingSpec], options: bytes) -> dict[str, Value | None]:
     """Return {name: value} of the compared settings, as found in the kernel's TCA_OPTIONS.
 
     What the kernel does not report is None.
     """
     ends = (each["offset"] + _size(each) for each in settings if not each["attribute"])
     fixed = max(ends, default=0)
-    found = {}
+    found: dict[str, Value | None] = {}
     for setting in settings:
         if setting["expected"] is not None:
             path, offset, size = setting["attribute"], setting["offset"], _size(setting)
@@ -151,30 +183,32 @@ def unpack(settings, options):
     return found
 
 
-def _size(setting):
+def _size(setting: SettingSpec) -> int:
     """Return the size of a setting's value in bytes."""
     form = setting["format"]
-    return len(setting["value"]) // 2 if form == "s" else struct.calcsize(f"={form}")
+    return len(str(setting["value"])) // 2 if form == "s" else struct.calcsize(f"={form}")
 
 
-def _value(data, form, size):
+def _value(data: bytes, form: str, size: int) -> Value | None:
     if len(data) < size:
         return None
-    return bytes(data).hex() if form == "s" else struct.unpack(f"={form}", data)[0]
+    if form == "s":
+        return bytes(data).hex()
+    return int(struct.unpack(f"={form}", data)[0])
 
 
-def _attribute(data, path, start):
+def _attribute(data: bytes, path: Iterable[int], start: int) -> bytes | None:
     """Return the payload of the attribute at ``path``, None where there is none."""
     for kind in path:
-        data = nl.parse_attributes(data, start).get(kind)
-        if data is None:
+        inner = nl.parse_attributes(data, start).get(kind)
+        if inner is None:
             return None
-        start = 0
+        data, start = inner, 0
     return data
 
 
-def add_classifier_hook(route, index, what):
-    """Queue the clsact pseudo-qdisc that redirections hang on."""
+def add_classifier_hook(route: nl.Netlink, index: int, what: str) -> None:
+    """Queue the clsact pseudo-qdisc that redirections are attached to."""
     _request(route, index, TC_H_CLSACT, TC_H_CLSACT & 0xFFFF0000, "clsact", None, f"{what} clsact")
 
 
@@ -194,25 +228,34 @@ class Counters:
     together from then on.
     """
 
-    def __init__(self, route, words, only=None):
+    def __init__(
+        self,
+        route: nl.Netlink,
+        words: Mapping[tuple[int, int], Sequence[WordSpec]],
+        only: Collection[int] | None = None,
+    ) -> None:
         self._route, self._words, self._only = route, words, only
-        self._length = None
-        self.names = []
+        self._length: int | None = None
+        self.names: list[tuple[int, int]] = []
+        self._pick: Callable[[Any], tuple[int, ...]]
+        self._pack: Callable[..., bytes]
         self.sample()
 
-    def forget(self):
-        """Find the words' places anew: a qdisc's options, before its counters, have changed."""
+    def forget(self) -> None:
+        """Locate the words again: options, which precede the counters, may have changed size."""
         self._length = None
 
-    def sample(self):
+    def sample(self) -> bytes:
         """Return the packed counters of all qdiscs now."""
         data = self._route.dump_raw(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0))
         if len(data) != self._length:
             self._learn(data)
         return self._pack(*self._pick(memoryview(data).cast("I")))
 
-    def _learn(self, data):
-        names, common, further = [], [], []
+    def _learn(self, data: bytes) -> None:
+        names: list[tuple[int, int]] = []
+        common: list[int] = []
+        further: list[int] = []
         for kind, _flags, _sequence, start, end in nl.messages(data):
             if kind != RTM_NEWQDISC:
                 continue
@@ -232,7 +275,7 @@ class Counters:
         self._pack = struct.Struct(f"<{len(common) + len(further)}I").pack
 
 
-def counter_places(data, start, end, path):
+def counter_places(data: bytes, start: int, end: int, path: Iterable[int]) -> list[int]:
     """Return byte offsets of the eight words that ``Counters`` packs, in what is at ``path``."""
     stats = places(data, *_place(data, start, end, path))
     basic, queue = stats[1][0], stats[3][0]  # TCA_STATS_BASIC, TCA_STATS_QUEUE
@@ -241,14 +284,14 @@ def counter_places(data, start, end, path):
     return [basic, basic + 4, basic + 8, drops, overlimits, requeues, backlog, qlen]
 
 
-def _place(data, start, end, path):
+def _place(data: bytes, start: int, end: int, path: Iterable[int]) -> Span:
     """Return (start, end) of the attribute's payload at ``path``."""
     for kind in path:
         start, end = places(data, start, end)[kind]
     return start, end
 
 
-def places(data, offset, end):
+def places(data: bytes, offset: int, end: int) -> dict[int, Span]:
     """Return {attribute type: (start, end of its payload)}."""
     found = {}
     while offset + 4 <= end:
@@ -258,9 +301,9 @@ def places(data, offset, end):
     return found
 
 
-def read(route):
+def read(route: nl.Netlink) -> dict[tuple[int, int], tuple[str, bytes]]:
     """Return {(interface index, handle): (kind, its TCA_OPTIONS)} as the kernel has them."""
-    found = {}
+    found: dict[tuple[int, int], tuple[str, bytes]] = {}
     for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
         _family, index, handle, _parent, _info = TCMSG.unpack_from(data, start)
         attributes = nl.parse_attributes(data, start + TCMSG.size, end)
@@ -269,8 +312,8 @@ def read(route):
     return found
 
 
-def foreign(route, wanted):
-    """Return what an interface has that is no default of the kernel, such as ["htb 1:"].
+def foreign(route: nl.Netlink, wanted: int) -> list[str]:
+    """Return an interface's qdiscs that are not the kernel's defaults, such as ["htb 1:"].
 
     The kernel's own qdiscs have the handle 0, and so have those below an mq.
     """
@@ -284,8 +327,8 @@ def foreign(route, wanted):
     return found
 
 
-def root_kind(route, wanted):
-    """Return the kind of an interface's root qdisc, None when it tells none."""
+def root_kind(route: nl.Netlink, wanted: int) -> str | None:
+    """Return the kind of an interface's root qdisc, None when the kernel reports none."""
     for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
         _family, index, _handle, parent, _info = TCMSG.unpack_from(data, start)
         if index == wanted and parent == TC_H_ROOT:
@@ -294,16 +337,16 @@ def root_kind(route, wanted):
     return None
 
 
-def rate_bps(options):
+def rate_bps(options: bytes) -> int:
     """Return the rate of a token bucket's TCA_OPTIONS."""
     attributes = nl.parse_attributes(options)
-    rate = _RATESPEC.unpack_from(attributes[TCA_TBF_PARMS])[5]
+    rate = int(_RATESPEC.unpack_from(attributes[TCA_TBF_PARMS])[5])
     if TCA_TBF_RATE64 in attributes:
-        rate = struct.unpack_from("=Q", attributes[TCA_TBF_RATE64])[0]
+        rate = int(struct.unpack_from("=Q", attributes[TCA_TBF_RATE64])[0])
     return rate * 8
 
 
-def decided(route, index):
+def decided(route: nl.Netlink, index: int) -> tuple[int, int, int]:
     """Return (packets, drops, requeues) of an interface's root qdisc, 32 bits each, of all time.
 
     Packets are all over which it has decided: those that left it, wait in it, or were dropped.
@@ -312,15 +355,15 @@ def decided(route, index):
     return (packets + waiting + drops) & 0xFFFFFFFF, drops, requeues
 
 
-def passed(route, index):
+def passed(route: nl.Netlink, index: int) -> tuple[int, int]:
     """Return (bytes that have left an interface's root qdisc, packets that wait in it)."""
     low, high, *_rest, waiting = _root_words(route, index)
     return low | high << 32, waiting
 
 
-def _root_words(route, index):
+def _root_words(route: nl.Netlink, index: int) -> list[int]:
     """Return what ``Counters`` packs, of an interface's root qdisc now."""
-    # Without NLM_F_ECHO the answer goes to those alone who listen to all changes.
+    # Without NLM_F_ECHO only sockets that joined the multicast group receive the answer.
     body = TCMSG.pack(0, index, ROOT_HANDLE, TC_H_ROOT, 0)
     data = route.ask(RTM_GETQDISC, body, nl.NLM_F_ECHO)
     found = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])

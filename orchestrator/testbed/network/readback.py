@@ -1,5 +1,7 @@
 """Reads back from the kernel everything that a run's result rests on."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 
@@ -9,6 +11,34 @@ from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
 from orchestrator.testbed.network import ovs, qdisc, redirect, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, Protocol
+
+    from orchestrator.protocol.specification import (
+        ChannelSpec,
+        PolicerSpec,
+        QueueSpec,
+        TestbedSpec,
+    )
+    from orchestrator.testbed.network.build import Bed
+
+    Value = int | str | None
+    Settings = Mapping[str, Value]
+    Channels = dict[str, dict[str, dict[str, Value]]]
+    Compared = tuple[str, Value, Value]
+
+    class ShapedNetwork(Protocol):
+        """A network whose channels this process shapes."""
+
+        wires: netlink.Netlink
+
+        @property
+        def links(self) -> Mapping[str, Any]:
+            """By the scenario's names; each has ``spec`` and ``device(end)`` as WireLink does."""
+
 
 SYSCTLS_THAT_MATTER = (
     "net.ipv4.tcp_congestion_control",
@@ -42,10 +72,10 @@ CHECKSUM_ERRORS = ("Ip:InHdrErrors", "Icmp:InCsumErrors", "Udp:InCsumErrors", "T
 GLOBAL_SYSCTLS = ("net.ipv4.tcp_mem", "net.core.netdev_max_backlog", "net.core.default_qdisc")
 
 
-def channels(bed):
+def channels(bed: ShapedNetwork) -> Channels:
     """Return {channel name: {"rate", "queue", "delay", "policer"?}} as the kernel has them."""
     present = qdisc.read(bed.wires)
-    found = {}
+    found: Channels = {}
     for name, link in bed.links.items():
         for direction, (source_end, queue_end, sink_end) in CHANNEL_ENDS.items():
             spec = link.spec[direction]
@@ -63,58 +93,68 @@ def channels(bed):
     return found
 
 
-def _settings(present, index, handle, asked):
+def _settings(
+    present: Mapping[tuple[int, int], tuple[str, bytes]],
+    index: int,
+    handle: int,
+    requested: QueueSpec | None,
+) -> dict[str, Value]:
     kind, options = present.get((index, handle), ("", b""))
-    return {"kind": kind, **qdisc.unpack(asked["settings"] if asked else [], options)}
+    return {"kind": kind, **qdisc.unpack(requested["settings"] if requested else [], options)}
 
 
-def verify_channels(bed):
+def verify_channels(bed: ShapedNetwork) -> Channels:
     """Compare every channel's settings with the specification.
 
     Raises:
-        BuildError: naming the channel, the setting, the asked and the found value.
+        BuildError: naming the channel, the setting, the requested and the actual value.
     """
     found = channels(bed)
-    for channel, setting, asked, has in differences(bed, found):
+    for channel, setting, requested, has in differences(bed, found):
         if has is None:
             release = os.uname().release
             raise BuildError(f"{channel}: Linux {release} does not know {setting}: use a newer one")
-        raise BuildError(f"{channel}: {setting} is {has}, asked was {asked}")
+        raise BuildError(f"{channel}: {setting} is {has}, requested was {requested}")
     return found
 
 
-def differences(bed, found):
-    """Return [[channel, setting, asked, found]] of all settings that are not as they should be.
+def differences(bed: ShapedNetwork, found: Channels) -> list[list[Value]]:
+    """Return [[channel, setting, requested, found]] of all settings that differ from the request.
 
-    What should be is the bed's specification, which events change as they happen.
+    The request is the bed's specification, which events change as they happen.
     """
     return [
-        [channel, setting, asked, has]
+        [channel, setting, requested, has]
         for name, link in bed.links.items()
         for direction in CHANNEL_ENDS
         for channel in [f"{name}:{direction}"]
-        for setting, asked, has in _compared(link.spec[direction], found[channel])
-        if asked != has
+        for setting, requested, has in _compared(link.spec[direction], found[channel])
+        if requested != has
     ]
 
 
-def _compared(asked, found):
-    """Yield (setting, asked, found) of one channel."""
-    if asked["rate_bps"] is not None:
-        yield "rate_bps", asked["rate_bps"] // 8 * 8, found["rate"].get("rate_bps")
-    for part, has in (("queue", found["queue"]), ("netem", found["delay"])):
-        yield f"{part} kind", asked[part]["kind"] if asked[part] else "", has["kind"]
-        yield from _compared_settings(part, asked[part], has)
-    yield from _compared_settings("policer", asked["policer"], found.get("policer"))
+def _compared(requested: ChannelSpec, found: Mapping[str, Settings]) -> Iterator[Compared]:
+    """Yield (setting, requested, found) of one channel."""
+    if requested["rate_bps"] is not None:
+        yield "rate_bps", requested["rate_bps"] // 8 * 8, found["rate"].get("rate_bps")
+    for part, spec, has in (
+        ("queue", requested["queue"], found["queue"]),
+        ("netem", requested["netem"], found["delay"]),
+    ):
+        yield f"{part} kind", spec["kind"] if spec else "", has["kind"]
+        yield from _compared_settings(part, spec, has)
+    yield from _compared_settings("policer", requested["policer"], found.get("policer", {}))
 
 
-def _compared_settings(part, asked, has):
-    for setting in asked["settings"] if asked else ():
+def _compared_settings(
+    part: str, requested: QueueSpec | PolicerSpec | None, has: Settings
+) -> Iterator[Compared]:
+    for setting in requested["settings"] if requested else ():
         if setting["expected"] is not None:
             yield f"{part} {setting['name']}", setting["expected"], has[setting["name"]]
 
 
-def interfaces(bed):
+def interfaces(bed: Bed) -> dict[str, dict[str, Any]]:
     """Return {"node/interface": {"offloads", "rx_packets", "rx_dropped", ...}} of all veth ends."""
     found = {}
     wires = {link.device(end)[0] for link in bed.links.values() for end in "ab"}
@@ -134,8 +174,8 @@ def interfaces(bed):
     return found
 
 
-def interface(tool, name, counters):
-    """Return what is told of an interface, with rtnl's counters of it."""
+def interface(tool: Ethtool, name: str, counters: tuple[int, ...]) -> dict[str, Any]:
+    """Return the recorded facts of an interface, from rtnl's counters of it."""
     return {
         "offloads": tool.offloads(name),
         "rx_packets": counters[0],
@@ -144,7 +184,7 @@ def interface(tool, name, counters):
     }
 
 
-def checksum_errors(bed):
+def checksum_errors(bed: Bed) -> dict[str, int]:
     """Return {host: packets received whose checksums were wrong, of IP, ICMP, UDP or TCP}."""
     found = {}
     for host in bed.net.hosts:
@@ -159,74 +199,95 @@ def checksum_errors(bed):
     return found
 
 
-def _interface_names(nodes):
+def _interface_names(nodes: Iterable[Any]) -> set[str]:
     return {interface.name for node in nodes for interface in node.intfList()}
 
 
-def verify_modules(spec):
-    """See that the modules brought what the flows ask for, and took their parameters.
+def verify_modules(spec: TestbedSpec) -> None:
+    """Check that the modules provide the flows' congestion controls and took their parameters.
 
     Raises:
-        BuildError: naming the congestion control or parameter, the asked and the found value.
+        BuildError: naming the congestion control or parameter, the requested and the actual value.
     """
-    present = read_sysctl("net.ipv4.tcp_available_congestion_control").split()
-    loaded = [module["name"] for module in spec["modules"]]
+    present = required_sysctl("net.ipv4.tcp_available_congestion_control").split()
+    modules = spec.get("modules", [])
+    loaded = [module["name"] for module in modules]
     for flow in spec["flows"]:
         if flow["congestion"] not in (None, *present):
             raise BuildError(
                 f"no congestion control {flow['congestion']} after loading {', '.join(loaded)}; "
                 f"the kernel has: {', '.join(present)}"
             )
-    given = [(module["name"], module["parameters"].split()) for module in spec["modules"]]
+    given = [(module["name"], module["parameters"].split()) for module in modules]
     if any(parameters for _name, parameters in given):
         os.makedirs(_SYSFS)
         system.mount("sysfs", _SYSFS, "sysfs")
     for module, parameters in given:
-        for name, _equals, asked in (text.partition("=") for text in parameters):
-            _verify_parameter(module, name, asked)
+        for name, _equals, requested in (text.partition("=") for text in parameters):
+            _verify_parameter(module, name, requested)
 
 
-def _verify_parameter(module, name, asked):
+def _verify_parameter(module: str, name: str, requested: str) -> None:
     path = f"{_SYSFS}/module/{module.replace('-', '_')}/parameters/{name}"
     try:
         with open(path) as file:
             found = file.read().strip()
     except FileNotFoundError:
-        return  # declared with mode 0: the module keeps it to itself
-    if int({"Y": "1", "N": "0"}.get(found, found), 0) != int(asked):
-        raise BuildError(f"{module}: {name} is {found}, asked was {asked}")
+        return  # declared with mode 0: not in sysfs
+    if int({"Y": "1", "N": "0"}.get(found, found), 0) != int(requested):
+        raise BuildError(f"{module}: {name} is {found}, requested was {requested}")
 
 
-def namespaces(bed):
+def required_sysctl(name: str) -> str:
+    """Return a sysctl's value as text.
+
+    Raises:
+        BuildError: the running kernel has no such sysctl.
+    """
+    value = read_sysctl(name)
+    if value is None:
+        raise BuildError(f"Linux {os.uname().release} has no sysctl {name}")
+    return value
+
+
+def namespaces(bed: Bed) -> dict[str, dict[str, str]]:
     """Return {host: {sysctl: text}} of what was set in namespaces, as the kernel has it."""
     found = {}
     for host, names in bed.namespaces.items():
         with bed.enter(host):
-            found[host] = {name: read_sysctl(name) for name in sorted(names)}
+            found[host] = {name: required_sysctl(name) for name in sorted(names)}
     return found
 
 
-def softnet_drops():
+def softnet_drops() -> int:
     """Return packets dropped at full per-CPU backlogs (/proc/net/softnet_stat, second column)."""
     with open("/proc/net/softnet_stat") as table:
         return sum(int(line.split()[1], 16) for line in table)
 
 
-def sysctls(bed):
-    """Return the sysctls that matter: the kernel's, and those of every host that differ."""
-    result = {"global": {name: read_sysctl(name) for name in GLOBAL_SYSCTLS}, "hosts": {}}
-    common = None
+def sysctls(bed: Bed) -> dict[str, Any]:
+    """Return the recorded sysctls: the kernel's, and those of every host that differ.
+
+    Raises:
+        BuildError: the running kernel lacks a sysctl of hosts.
+    """
+    # Outside the machine's first network namespace the kernel shows no global sysctls: None.
+    result: dict[str, Any] = {
+        "global": {name: read_sysctl(name) for name in GLOBAL_SYSCTLS},
+        "hosts": {},
+    }
+    common: dict[str, str] | None = None
     for host in bed.net.hosts:
         with bed.enter(host.name):
-            values = {name: read_sysctl(name) for name in SYSCTLS_THAT_MATTER}
+            values = {name: required_sysctl(name) for name in SYSCTLS_THAT_MATTER}
         common = values if common is None else common
         if values != common:
             result["hosts"][host.name] = values
     return {**result, "every_host": common}
 
 
-def versions(iperf):
-    """Return the versions of what takes part: kernel, Python, Mininet, Open vSwitch, iperf3."""
+def versions(iperf: bool) -> dict[str, str]:
+    """Return the versions of the software in use: kernel, Python, Mininet, Open vSwitch, iperf3."""
     from mininet.net import VERSION
 
     kernel = os.uname()
@@ -239,7 +300,7 @@ def versions(iperf):
     return found
 
 
-def iperf_version():
-    """Return what iperf3 says it is."""
+def iperf_version() -> str:
+    """Return the first line of ``iperf3 --version``."""
     said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
     return said.stdout.splitlines()[0]

@@ -5,11 +5,20 @@ A policer is act_police, its settings packed like a qdisc's (see qdisc.pack) fro
 include/uapi/linux/pkt_cls.h and tc_act/tc_mirred.h.
 """
 
+from __future__ import annotations
+
 import operator
 import struct
 
 from orchestrator.testbed.kernel import netlink as nl
 from orchestrator.testbed.network import qdisc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from orchestrator.protocol.specification import PolicerSpec, SettingSpec
 
 RTM_NEWTFILTER, RTM_GETTFILTER = 44, 46
 TCA_MATCHALL_ACT = 2
@@ -21,10 +30,17 @@ _POLICE, _MIRRED = 1, 2
 """Places of the two actions; without a policer the redirection is the first."""
 
 
-def add_redirect(route, index, hook, target_index, what, policer=None):
-    """Queue sending what passes ``hook`` out of the interface ``target_index``, policed or not."""
+def add_redirect(
+    route: nl.Netlink,
+    index: int,
+    hook: int,
+    target_index: int,
+    what: str,
+    policer: PolicerSpec | None = None,
+) -> None:
+    """Queue a redirection from ``hook`` to the interface ``target_index``, behind the policer."""
     mirred = struct.pack("=IIiiiiI", 0, 0, _ACT_STOLEN, 0, 0, _EGRESS_REDIR, target_index)
-    actions = [("mirred", nl.attribute(2, mirred))]  # TCA_MIRRED_PARMS
+    actions: list[tuple[str, bytes]] = [("mirred", nl.attribute(2, mirred))]  # TCA_MIRRED_PARMS
     if policer is not None:
         actions.insert(0, ("police", qdisc.pack(policer["settings"])))
     nested = [
@@ -38,11 +54,11 @@ def add_redirect(route, index, hook, target_index, what, policer=None):
     route.queue(RTM_NEWTFILTER, flags, body, f"{what} redirect")
 
 
-def _dump(index):
+def _dump(index: int) -> bytes:
     return qdisc.TCMSG.pack(0, index, 0, qdisc.INGRESS, 0)
 
 
-def _actions(data):
+def _actions(data: bytes) -> tuple[int, int] | None:
     """Return (start, end) of the list of actions in a dump of one device's filters, or None."""
     for kind, _flags, _sequence, start, end in nl.messages(data):
         if kind == RTM_NEWTFILTER:
@@ -54,8 +70,10 @@ def _actions(data):
     return None
 
 
-def read_policer(route, index, settings):
-    """Return {name: value} of the policer where ``index`` lets packets in; see qdisc.unpack."""
+def read_policer(
+    route: nl.Netlink, index: int, settings: Sequence[SettingSpec]
+) -> dict[str, int | str | None]:
+    """Return {name: value} of the ingress policer of interface ``index``; see qdisc.unpack."""
     data = route.dump_raw(RTM_GETTFILTER, _dump(index))
     actions = _actions(data)
     police = qdisc.places(data, *actions).get(_POLICE) if actions else None
@@ -74,26 +92,29 @@ class Policers:
     packets are those that passed, drops those that exceeded the rate.
     """
 
-    def __init__(self, route, indices):
+    def __init__(self, route: nl.Netlink, indices: Sequence[int]) -> None:
         self._route = route
         self.indices = indices
-        self._lengths = {}
-        self._picks = {}
+        self._lengths: dict[int, int] = {}
+        self._picks: dict[int, Callable[[Any], tuple[int, ...]]] = {}
         self._pack = struct.Struct("<8I").pack
 
-    def sample(self):
+    def sample(self) -> bytes:
         """Return the packed counters of all policers now."""
         return b"".join(self._one(index) for index in self.indices)
 
-    def _one(self, index):
+    def _one(self, index: int) -> bytes:
         data = self._route.dump_raw(RTM_GETTFILTER, _dump(index))
         if len(data) != self._lengths.get(index):
             self._lengths[index] = len(data)
             self._picks[index] = operator.itemgetter(*[p // 4 for p in self._learn(data)])
         return self._pack(*self._picks[index](memoryview(data).cast("I")))
 
-    def _learn(self, data):
-        start, end = _actions(data)
+    def _learn(self, data: bytes) -> list[int]:
+        actions = _actions(data)
+        if actions is None:
+            raise nl.NetlinkError(0, "the policers of the bed changed during the run")
+        start, end = actions
         passed = qdisc.counter_places(data, start, end, [_MIRRED, TCA_ACT_STATS])
         dropped = qdisc.counter_places(data, start, end, [_POLICE, TCA_ACT_STATS])
         return [*passed[:3], *dropped[3:]]

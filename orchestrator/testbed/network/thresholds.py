@@ -4,8 +4,8 @@ A connection begins with what the kernel remembers of its destination, not with 
 and it begins to remember when a connection there has ended and its round trip was measured, with
 the metrics of the route then (tcp_init_metrics(), tcp_update_metrics() and tcpm_suck_dst() in
 net/ipv4/tcp_metrics.c). So one connection to each destination is made and ended before traffic,
-and another sees that it begins as asked. What is locked in the route's metrics stays as it is, and
-nothing is remembered of traffic (tcp_no_metrics_save).
+and another confirms that it begins as requested. What is locked in the route's metrics stays as
+it is, and nothing is remembered of traffic (tcp_no_metrics_save).
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _SAVE = "net.ipv4.tcp_no_metrics_save"
 
 
 def make_known(bed: Bed) -> None:
-    """Make the kernel know the threshold of every host that is told one, of all its peers.
+    """Make the kernel remember each requested threshold for all peers of its host.
 
     Raises:
         BuildError: connections to a peer do not begin with it.
     """
     for host in bed.spec["hosts"]:
-        asked = bed.spec["route_metrics"].get(host["name"], {}).get(str(RTAX_SSTHRESH))
-        if asked is None:
+        requested = bed.spec["route_metrics"].get(host["name"], {}).get(str(RTAX_SSTHRESH))
+        if requested is None:
             continue
         with bed.enter(host["name"]):
             write_sysctl(_SAVE, 0)
         for peer in host["peers"]:
-            _make_known(bed, host["name"], peer, asked)
+            _make_known(bed, host["name"], peer, requested)
         with bed.enter(host["name"]):
             write_sysctl(_SAVE, bed.spec["sysctls"][_SAVE])
 
 
-def _make_known(bed: Bed, host: str, peer: str, asked: int) -> None:
+def _make_known(bed: Bed, host: str, peer: str, requested: int) -> None:
     with bed.enter(peer):
         listener = socket.create_server((bed.address(peer), _SERVER_PORT))
     found = None
@@ -63,16 +63,18 @@ def _make_known(bed: Bed, host: str, peer: str, asked: int) -> None:
             found = None
         finally:
             client.close()
-        if found == asked:
+        if found == requested:
             break
     listener.close()
-    if found != asked:
-        raise BuildError(f"{host}: ssthresh to {peer} begins with {found}, asked was {asked}")
+    if found != requested:
+        raise BuildError(
+            f"{host}: ssthresh to {peer} begins with {found}, requested was {requested}"
+        )
 
 
 def _threshold(client: socket.socket) -> int:
-    told = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_SSTHRESH.size)
-    (found,) = _INFO_SSTHRESH.unpack(told)
+    info = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_SSTHRESH.size)
+    (found,) = _INFO_SSTHRESH.unpack(info)
     return int(found)
 
 

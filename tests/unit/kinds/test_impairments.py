@@ -103,7 +103,7 @@ def test_the_fixed_structure_comes_whole_whatever_is_asked() -> None:
     """struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter."""
     document = netem_document(channel("loss=1%", "reordering={gap: 3}", "duplication=50%"), 1, 0, 0)
     assert document is not None
-    packed = qdisc.pack(document["settings"])  # type: ignore[no-untyped-call]
+    packed = qdisc.pack(document["settings"])
     words = np.frombuffer(packed[:24], "<u4").tolist()
     assert words == [0, 10_000_000, round(0.01 * 2**32) - 1, 3, 2**31 - 1, 0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,8 +122,9 @@ def test_further_words_of_a_qdisc_come_behind_its_counters() -> None:
     head = qdisc.TCMSG.pack(0, 102, CHILD_HANDLE, 0, 0)
     app = struct.pack("=4I", 11, 12, 13, 14)
     body = head + netlink.attribute(1, "red") + stats(2**33 + 5, 9, 4, kind=7, app=app)
-    words = {(102, CHILD_HANDLE): [{"attribute": [7, 4], "offset": at} for at in (12, 4)]}
-    counters = qdisc.Counters(Answers(36, body), words)
+    words: Any = {(102, CHILD_HANDLE): [{"attribute": [7, 4], "offset": at} for at in (12, 4)]}
+    answers: Any = Answers(36, body)
+    counters = qdisc.Counters(answers, words)
     assert counters.names == [(102, CHILD_HANDLE)]
     assert struct.unpack("<10I", counters.sample()) == (5, 2, 9, 4, 7, 0, 3028, 2, 14, 12)
 
@@ -132,7 +134,8 @@ def test_a_policer_passes_what_is_redirected_and_drops_the_rest() -> None:
     mirred = netlink.attribute(2, netlink.attribute(1, "mirred") + stats(1500, 1, 0, kind=4))
     body = qdisc.TCMSG.pack(0, 100, 1, qdisc.INGRESS, 0) + netlink.attribute(1, "matchall")
     body += netlink.attribute(2, netlink.attribute(2, police + mirred))
-    found = redirect.Policers(Answers(redirect.RTM_NEWTFILTER, body), [100]).sample()
+    answers: Any = Answers(redirect.RTM_NEWTFILTER, body)
+    found = redirect.Policers(answers, [100]).sample()
     assert struct.unpack("<8I", found)[:4] == (1500, 0, 1, 8)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ def options(body: bytes) -> bytes:
 
 @pytest.mark.parametrize("rate_bps", [64_000, 10_000_000, 1_000_000_000, 40_000_000_000])
 def test_a_rate_is_read_back_as_it_was_set(rate_bps: int) -> None:
-    recorder = Recorder()
+    recorder: Any = Recorder()
     qdisc.add_rate(recorder, 3, rate_bps, "w0f")
     (kind, _flags, body, what) = recorder.sent[0]
     assert (kind, what) == (qdisc.RTM_NEWQDISC, "w0f tbf")
@@ -91,7 +92,7 @@ def test_a_rate_is_read_back_as_it_was_set(rate_bps: int) -> None:
 
 
 FIELDS = ("name", "attribute", "offset", "format", "value", "expected", "once")
-SETTINGS = [
+SETTINGS: list[Any] = [
     dict(zip(FIELDS, values, strict=True))
     for values in [
         ["limit_packets", [], 4, "I", 1000, 1000, False],
@@ -107,8 +108,9 @@ SETTINGS = [
 
 
 def test_settings_are_read_back_as_they_were_packed() -> None:
-    recorder = Recorder()
-    qdisc.add_netem(recorder, 3, {"kind": "netem", "settings": SETTINGS}, "w0b")
+    recorder: Any = Recorder()
+    queue: Any = {"kind": "netem", "settings": SETTINGS}
+    qdisc.add_netem(recorder, 3, queue, "w0b")
     (_kind, _flags, body, what) = recorder.sent[0]
     assert what == "w0b netem"
     packed = options(body)
