@@ -266,8 +266,10 @@ def configure_channel(
     redirect.add_redirect(
         route, source_index, qdisc.INGRESS, sink_index, source_name, channel["policer"]
     )
-    if channel["rate_bps"] is not None and channel["queue"] is not None:
+    if channel["rate_bps"] is not None:
         name, index = link.device(queue)
+        if channel["queue"] is None:
+            raise BuildError(f"{name} has a rate and no queue")
         qdisc.add_rate(route, index, channel["rate_bps"], name, late_ns=channel["late_timers_ns"])
         qdisc.add_queue(route, index, channel["queue"], name)
         redirect.add_redirect(route, sink_index, qdisc.EGRESS, index, sink_name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import pytest
 
@@ -15,6 +15,7 @@ from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
 from orchestrator.protocol.engines import ENGINES, Engine, Program
+from orchestrator.protocol.specification import FlowSpec
 from orchestrator.sandbox import limits
 from orchestrator.scenario import load
 from orchestrator.testbed import preflight, traffic
@@ -78,7 +79,8 @@ def test_lab_hosts_are_asked_for_the_programs_of_an_engine(made_up: str) -> None
 
 
 def test_the_version_of_a_program_is_kept(made_up: str) -> None:
-    found = readback.program_versions([{"engine": made_up}, {"engine": "builtin"}])
+    flows = [cast("FlowSpec", {"engine": engine}) for engine in (made_up, "builtin")]
+    found = readback.program_versions(flows)
     assert list(found) == ["true"]
     assert found["true"].startswith("true ")
 
