@@ -53,7 +53,7 @@ def test_an_address_that_is_none_is_said_so(text: str) -> None:
         vagrant.read_ssh_config(text)
 
 
-def test_without_vagrant_the_mend_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_vagrant_the_fix_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineError, match="Vagrant is not installed") as error:
         vagrant.address()
@@ -61,7 +61,8 @@ def test_without_vagrant_the_mend_is_named(tmp_path: Path, monkeypatch: pytest.M
     assert vagrant.examine().absent == "Vagrant is not installed"
 
 
-def test_without_a_machine_the_mend_is_vagrant_up(
+@pytest.mark.build
+def test_without_a_machine_the_fix_is_vagrant_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("VAGRANT_HOME", "VAGRANT_DOTFILE_PATH"):
@@ -148,6 +149,7 @@ def test_the_example_of_an_inventory_is_one_for_lab_scenarios_too() -> None:
     assert hosts["router.example.org"].become
 
 
+@pytest.mark.build
 @pytest.mark.parametrize("playbook", ["site.yml", "uninstall.yml"])
 @pytest.mark.parametrize(
     ("program", "version"),
@@ -177,6 +179,7 @@ def test_both_ansibles_take_the_playbooks(
             assert f"[core {version}" in done.stdout, "tools/setup and the lock bring them"
 
 
+@pytest.mark.build
 def test_the_vagrantfile_is_valid(tmp_path: Path) -> None:
     environment = {
         **os.environ,

@@ -25,6 +25,7 @@ from orchestrator.testbed.sampling import host_load
 
 ROOT = Path(__file__).resolve().parents[3]
 TESTBED = ROOT / "orchestrator" / "testbed"
+PROTOCOL = ROOT / "orchestrator" / "protocol"
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
 BOTTLENECK = "topology.bottleneck"
 
@@ -37,20 +38,21 @@ def run(*overrides: str) -> RunSpec:
 # ---- the Pythons -------------------------------------------------------------------------------
 
 
-def checked(version: str, file: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """Let mypy look at a file or folder as that Python would see it, with its library."""
+def checked(version: str, *paths: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    """Let mypy check files or folders against the library of that Python version."""
     words = [sys.executable, "-m", "mypy", "--python-version", version, "--follow-imports=silent"]
-    words += ["--cache-dir", str(tmp_path / "cache"), str(file)]
+    words += ["--cache-dir", str(cache), *map(str, paths)]
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.build
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
 def test_every_python_of_a_machine_can_run_the_bed(version: str, tmp_path: Path) -> None:
-    answer = checked(version, TESTBED, tmp_path)
+    answer = checked(version, TESTBED, PROTOCOL, cache=tmp_path / "cache")
     assert answer.returncode == 0, answer.stdout
 
 
+@pytest.mark.build
 @pytest.mark.parametrize(
     ("version", "text"),
     [
@@ -62,7 +64,7 @@ def test_every_python_of_a_machine_can_run_the_bed(version: str, tmp_path: Path)
 )
 def test_what_a_python_lacks_is_seen(version: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "part.py").write_text(text)
-    assert checked(version, tmp_path / "part.py", tmp_path).returncode != 0
+    assert checked(version, tmp_path / "part.py", cache=tmp_path / "cache").returncode != 0
 
 
 # ---- modules -----------------------------------------------------------------------------------
