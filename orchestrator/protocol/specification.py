@@ -12,7 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
-    from typing import NotRequired, TypeAlias
+    from typing import (
+        NotRequired,  # of the type checker, for Python 3.10
+        TypeAlias,
+    )
 
 Direction: TypeAlias = "Literal['forward', 'reverse']"
 """From a to b, or from b to a."""
