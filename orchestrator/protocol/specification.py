@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
-    from typing import (
-        NotRequired,  # of the type checker, for Python 3.10
-        TypeAlias,
-    )
+    from typing import TypeAlias
+
+    from typing_extensions import NotRequired  # noqa: UP035 - typing has it from Python 3.11 on
 
 Direction: TypeAlias = "Literal['forward', 'reverse']"
 """From a to b, or from b to a."""
