@@ -9,7 +9,7 @@ import click
 
 from orchestrator import plaintext
 from orchestrator.cli import _options, _output
-from orchestrator.errors import Unfaithful, UsageError
+from orchestrator.errors import StoreError, Unfaithful, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.execution.judging import Change, Rejudged
@@ -25,7 +25,8 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
 
     RUN is an id, a unique start of one, or "last". A new verdict is added to the run; the earlier
     ones stay. With --all, runs that cannot be judged again are listed and are no error. Ends with 3
-    when a run is unfaithful now, and with 1 when a named run cannot be judged again.
+    when a run is unfaithful now, and with 1 when a named run cannot be judged again or a run is
+    damaged. The other runs are judged in any case.
     """
     if every == bool(runs):
         raise UsageError("name stored runs, or give --all")
@@ -34,20 +35,29 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
 
     judged: list[Rejudged] = []
     refused: list[tuple[str, str]] = []
+    damaged: list[tuple[str, str]] = []
     with Store.open_existing(db) as store:
-        ids = [row.id for row in store.list_runs()] if every else map(store.resolve, runs)
+        ids = (
+            [row.id for row in store.list_runs()] if every else [store.resolve(run) for run in runs]
+        )
         for run_id in ids:
             try:
                 judged.append(judge_again(store, run_id))
             except CannotJudge as error:
                 refused.append((run_id, str(error)))
+            except StoreError as error:
+                damaged.append((run_id, str(error)))
     if as_json:
-        _output.print_json(_document(judged, refused))
+        _output.print_json(_document(judged, [*refused, *damaged]))
     else:
         for one in judged:
             _print(one)
         for _run, problem in refused:
             click.echo(plaintext.visible(problem), err=not every)
+        for _run, problem in damaged:
+            click.echo(plaintext.visible(problem), err=True)
+    if damaged:
+        return StoreError.exit_status
     if refused and not every:
         return CannotJudge.exit_status
     unfaithful = any(one.new.verdict == "unfaithful" for one in judged)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,43 @@ def test_a_changed_judgement_is_found(db: Path, monkeypatch: pytest.MonkeyPatch)
     connection.close()
     status, _, _ = command("--all", "--db", str(db))
     assert status == 1
+
+
+def test_a_damaged_run_keeps_no_other_from_being_judged(tmp_path: Path) -> None:
+    path = restore("schema-6.sql", tmp_path / "runs.db")
+    _, out, _ = command("--all", "--db", str(path), "--json")
+    damaged, *intact = [run["id"] for run in json.loads(out)["runs"] if run["error"] is None]
+    assert intact
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER judgements_are_final")
+        connection.execute(
+            "UPDATE judgements SET verdict = 'doubtful' "
+            "WHERE run = (SELECT run FROM runs WHERE id = ?)",
+            (damaged,),
+        )
+        connection.commit()
+    status, out, err = command("--all", "--db", str(path))
+    assert status == 1
+    assert all(f"{run}: " in out for run in intact)
+    assert damaged in err
+    status, out, _ = command("--all", "--db", str(path), "--json")
+    errors = {run["id"]: run["error"] for run in json.loads(out)["runs"]}
+    assert status == 1
+    assert [errors[run] for run in intact] == [None] * len(intact)
+    assert "damaged" in errors[damaged]
+
+
+def test_an_unknown_run_is_found_before_any_is_judged(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_base_rtt, "TOLERANCE_S", -1.0)
+    with Store.open_read_only(db) as store:
+        (ok,) = [row.id for row in store.list_runs() if row.status == "ok"]
+    status, _, err = command(ok, "29990101-000000-0000", "--db", str(db))
+    assert status == 2
+    assert "29990101-000000-0000" in err
+    with Store.open_read_only(db) as store:
+        assert len(store.load(ok).judgements) == 1
 
 
 def test_every_shipped_network_comes_back_from_its_json() -> None:
