@@ -24,20 +24,7 @@ from orchestrator.testbed.network import qdisc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from typing import Protocol
-
-    from orchestrator.protocol.specification import AgentSpec, TestbedSpec
-    from orchestrator.testbed.network.readback import ShapedNetwork
-
-    class BucketNetwork(ShapedNetwork, Protocol):
-        """A network whose token buckets change while traffic runs."""
-
-        home_fd: int
-        wires_fd: int
-
-        @property
-        def spec(self) -> TestbedSpec | AgentSpec:
-            """The specification of the run."""
+    from orchestrator.testbed.bed import ShapedNetwork
 
 
 TCA_TBF_PRATE64, TCA_TBF_PBURST = 5, 7
@@ -62,7 +49,7 @@ class Bucket:
         name: the channel's name.
     """
 
-    def __init__(self, bed: BucketNetwork, route: nl.Netlink, name: str) -> None:
+    def __init__(self, bed: ShapedNetwork, route: nl.Netlink, name: str) -> None:
         link_name, direction = link_and_direction(name)
         link = bed.links[link_name]
         _source, queue_end, _sink = CHANNEL_ENDS[direction]

@@ -16,41 +16,22 @@ from orchestrator.testbed.network.ethtool import Ethtool
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Protocol
+    from typing import Any
 
     from orchestrator.protocol.specification import (
         ChannelSpec,
         FlowSpec,
-        LinkSpec,
         PolicerSpec,
         QueueSpec,
         TestbedSpec,
     )
+    from orchestrator.testbed.bed import ShapedNetwork
     from orchestrator.testbed.network.build import Bed
 
     Value = int | str | None
     Settings = Mapping[str, Value]
     Channels = dict[str, dict[str, dict[str, Value]]]
     Compared = tuple[str, Value, Value]
-
-    class ShapedLink(Protocol):
-        """A link with token buckets, queues and netems."""
-
-        @property
-        def spec(self) -> LinkSpec:
-            """The link's specification, which events change."""
-
-        def device(self, end: str) -> tuple[str, int]:
-            """Return (name, interface index) of the device of that end."""
-
-    class ShapedNetwork(Protocol):
-        """A network whose channels this process shapes."""
-
-        wires: netlink.Netlink
-
-        @property
-        def links(self) -> Mapping[str, Any]:
-            """Each a ShapedLink, by the scenario's names."""
 
 
 SYSCTLS_THAT_MATTER = (
