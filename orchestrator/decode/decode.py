@@ -24,7 +24,7 @@ from orchestrator.protocol.records import (
     TCP_HEAD,
     TRANSFER_FIELDS,
 )
-from orchestrator.protocol.sampling_schedule import CROWD_NS, DIGEST_NS
+from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
 from orchestrator.recording.model import (
     CONGESTION_SLOTS,
     DATAGRAM_DTYPE,
@@ -166,7 +166,7 @@ class TcpDecoder:
         if self._rest or (self._file is not None and self._file.size() != self._read_bytes):
             raise BedError("tcp.bin ends in the middle of a record")
         edges_ns = np.array(self._edges_ns, np.int64)
-        together = self._connections.samples(self._grid(DIGEST_NS), self._grid(CROWD_NS), edges_ns)
+        together = self._connections.samples(self._grid(DIGEST_NS), self._grid(MANY_NS), edges_ns)
         rows = np.concatenate([together, *self._parts])
         self._parts.clear()  # the largest arrays of a run
         order = np.lexsort((rows["endpoint"], rows["flow"], rows["time_ns"]))

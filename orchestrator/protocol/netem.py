@@ -33,6 +33,11 @@ LOSS, REORDERING = "loss_q32", "reorder_q32"
 DUPLICATION, CORRUPTION = "duplicate_q32", "corrupt_q32"
 """Names of the settings that are thresholds of probabilities."""
 REORDERING_GAP = "reorder_gap_packets"
+IMPAIRMENT_PREFIXES = (LOSS_PREFIX, "reorder_", "duplicate_", "corrupt_")
+"""How the names of all settings of loss, reordering, duplication and corruption begin.
+
+No other setting's name begins so.
+"""
 
 SPREAD_MOST_NS = 2**31 - 1
 """sch_netem keeps a jitter in 31 bits and truncates a larger one without an error."""

@@ -1,15 +1,16 @@
-"""When what is sampled: a pure function of periods, edges and duration."""
+"""Says what is sampled when: a pure function of periods, edges and duration."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
 
-SENDERS, RECEIVERS, QUEUES, CROWDS = 1, 2, 4, 8
+SENDERS, RECEIVERS, QUEUES, MANY = 1, 2, 4, 8
+"""What is sampled at a time; MANY are the sockets of many-connection flows."""
 DIGEST_NS = 100_000_000
 """cwnd enters the digest at this period, whatever the scenario samples."""
-CROWD_NS = 1_000_000_000
-"""Flows with many connections at a time are sampled at this period."""
+MANY_NS = 1_000_000_000
+"""Many-connection flows are sampled at this period."""
 
 
 def ticks(
@@ -17,15 +18,15 @@ def ticks(
 ) -> Iterator[tuple[int, int]]:
     """Yield (time_ns, what) in order, each time once; ``what`` joins SENDERS, RECEIVERS, ...
 
-    Receivers are sampled at the digest's period, flows of many connections at one of their own,
-    and everything at the windows' edges, at the start and at the end.
+    Receivers are sampled at the digest's period, and many-connection flows at one of their own.
+    Everything is sampled at the windows' edges, at the start and at the end.
     """
-    everything = SENDERS | RECEIVERS | QUEUES | CROWDS
+    everything = SENDERS | RECEIVERS | QUEUES | MANY
     merged = heapq.merge(
         _every(DIGEST_NS, duration_ns, SENDERS | RECEIVERS),
         _every(tcp_ns, duration_ns, SENDERS),
         _every(queue_ns, duration_ns, QUEUES),
-        _every(CROWD_NS, duration_ns, CROWDS),
+        _every(MANY_NS, duration_ns, MANY),
         [(edge, everything) for edge in sorted({0, *edges_ns, duration_ns})],
     )
     pending_time, pending = next(merged)

@@ -166,14 +166,16 @@ class FlowSpec(TypedDict):
     """The flow's place among the run's flows; given to lab agents, which have only some flows."""
 
 
-class _Step(TypedDict):
+class TimedStep(TypedDict):
+    """What all changes while traffic runs have in common."""
+
     time_ns: int
     """When it is applied, since the start of traffic."""
     event: NotRequired[int]
     """The place of the scenario's event that it belongs to; absent of models with a clock."""
 
 
-class RateStep(_Step):
+class RateStep(TimedStep):
     """Another rate; the queue keeps its limit in bytes or packets."""
 
     do: Literal["rate"]
@@ -181,7 +183,7 @@ class RateStep(_Step):
     rate_bps: int
 
 
-class QueueStep(_Step):
+class QueueStep(TimedStep):
     """Other settings of a queue; the others stay."""
 
     do: Literal["queue"]
@@ -189,7 +191,7 @@ class QueueStep(_Step):
     settings: list[SettingSpec]
 
 
-class NetemStep(_Step):
+class NetemStep(TimedStep):
     """Other settings of a netem; the others stay, but a loss replaces the whole loss."""
 
     do: Literal["netem"]
@@ -207,14 +209,14 @@ class RuleSpec(TypedDict):
     """The link by which they leave; None removes the rule, so that the destination's applies."""
 
 
-class RouteStep(_Step):
+class RouteStep(TimedStep):
     """Other routes at all switches at once."""
 
     do: Literal["route"]
     rules: list[RuleSpec]
 
 
-class SysctlStep(_Step):
+class SysctlStep(TimedStep):
     """Another value of a sysctl in a host's namespace."""
 
     do: Literal["sysctl"]

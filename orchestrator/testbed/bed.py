@@ -1,7 +1,9 @@
-"""What samplers, traffic engines and the scheduler ask of a test bed.
+"""The interfaces between the parts of a test bed.
 
+``Bed`` is what samplers, traffic engines and the scheduler need of a network. Both
 ``network.build.Bed``, the whole network of a guest or of this machine, and ``lab.bed.LabBed``, a
-lab host's part of it, both satisfy ``Bed``. ``Engine`` is what makes a flow's traffic.
+lab host's part of a network, satisfy it. ``Engine`` makes the traffic of a flow. ``Environment`` is
+what the sequence of a run needs of the place where the run happens.
 Imported for type checks only: what a guest imports costs time at each boot.
 """
 
@@ -21,6 +23,13 @@ from orchestrator.protocol.specification import (
     WordSpec,
 )
 from orchestrator.testbed.kernel.netlink import Netlink
+
+
+class FactWriter(Protocol):
+    """Takes facts; ``sampling.records.Records`` writes them to a file."""
+
+    def fact(self, name: str, /, **values: object) -> None:
+        """Take one fact, whose values can be written as JSON."""
 
 
 class Link(Protocol):
@@ -80,7 +89,7 @@ class Bed(ShapedNetwork, Protocol):
 
     namespaces: dict[str, set[str]]
     """Names of the sysctls that were set for single hosts."""
-    ports: tuple[int, ...] | None
+    ports: tuple[int, int] | None
     """(first, last) port of the run's flows; None where all ports of all hosts are the bed's."""
 
     def holds(self, name: str) -> bool:
@@ -112,16 +121,16 @@ class Bed(ShapedNetwork, Protocol):
         """
 
     def set_rules(self, rules: Sequence[RuleSpec]) -> None:
-        """Change the ways of packets at all switches at once, and return when they are changed.
+        """Change the routes of packets at all switches at once, and return when they are changed.
 
         Raises:
-            BuildError: this bed has no such switch.
+            BuildError: this bed has no switches.
             OpenFlowError: a switch refused a rule.
         """
 
 
 class Engine(Protocol):
-    """What makes the traffic of one flow; see ``traffic/__init__.py``."""
+    """Makes the traffic of one flow; see ``traffic/__init__.py``."""
 
     @property
     def spec(self) -> FlowSpec:
@@ -142,3 +151,74 @@ class DatagramEngine(Engine, Protocol):
 
     def counters(self, time_ns: int) -> tuple[int, ...]:
         """Return records.DATAGRAM_COUNTERS at that time since the start of traffic."""
+
+
+class LoadWatch(Protocol):
+    """Measures a machine's load during traffic, and keeps the sampler from delaying packets."""
+
+    def watch(self, origin_ns: int, duration_ns: int) -> None:
+        """Begin to measure the machine's load, where other programs can disturb the run."""
+
+    def leave_to_packets(self) -> None:
+        """Move the calling thread away from the CPU on which packets are processed."""
+
+    def among_packets(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread is on the CPU of the packets."""
+
+    def watched(self) -> Mapping[str, Mapping[str, object]]:
+        """Return the facts of what ``watch`` measured, by their names."""
+
+
+class Machine(LoadWatch, Protocol):
+    """How a whole network runs in a guest's virtual time or on a real machine; see machines.py."""
+
+    @property
+    def echoes(self) -> int:
+        """How many round trips are measured for a base RTT, the shortest of which counts."""
+
+    def begin(self, spec: TestbedSpec) -> None:
+        """Prepare the whole machine, before anything is built."""
+
+    def restart_randomness(self) -> None:
+        """Restart the kernel's random generator, where it belongs to the bed."""
+
+    def origin_ns(self) -> int:
+        """Return when traffic starts, by the monotonic clock."""
+
+
+class Environment(Protocol):
+    """What differs between a run of a whole network and a lab host's part of a run.
+
+    ``sequence.run`` calls the methods in the order in which they stand here.
+    """
+
+    @property
+    def load(self) -> LoadWatch:
+        """What measures the load of the machine."""
+
+    def build(self) -> Bed:
+        """Prepare the machine, build the network and return it."""
+
+    def sysctls(self) -> Mapping[str, object]:
+        """Return the values of the fact "sysctls"."""
+
+    def versions(self) -> Mapping[str, object]:
+        """Return the values of the fact "versions"."""
+
+    def probe_before_engines(self) -> None:
+        """Measure the idle network, and reset what the measurements have changed."""
+
+    def queue_devices(self) -> Mapping[str, object]:
+        """Return further values of the fact "queues"."""
+
+    def probe_before_traffic(self) -> None:
+        """Measure the idle network when engines, sampler and scheduler are ready."""
+
+    def interfaces(self) -> Mapping[str, object]:
+        """Return counters and offloads of the interfaces; called again at the end."""
+
+    def await_origin_ns(self) -> int:
+        """Return when traffic starts, by the monotonic clock; everything else is ready."""
+
+    def measure_after_traffic(self) -> None:
+        """Write the facts that only this kind of environment has at the end."""

@@ -1,94 +1,103 @@
-"""One run inside the bed, from the specification to its records."""
+"""A run of a whole network, in a guest or on this machine."""
+
+from __future__ import annotations
 
 import resource
 import runpy
 
-from orchestrator.testbed.kernel import system
+from orchestrator.testbed import sequence
 from orchestrator.testbed.network import build, readback, thresholds
 from orchestrator.testbed.sampling import probes
-from orchestrator.testbed.sampling.records import Records
-from orchestrator.testbed.sampling.sampler import Sampler
-from orchestrator.testbed.scheduler import Scheduler
-from orchestrator.testbed.traffic import Services, engines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Mapping
+
+    from orchestrator.protocol.specification import TestbedSpec
+    from orchestrator.testbed.bed import LoadWatch, Machine
+    from orchestrator.testbed.sampling.records import Records
 
 _MOST_FILES = 1 << 18
 
 
-def run(spec, records: Records, machine):
-    """Build, verify, probe, run and sample; all that is found goes to ``records``.
+def run(spec: TestbedSpec, records: Records, machine: Machine) -> None:
+    """Run the specification's experiment; everything that is found goes to ``records``.
 
-    ``machine`` is one of machines.py.
+    Args:
+        spec: the specification; planned steps change it.
+        records: where samples and facts go.
+        machine: one of machines.py.
     """
-    records.progress("setup")
-    system.set_exact_timers()
-    machine.begin(spec)
-    readback.verify_modules(spec)
-    bed = build.Bed(spec, records)
-    bed.build()
-    records.fact("channels", at="start", channels=readback.verify_channels(bed))
-    records.fact("sysctls", **readback.sysctls(bed))
-    records.fact("versions", **readback.versions(spec["flows"]))
-    _run_hook(spec, bed)
-    _probe(bed, records, machine.echoes)
-    thresholds.make_known(bed)
-    build.reset_queues(bed)
-
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))
-    known = engines()
-    flows = [
-        known[flow["engine"]](bed, flow, Services(records, number, flow["name"]))
-        for number, flow in enumerate(spec["flows"])
-    ]
-    sampler = Sampler(bed, records, flows, machine.among_packets)
-    scheduler = Scheduler(
-        bed,
-        lambda problem: records.fact("timeline_error", problem=problem),
-        sampler.forget_places,
-    )
-    records.fact("queues", **sampler.queues())
-    records.fact("interfaces", at="start", interfaces=readback.interfaces(bed))
-    records.fact("softnet", at="start", drops=readback.softnet_drops())
-    machine.restart_randomness()
-    origin_ns = machine.origin_ns()
-    machine.watch(origin_ns, spec["duration_ns"])
-    scheduler.start(origin_ns)
-    for flow in flows:
-        flow.start(origin_ns)
-    machine.leave_to_packets()
-    sampler.run(origin_ns)
-    for name, fact in machine.watched().items():
-        records.fact(name, **fact)
-    _finish(bed, records, scheduler, origin_ns)
+    sequence.run(_WholeNetwork(spec, records, machine), records)
 
 
-def _finish(bed, records, scheduler, origin_ns):
-    records.fact("timeline", **scheduler.fact())
-    found = readback.channels(bed)
-    differences = readback.differences(bed, found)
-    records.fact("channels", at="end", channels=found, differences=differences)
-    records.fact("namespaces", at="end", values=readback.namespaces(bed))
-    records.fact("interfaces", at="end", interfaces=readback.interfaces(bed))
-    records.fact("softnet", at="end", drops=readback.softnet_drops())
-    if build.corrupts(bed.spec):
-        records.fact("checksums", at="end", errors=readback.checksum_errors(bed))
-    records.close()
-    records.fact("done", origin_ns=origin_ns, duration_ns=bed.spec["duration_ns"])
-    records.progress("done", bed.spec["duration_ns"])
+class _WholeNetwork:
+    """The environment of a run whose network is all in this process; see bed.Environment."""
 
+    def __init__(self, spec: TestbedSpec, records: Records, machine: Machine) -> None:
+        self._spec, self._records, self._machine = spec, records, machine
+        self._bed: build.Bed
+        self.load: LoadWatch = machine
 
-def _probe(bed, records, echoes):
-    records.progress("probes")
-    for probe in bed.spec["probes"]["round_trips"]:
-        ends = probe["source"], probe["sink"]
-        measured = probes.round_trip_ns(bed, *ends, probe["expected_ns"], probe["attempts"], echoes)
-        records.fact("round_trip", **probe, measured_ns=measured)
-    for probe in bed.spec["probes"]["bursts"]:
-        records.fact("burst", **probe, **probes.queue_burst(bed, probe))
-    for probe in bed.spec["probes"]["policers"]:
-        records.fact("policer", **probe, **probes.policer_bursts(bed, probe))
+    def build(self) -> build.Bed:
+        """Prepare the machine, build the network and return it."""
+        self._machine.begin(self._spec)
+        readback.verify_modules(self._spec)
+        self._bed = build.Bed(self._spec, self._records)
+        self._bed.build()
+        return self._bed
 
+    def sysctls(self) -> Mapping[str, object]:
+        """Return the kernel's sysctls, and those of every host."""
+        return readback.sysctls(self._bed)
 
-def _run_hook(spec, bed):
-    """Run the file that a test names to break the finished bed on purpose."""
-    if spec.get("hook"):
-        runpy.run_path(f"{spec['folder']}/{spec['hook']}", {"bed": bed, "spec": spec})
+    def versions(self) -> Mapping[str, object]:
+        """Return the versions of kernel, Mininet, Open vSwitch and the flows' programs."""
+        return readback.versions(self._spec["flows"])
+
+    def probe_before_engines(self) -> None:
+        """Measure the idle network, set the start thresholds and reset the queues."""
+        self._run_hook()
+        self._probe()
+        thresholds.make_known(self._bed)
+        build.reset_queues(self._bed)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))
+
+    def queue_devices(self) -> Mapping[str, object]:
+        """Return nothing: the numbering of devices is known to the controller."""
+        return {}
+
+    def probe_before_traffic(self) -> None:
+        """Do nothing: everything is measured before engines are made."""
+
+    def interfaces(self) -> Mapping[str, object]:
+        """Return counters and offloads of all interfaces."""
+        return readback.interfaces(self._bed)
+
+    def await_origin_ns(self) -> int:
+        """Restart the random generator, and return when traffic starts."""
+        self._machine.restart_randomness()
+        return self._machine.origin_ns()
+
+    def measure_after_traffic(self) -> None:
+        """Report wrong checksums, where channels corrupt packets."""
+        if build.corrupts(self._spec):
+            errors = readback.checksum_errors(self._bed)
+            self._records.fact("checksums", at="end", errors=errors)
+
+    def _probe(self) -> None:
+        bed, records, planned = self._bed, self._records, self._spec["probes"]
+        records.progress("probes")
+        for echo in planned["round_trips"]:
+            measured_ns = probes.round_trip_ns(bed, echo, self._machine.echoes)
+            records.fact("round_trip", **echo, measured_ns=measured_ns)
+        for burst in planned["bursts"]:
+            records.fact("burst", **burst, **probes.queue_burst(bed, burst))
+        for policer in planned["policers"]:
+            records.fact("policer", **policer, **probes.policer_bursts(bed, policer))
+
+    def _run_hook(self) -> None:
+        """Run the file that a test names to break the finished bed on purpose."""
+        if self._spec.get("hook"):
+            path = f"{self._spec['folder']}/{self._spec['hook']}"
+            runpy.run_path(path, {"bed": self._bed, "spec": self._spec})

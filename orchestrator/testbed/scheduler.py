@@ -1,21 +1,56 @@
-"""What changes while traffic runs: each step at its exact time, by one thread.
+"""Applies planned steps while traffic runs: each at its exact time, in one thread.
 
-A step is {"time_ns", "do", ...}; OPERATIONS says what each ``do`` means, and "event" which event of
-the scenario it is of, if it is. The bed's specification is changed along, so that the end of the
-run is compared with what the last step asked for. A step is done a nanosecond early: what happens
-at its very time finds it done, whoever is woken first.
+The steps are those of protocol/specification.py (PlannedStep), and two kinds for the traces that
+channels follow. Each step also changes the bed's specification. So the network at the end of the
+run is compared with what the last step requested. A step is applied one nanosecond early: what
+happens at the step's own time finds it applied, whichever thread wakes up first.
 """
+
+from __future__ import annotations
 
 import heapq
 import itertools
 import threading
 
-from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.protocol.netem import LOSS_PREFIX
+from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
-from orchestrator.testbed.network import openflow, ovs, qdisc
+from orchestrator.testbed.network import openflow, qdisc
 from orchestrator.testbed.network.bucket import Bucket
-from orchestrator.testbed.sampling.impairment_counters import LOSS, Ledger, judged
+from orchestrator.testbed.sampling.impairment_counters import ImpairmentCounters, is_counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Literal
+
+    from orchestrator.protocol.specification import (
+        ChannelSpec,
+        NetemStep,
+        PlannedStep,
+        QueueSpec,
+        QueueStep,
+        RateStep,
+        SettingSpec,
+        TimedStep,
+    )
+    from orchestrator.testbed.bed import Bed, Link
+
+    class StopStep(TimedStep):
+        """Let packets through the bucket of a trace's channel by grants only."""
+
+        do: Literal["stop"]
+        bucket: Bucket
+
+    class GrantStep(TimedStep):
+        """Let that many full-size frames through the bucket of a trace's channel."""
+
+        do: Literal["grant"]
+        bucket: Bucket
+        frames: int
+
+    Step = PlannedStep | StopStep | GrantStep
 
 _EARLY_NS = 1
 _NS_PER_MS = 1_000_000
@@ -26,42 +61,38 @@ class Scheduler:
     """Applies steps in the order of their times.
 
     Args:
-        bed: the built network; its specification has the steps ("planned_steps") and what channels
-            follow a trace ("traces").
-        report: called with a text when a step failed; no other is done then.
-        changed: called after a step: counters of qdiscs may lie elsewhere in a dump.
+        bed: the built network. Its specification has the steps ("planned_steps") and the channels
+            that follow a trace ("traces").
+        report: called with a text when a step failed; no further step is applied then.
+        changed: called after a step, because counters of qdiscs may have moved in a dump.
     """
 
-    def __init__(self, bed, report, changed):
-        self.bed = bed
+    def __init__(
+        self, bed: Bed, report: Callable[[str], None], changed: Callable[[], None]
+    ) -> None:
+        self._bed = bed
         self._report, self._changed = report, changed
         self._applied = 0
-        self._events = {}
-        self._late_ns = {}
+        self._events: dict[int, int] = {}
+        self._late_ns: dict[str, int] = {}
         with system.inside(bed.wires_fd, bed.home_fd):
-            self.wires = netlink.Netlink()
-        self.ledger = Ledger(bed, self.wires)
-        self.netem_changes = {}
-        self._buckets, self.changed_buckets = {}, []
+            self._wires = netlink.Netlink()
+        self._impairment_counters = ImpairmentCounters(bed, self._wires)
+        self._netem_changes: dict[str, int] = {}
+        self._buckets: dict[str, Bucket] = {}
+        self._changed_buckets: list[Bucket] = []
         self._traces = {
-            self.bucket(trace["channel"]): trace["opportunities"] for trace in bed.spec["traces"]
+            self._bucket(trace["channel"]): trace["opportunities"] for trace in bed.spec["traces"]
         }
-        self.bridges = _connections(bed)
 
-    def start(self, origin_ns):
+    def start(self, origin_ns: int) -> None:
         """Start the thread; times of steps count from ``origin_ns``."""
-        if self.bed.spec["planned_steps"] or self._traces:
+        if self._bed.spec["planned_steps"] or self._traces:
             threading.Thread(target=self._run, args=(origin_ns,), daemon=True).start()
 
-    def fact(self):
-        """Return what was done.
-
-        How many steps, and how many were due; the worst lateness of each kind; of each event when
-        its last step was done, after the start of traffic; the frames that traces had room for;
-        what each channel whose impairments changed did to packets under each setting of them; and
-        how often each channel's netem changed.
-        """
-        due = len(self.bed.spec["planned_steps"]) + len(self._traces)
+    def fact(self) -> dict[str, object]:
+        """Return the values of the fact "timeline"; see protocol/facts.py."""
+        due = len(self._bed.spec["planned_steps"]) + len(self._traces)
         due += sum(map(len, self._traces.values()))
         return {
             "steps": self._applied,
@@ -69,38 +100,56 @@ class Scheduler:
             "late_ns": self._late_ns,
             "events": list(self._events.items()),
             "granted_frames": sum(bucket.granted_frames for bucket in self._traces),
-            "impairments": self.ledger.closed(),
-            "netem_changes": self.netem_changes,
+            "impairments": self._impairment_counters.totals(),
+            "netem_changes": self._netem_changes,
         }
 
-    def _run(self, origin_ns):
+    def _run(self, origin_ns: int) -> None:
         timer = system.Timer()
         time_ns = 0
         try:
             for time_ns, steps in itertools.groupby(self._schedule(), key=_time_ns):
                 timer.sleep_until(origin_ns + time_ns - _EARLY_NS)
                 for step in steps:
-                    OPERATIONS[step["do"]](self, step)
+                    self._apply(step)
                     self._note(step, system.monotonic_ns() - origin_ns)
-                while self.changed_buckets:
-                    self.changed_buckets.pop().look()
+                while self._changed_buckets:
+                    self._changed_buckets.pop().look()
         except _FAILURES as error:
             self._report(f"at {time_ns / 1e9} s: {error}")
         except Exception as error:
             self._report(f"at {time_ns / 1e9} s: {type(error).__name__}: {error}")
             raise  # the traceback goes to the log
 
-    def _schedule(self):
-        """Return all steps in the order of time; a trace's come after the others."""
-        steps = [
-            *({"time_ns": 0, "do": "stop", "bucket": bucket} for bucket in self._traces),
-            *self.bed.spec["planned_steps"],
+    def _schedule(self) -> Iterator[Step]:
+        """Return all steps in the order of time; those of traces come after the others."""
+        stops: list[Step] = [
+            {"time_ns": 0, "do": "stop", "bucket": bucket} for bucket in self._traces
         ]
         grants = [_grants(bucket, times) for bucket, times in self._traces.items()]
+        steps = [*stops, *self._bed.spec["planned_steps"]]
         return heapq.merge(steps, *grants, key=_time_ns)
 
-    def _note(self, step, now_ns):
-        """Note that a step is done, at ``now_ns`` after the start of traffic."""
+    def _apply(self, step: Step) -> None:
+        if step["do"] == "grant":
+            step["bucket"].grant(step["frames"])
+        elif step["do"] == "stop":
+            step["bucket"].stop()
+        elif step["do"] == "rate":
+            self._set_rate(step)
+        elif step["do"] == "queue":
+            self._set_queue(step)
+        elif step["do"] == "netem":
+            self._set_netem(step)
+        elif step["do"] == "route":
+            self._bed.set_rules(step["rules"])
+        elif step["do"] == "sysctl":
+            self._bed.set_namespace(step["host"], step["name"], step["value"])
+        else:
+            raise ValueError(f"no step is called {step['do']}")
+
+    def _note(self, step: Step, now_ns: int) -> None:
+        """Note that a step is applied, at ``now_ns`` after the start of traffic."""
         self._applied += 1
         if step["do"] != "grant":
             self._changed()
@@ -110,125 +159,70 @@ class Scheduler:
         if "event" in step:
             self._events[step["event"]] = done_ns
 
-    def channel(self, name):
+    def _channel(self, name: str) -> tuple[Link, ChannelSpec, tuple[str, str, str]]:
         """Return (link, specification, device ends) of a channel such as ``bottleneck:forward``."""
-        link_name, _, direction = name.rpartition(":")
-        link = self.bed.links[link_name]
+        link_name, direction = link_and_direction(name)
+        link = self._bed.links[link_name]
         return link, link.spec[direction], CHANNEL_ENDS[direction]
 
-    def bucket(self, name):
+    def _bucket(self, name: str) -> Bucket:
         """Return the token bucket of a channel."""
         if name not in self._buckets:
-            self._buckets[name] = Bucket(self.bed, self.wires, name)
+            self._buckets[name] = Bucket(self._bed, self._wires, name)
         return self._buckets[name]
 
+    def _set_rate(self, step: RateStep) -> None:
+        bucket = self._bucket(step["channel"])
+        bucket.set_rate(step["rate_bps"])
+        self._changed_buckets.append(bucket)
 
-def _grants(bucket, opportunities):
+    def _set_queue(self, step: QueueStep) -> None:
+        link, channel, (_source, queue_end, _sink) = self._channel(step["channel"])
+        name, index = link.device(queue_end)
+        queue = _present(channel["queue"], name)
+        _replace(queue, step["settings"])
+        qdisc.add_queue(self._wires, index, queue, name, change=True)
+        self._wires.flush()
+
+    def _set_netem(self, step: NetemStep) -> None:
+        """Replace settings by their names; a loss replaces all settings of the old loss."""
+        link, channel, (_source, _queue_end, sink) = self._channel(step["channel"])
+        name, index = link.device(sink)
+        netem = _present(channel["netem"], name)
+        changes = self._netem_changes
+        changes[step["channel"]] = changes.get(step["channel"], 0) + 1
+        if any(map(is_counted, step["settings"])):
+            self._impairment_counters.count(step["channel"])
+        if any(map(_is_loss, step["settings"])):
+            netem["settings"] = [one for one in netem["settings"] if not _is_loss(one)]
+        _replace(netem, step["settings"])
+        qdisc.add_netem(self._wires, index, netem, name, change=True)
+        self._wires.flush()
+
+
+def _grants(bucket: Bucket, opportunities: Iterable[tuple[int, int]]) -> Iterator[Step]:
     """Yield the steps of one trace."""
     for time_ms, frames in opportunities:
         time_ns = time_ms * _NS_PER_MS
         yield {"time_ns": time_ns, "do": "grant", "bucket": bucket, "frames": frames}
 
 
-def _time_ns(step):
+def _time_ns(step: Step) -> int:
     return step["time_ns"]
 
 
-def _connections(bed):
-    """Return {switch: connection} of those whose rules will change."""
-    switches = {
-        rule["switch"]
-        for step in bed.spec["planned_steps"]
-        if step["do"] == "route"
-        for rule in step["rules"]
-    }
-    return {
-        name: openflow.Connection(ovs.control_socket(bed.nodes[name].name)) for name in switches
-    }
+def _is_loss(setting: SettingSpec) -> bool:
+    return setting["name"].startswith(LOSS_PREFIX)
 
 
-def _stop(_scheduler, step):
-    """Let nothing through {"bucket"} but what grants do."""
-    step["bucket"].stop()
+def _present(qdisc_spec: QueueSpec | None, device: str) -> QueueSpec:
+    if qdisc_spec is None:
+        raise BuildError(f"{device} has no qdisc that a step could change")
+    return qdisc_spec
 
 
-def _grant(_scheduler, step):
-    """Let {"frames"} through {"bucket"}."""
-    step["bucket"].grant(step["frames"])
-
-
-def _rate(scheduler, step):
-    """Set {"channel", "rate_bps"}; the queue keeps its limit in bytes or packets."""
-    bucket = scheduler.bucket(step["channel"])
-    bucket.set_rate(step["rate_bps"])
-    scheduler.changed_buckets.append(bucket)
-
-
-def _queue(scheduler, step):
-    """Set {"channel", "settings"}: those named replace the queue's settings of the same names."""
-    link, spec, (_source, queue_end, _sink) = scheduler.channel(step["channel"])
-    _replace(spec["queue"], step["settings"])
-    name, index = link.device(queue_end)
-    qdisc.add_queue(scheduler.wires, index, spec["queue"], name, change=True)
-    scheduler.wires.flush()
-
-
-def _netem(scheduler, step):
-    """Set {"channel", "settings"}: those named replace the netem's settings of the same names.
-
-    A loss replaces the loss, whatever its settings are called.
-    """
-    link, spec, (_source, _queue_end, sink) = scheduler.channel(step["channel"])
-    netem = spec["netem"]
-    changes = scheduler.netem_changes
-    changes[step["channel"]] = changes.get(step["channel"], 0) + 1
-    if any(map(judged, step["settings"])):
-        scheduler.ledger.note(step["channel"])
-    if any(each["name"].startswith(LOSS) for each in step["settings"]):
-        netem["settings"] = [one for one in netem["settings"] if not one["name"].startswith(LOSS)]
-    _replace(netem, step["settings"])
-    name, index = link.device(sink)
-    qdisc.add_netem(scheduler.wires, index, netem, name, change=True)
-    scheduler.wires.flush()
-
-
-def _replace(spec, settings):
-    """Replace settings by their names, each in its place."""
+def _replace(qdisc_spec: QueueSpec, settings: Iterable[SettingSpec]) -> None:
+    """Replace settings by their names, each in its place; new ones come last."""
     new = {setting["name"]: setting for setting in settings}
-    kept = [new.pop(setting["name"], setting) for setting in spec["settings"]]
-    spec["settings"] = [*kept, *new.values()]
-
-
-def _route(scheduler, step):
-    """Set {"rules"} (protocol/specification.py, RuleSpec) of all switches at once.
-
-    All are told before any answers: Open vSwitch then works them off in one round.
-    """
-    bed = scheduler.bed
-    macs = {host["name"]: host["mac"] for host in bed.spec["hosts"]}
-    messages = {}
-    for rule in step["rules"]:
-        switch, link = rule["switch"], rule["link"]
-        port = None if link is None else bed.port(switch, link)
-        message = openflow.pair_rule(macs[rule["source"]], macs[rule["sink"]], port)
-        messages.setdefault(switch, []).append(message)
-    for switch, messages_of_one in messages.items():
-        scheduler.bridges[switch].send(messages_of_one)
-    for switch in messages:
-        scheduler.bridges[switch].wait()
-
-
-def _sysctl(scheduler, step):
-    """Set {"name", "value"} in the namespace of {"host"}."""
-    scheduler.bed.set_namespace(step["host"], step["name"], step["value"])
-
-
-OPERATIONS = {
-    "stop": _stop,
-    "grant": _grant,
-    "rate": _rate,
-    "queue": _queue,
-    "netem": _netem,
-    "route": _route,
-    "sysctl": _sysctl,
-}
+    kept = [new.pop(setting["name"], setting) for setting in qdisc_spec["settings"]]
+    qdisc_spec["settings"] = [*kept, *new.values()]

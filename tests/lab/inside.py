@@ -189,7 +189,7 @@ def lost_worker(hosts: Lab, folder: Path) -> dict[str, Any]:
     return _lost(hosts, folder, lambda hosts: os.kill(hosts.agents("sender1")[1], signal.SIGKILL))
 
 
-def lost_guard(hosts: Lab, folder: Path) -> dict[str, Any]:
+def lost_cleanup_process(hosts: Lab, folder: Path) -> dict[str, Any]:
     """The process that would undo everything is killed."""
     return _lost(hosts, folder, lambda hosts: os.kill(hosts.agents("sender2")[0], signal.SIGKILL))
 
@@ -251,7 +251,7 @@ def no_way(hosts: Lab, folder: Path) -> dict[str, Any]:
 
 NEED_NETEM = (emulated, lost_router, unfit)
 NEED_ROOT_ALONE = (
-    live, lost_connection, lost_worker, lost_guard, lost_network, lost_controller, interrupted,
+    live, lost_connection, lost_worker, lost_cleanup_process, lost_network, lost_controller, interrupted,
     no_way,
 )  # fmt: skip
 

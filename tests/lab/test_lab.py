@@ -86,8 +86,8 @@ def test_an_agent_that_is_killed_is_a_lost_host(hosts: Lab, tmp_path: Path) -> N
     assert "its agent ended (signal 9)" in error
 
 
-def test_a_host_is_cleaned_up_without_its_guard_too(hosts: Lab, tmp_path: Path) -> None:
-    lost(inside.lost_guard(hosts, tmp_path / "a"), "sender2")
+def test_a_host_is_cleaned_up_without_its_cleanup_process_too(hosts: Lab, tmp_path: Path) -> None:
+    lost(inside.lost_cleanup_process(hosts, tmp_path / "a"), "sender2")
 
 
 def test_a_host_that_goes_silent_is_lost(hosts: Lab, tmp_path: Path) -> None:

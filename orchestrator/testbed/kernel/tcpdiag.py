@@ -50,27 +50,27 @@ class TcpDiag:
     Args:
         single: (local port, remote port, own address, peer's address) where one socket is all that
             ``answers`` is to give: an exact request, two system calls and no walk of the sockets.
-        crowd_port: the first client port of flows with many connections at a time, which
-            ``crowd_answers`` gives and ``answers`` leaves out; None where there are none.
+        many_port: the first client port of many-connection flows. ``many_answers`` gives their
+            sockets and ``answers`` leaves them out. None where there are no such flows.
         listening: the first and the last port at which flows listen, where other sockets than
-            theirs may be in the namespace; no crowd is told apart then.
+            theirs may be in the namespace. It has no effect together with ``many_port``.
     """
 
     def __init__(
         self,
         single: tuple[int, int, str, str] | None = None,
-        crowd_port: int | None = None,
+        many_port: int | None = None,
         listening: tuple[int, int] | None = None,
     ) -> None:
         self._netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
         head = struct.pack("=BBBxI", socket.AF_INET, 6, _EXTENSIONS, _STATES)
         everything = head + bytes(48)
-        self._crowd_request = None
+        self._many_request = None
         if single is not None:
             self._request = head + _identity(*single)
             self.answers = self._one
-        elif crowd_port is not None:
-            self._request = everything + _without(crowd_port)
+        elif many_port is not None:
+            self._request = everything + _without(many_port)
             self.answers = self._all
         elif listening is not None:
             self._request = everything + _between(*listening)
@@ -78,14 +78,14 @@ class TcpDiag:
         else:
             self._request = everything
             self.answers = self._all
-        if crowd_port is not None:
-            self._crowd_request = everything + _only(crowd_port)
+        if many_port is not None:
+            self._many_request = everything + _only(many_port)
 
-    def crowd_answers(self) -> bytes:
-        """Return the answers for the sockets of flows with many connections at a time."""
-        if self._crowd_request is None:
+    def many_answers(self) -> bytes:
+        """Return the answers for the sockets of many-connection flows."""
+        if self._many_request is None:
             return b""
-        return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._crowd_request)
+        return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._many_request)
 
     def _one(self) -> bytes:
         """Return the answer for the one socket, nothing while there is none."""

@@ -1,16 +1,19 @@
 """A lab host's part of a run: ``python3 -m orchestrator.testbed.lab.agent PLACE`` over SSH.
 
-PLACE is a folder of this run alone, with ``in/spec.json`` (see bed.LabBed); samples and facts go to
-``out``. Lines of JSON are exchanged over standard input and output. The controller says what to
-{"do"}: "probe", then "start" with "origin_ns", the begin of traffic on this host's monotonic clock,
-and "origins_ns", the same of every host of the network by its own clock. The agent says
-{"say": "ready"}, "probed", "progress" with "time_ns", "done", or "failed" with "problem".
+PLACE is a folder of this run alone, with ``in/spec.json`` (AgentSpec of protocol/specification.py);
+samples and facts go to ``out``. Controller and agent exchange lines of JSON over standard input and
+output. The controller sends commands {"do": ...}: "probe", then "start" with "origin_ns", when
+traffic starts on this host's monotonic clock, and "origins_ns", the same of every host of the
+network by its own clock. The agent answers {"say": ...}: "ready", "probed", "progress" with
+"time_ns", "done", or "failed" with "problem".
 
-There are two processes. The worker does all of that. It ends when its input does, as it does when
-the controller or the network between has gone. The guard only waits for its end, whatever that was,
-and then undoes what the ledger has, and takes PLACE away. Should the guard be killed instead, the
-worker does so.
+There are two processes. The worker does all of that. It ends when its input ends, which happens
+when the controller or the network between them fails. The cleanup process waits for the worker's
+end, whatever the reason. Then it undoes what the undo log has, and removes PLACE. If the cleanup
+process is killed, the worker does so instead.
 """
+
+from __future__ import annotations
 
 import errno
 import json
@@ -25,18 +28,27 @@ import time
 import traceback
 
 from orchestrator.protocol.version import check_version
-from orchestrator.testbed import machines
+from orchestrator.testbed import machines, sequence
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
 from orchestrator.testbed.lab import icmp_probe
 from orchestrator.testbed.lab.bed import LabBed
-from orchestrator.testbed.lab.undo_log import Ledger, undo_all
+from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
 from orchestrator.testbed.network import readback
 from orchestrator.testbed.sampling.host_load import Watcher
 from orchestrator.testbed.sampling.records import Records
-from orchestrator.testbed.sampling.sampler import Sampler
-from orchestrator.testbed.scheduler import Scheduler
-from orchestrator.testbed.traffic import Services, engines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from orchestrator.protocol.specification import AgentSpec
+    from orchestrator.testbed.bed import LoadWatch
+
+    Commands = queue.SimpleQueue[dict[str, Any]]
+    """The commands that the controller has sent."""
 
 PREFIX = "/run/tcp-orchestrator"
 """How the folders of runs begin; each has a file ``namespace`` with the number of its host's."""
@@ -50,13 +62,14 @@ class Locked(Exception):
     """Another run uses this host."""
 
 
-def lock():
-    """Return what keeps others off this host as long as this process, or one it forks, has it.
+def lock() -> socket.socket:
+    """Return a lock that keeps other runs off this host.
 
-    It is a name in the network namespace, which goes with the last that holds it.
+    It is a socket's name in the network namespace. The lock lasts as long as any process has the
+    socket: this process, or one that it forks.
 
     Raises:
-        Locked: somebody else has it.
+        Locked: another run has it.
     """
     held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -69,26 +82,26 @@ def lock():
     return held
 
 
-def namespace():
-    """Return the number of this process's network namespace: two of them are two hosts."""
+def namespace() -> int:
+    """Return the number of this process's network namespace: two namespaces are two hosts."""
     return os.stat("/proc/self/ns/net").st_ino
 
 
-def ledger_of(place):
-    """Return the path of the ledger of a run."""
-    return os.path.join(place, "ledger")
+def undo_log_of(place: str) -> str:
+    """Return the path of the undo log of a run."""
+    return os.path.join(place, "undo_log")
 
 
-def clean(place):
+def clean(place: str) -> list[str]:
     """Undo what a run has set here and remove its folder; return what could not be undone."""
-    problems = undo_all(ledger_of(place))
+    problems = undo_all(undo_log_of(place))
     if not problems:
         shutil.rmtree(place, ignore_errors=True)
     return problems
 
 
-def main():
-    """Guard the worker; its status tells how it went."""
+def main() -> None:
+    """Start the worker and clean up after it; the exit status tells how it ended."""
     place = sys.argv[1]
     for kind in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(kind, signal.SIG_IGN)
@@ -114,35 +127,36 @@ def main():
     sys.exit(_FAILED if problems else code if code >= 0 else _SIGNALLED - code)
 
 
-def _kill(process, kind):
-    """Send a signal to a process, or to the group of that number below zero; it may be gone."""
+def _kill(process: int, kind: int) -> None:
+    """Send a signal to a process or, below zero, to the group of that number; it may have ended."""
     try:
         os.kill(process, kind)
     except ProcessLookupError:
         return
 
 
-def say(what, **values):
-    """Tell the controller."""
+def say(what: str, **values: object) -> None:
+    """Send a message to the controller."""
     line = json.dumps({"say": what, **values}, separators=(",", ":")) + "\n"
     os.write(1, line.encode())
 
 
-def work(place, spare):
-    """Do the host's part; return the status to end with. See ``Watcher`` about ``spare``."""
-
-    leaving = _Leaving(place)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: leaving.leave())
+def work(place: str, spare: Collection[int]) -> int:
+    """Do the host's part; return the exit status. See ``Watcher`` about ``spare``."""
+    early_end = _EarlyEnd(place)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: early_end.end())
     load = Watcher(spare, shared=True)
-    told = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(told, leaving), daemon=True).start()
+    commands: Commands = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(commands, early_end), daemon=True).start()
     try:
         with open(os.path.join(place, "in", "spec.json")) as text:
             spec = json.load(text)
         check_version(spec)
         records = LabRecords(os.path.join(place, "out"))
-        run(spec, records, Ledger(ledger_of(place)), told, load)
-    except Exception as error:  # noqa: BLE001 - whatever it was, the controller has to hear of it
+        sequence.run(_LabHost(spec, records, UndoLog(undo_log_of(place)), commands, load), records)
+        say("done")
+        commands.get()  # forever: the end of the input ends this process
+    except Exception as error:  # noqa: BLE001 - the controller has to know of every failure
         traceback.print_exc()
         try:
             say("failed", problem=f"{type(error).__name__}: {error}")
@@ -152,131 +166,155 @@ def work(place, spare):
     return _UNDONE
 
 
-class _Leaving:
-    """How the worker ends before its time; to be made by the guard's child."""
+class _EarlyEnd:
+    """Ends the worker before its time; to be made in the child of the cleanup process."""
 
-    def __init__(self, place):
-        self._place, self._guard = place, os.getppid()
+    def __init__(self, place: str) -> None:
+        self._place, self._cleanup_process = place, os.getppid()
         self._lock = threading.Lock()
 
-    def leave(self):
-        """End at once, and let the guard undo everything; undo it here if there is no guard."""
+    def end(self) -> None:
+        """End at once. The cleanup process undoes everything; without it, that is done here."""
         with self._lock:
-            if os.getppid() != self._guard:
+            if os.getppid() != self._cleanup_process:
                 clean(self._place)
                 os.killpg(0, signal.SIGKILL)
             os._exit(_LOST)
 
 
-def _listen(told, leaving):
-    """Hand on what the controller says; with its last word the worker ends."""
+def _listen(commands: Commands, early_end: _EarlyEnd) -> None:
+    """Queue the controller's commands; the worker ends when its input ends."""
     for line in sys.stdin:
-        told.put(json.loads(line))
-    leaving.leave()
+        commands.put(json.loads(line))
+    early_end.end()
 
 
 class LabRecords(Records):
-    """Records that also tell the controller of progress, now and then."""
+    """Records that report progress to the controller, at most every half second of the run."""
 
-    def __init__(self, directory):
+    def __init__(self, directory: str) -> None:
         os.makedirs(directory)
         super().__init__(directory)
-        self._told_ns = -_PROGRESS_NS
+        self._reported_ns = -_PROGRESS_NS
 
-    def progress(self, phase, time_ns=0):
-        """Say where the run is."""
-        if phase == "traffic" and time_ns - self._told_ns >= _PROGRESS_NS:
-            self._told_ns = time_ns
+    def progress(self, phase: str, time_ns: int = 0) -> None:
+        """Report the time of the run while traffic runs."""
+        if phase == "traffic" and time_ns - self._reported_ns >= _PROGRESS_NS:
+            self._reported_ns = time_ns
             say("progress", time_ns=time_ns)
 
 
-def _await(told, what):
-    """Return the next thing that the controller says, which has to be to do that."""
-    command = told.get()
-    if command["do"] != what:
-        raise ValueError(f"told to {command['do']} when waiting for {what}")
-    return command
+class _LabLoad:
+    """Measures the load of this host during traffic; see bed.LoadWatch."""
+
+    def __init__(self, watcher: Watcher, host: dict[str, object]) -> None:
+        self._watcher, self._host = watcher, host
+
+    def watch(self, origin_ns: int, duration_ns: int) -> None:
+        """Begin to measure the load."""
+        self._watcher.start(origin_ns, duration_ns)
+
+    def leave_to_packets(self) -> None:
+        """Move the calling thread away from the CPU on which packets are processed."""
+        self._watcher.leave()
+
+    def among_packets(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread is on the CPU of the packets."""
+        return self._watcher.among_packets()
+
+    def watched(self) -> Mapping[str, Mapping[str, object]]:
+        """Return the fact "host"."""
+        return {"host": {**self._host, **self._watcher.result()}}
 
 
-def run(spec, records, ledger, told, load):
-    """Take part in one run, from the specification to the records."""
-    system.set_exact_timers()
-    late_ns, seeded = machines.fit_to_machine(spec)
-    bed = LabBed(spec, records, ledger)
-    bed.build()
-    records.fact("channels", at="start", channels=readback.verify_channels(bed))
-    values = {name: read_sysctl(name) for name in readback.SYSCTLS_THAT_MATTER}
-    records.fact("sysctls", values=values)
-    records.fact("versions", **versions(spec))
-    known = engines()
-    flows = [
-        known[flow["engine"]](bed, flow, Services(records, flow["number"], flow["name"]))
-        for flow in spec["flows"]
-        if bed.holds(flow["source"]) or bed.holds(flow["sink"])
-    ]
-    sampler = Sampler(bed, records, flows, load.among_packets)
-    scheduler = Scheduler(
-        bed,
-        lambda problem: records.fact("timeline_error", problem=problem),
-        sampler.forget_places,
-    )
-    devices = {end: link.device(end)[1] for link in bed.links.values() for end in "abfr"}
-    records.fact("queues", devices=devices, **sampler.queues())
-    say("ready")
-    _await(told, "probe")
-    _probe(bed, records, "start")
-    records.fact("interfaces", at="start", interfaces=bed.interfaces())
-    records.fact("softnet", at="start", drops=readback.softnet_drops())
-    say("probed")
-    spec |= _await(told, "start")
-    origin_ns = spec["origin_ns"]
-    missed_ns = system.monotonic_ns() - origin_ns
-    if missed_ns > 0:
-        raise TimeoutError(f"told to start {missed_ns / 1e9:.3f} s ago")
-    load.start(origin_ns, spec["duration_ns"])
-    scheduler.start(origin_ns)
-    for flow in flows:
-        flow.start(origin_ns)
-    load.leave()
-    sampler.run(origin_ns)
-    fitted = {"late_timers_ns": late_ns, "netem_seeded": seeded}
-    records.fact("host", node=spec["name"], **fitted, **load.result())
-    _finish(bed, records, scheduler, origin_ns)
-    say("done")
-    told.get()  # for ever: the end of the input ends this process
+class _LabHost:
+    """The environment of a lab host's part of a run; see bed.Environment."""
 
+    def __init__(
+        self,
+        spec: AgentSpec,
+        records: LabRecords,
+        undo_log: UndoLog,
+        commands: Commands,
+        watcher: Watcher,
+    ) -> None:
+        self._spec, self._records, self._undo_log = spec, records, undo_log
+        self._commands = commands
+        self._host: dict[str, object] = {"node": spec["name"]}
+        self._bed: LabBed
+        self.load: LoadWatch = _LabLoad(watcher, self._host)
 
-def _finish(bed, records, scheduler, origin_ns):
-    records.fact("timeline", **scheduler.fact())
-    found = readback.channels(bed)
-    records.fact("channels", at="end", channels=found, differences=readback.differences(bed, found))
-    records.fact("namespaces", at="end", values=bed.namespace_values())
-    records.fact("interfaces", at="end", interfaces=bed.interfaces())
-    records.fact("softnet", at="end", drops=readback.softnet_drops())
-    _probe(bed, records, "end")
-    records.close()
-    records.fact("done", origin_ns=origin_ns, duration_ns=bed.spec["duration_ns"])
+    def build(self) -> LabBed:
+        """Measure how late timers are here, set what the run needs, and return the bed."""
+        late_ns, seeded = machines.fit_to_machine(self._spec)
+        self._host |= {"late_timers_ns": late_ns, "netem_seeded": seeded}
+        self._bed = LabBed(self._spec, self._records, self._undo_log)
+        self._bed.build()
+        return self._bed
 
+    def sysctls(self) -> Mapping[str, object]:
+        """Return the sysctls of this host."""
+        return {"values": {name: read_sysctl(name) for name in readback.SYSCTLS_THAT_MATTER}}
 
-def _probe(bed, records, when):
-    """Measure the round trips from this host's senders."""
-    for probe in bed.spec["round_trips"]:
-        ends = (bed.address(probe["source"]), bed.address(probe["sink"]))
-        measured_ns, ttl = icmp_probe.round_trips(*ends, ECHOES, awake=when == "start")
-        records.fact("round_trip", at=when, **probe, measured_ns=measured_ns, ttl=ttl)
+    def versions(self) -> Mapping[str, object]:
+        """Return the versions of kernel, Python and the flows' programs, and the wall clock."""
+        kernel = os.uname()
+        return {
+            "kernel": kernel.release,
+            "kernel_build": kernel.version,
+            "machine": kernel.machine,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "wall_clock_s": time.time(),
+            **readback.program_versions(self._spec["flows"]),
+        }
 
+    def probe_before_engines(self) -> None:
+        """Do nothing: hosts are measured when all of them are ready."""
 
-def versions(spec):
-    """Return what takes part on this host."""
-    kernel = os.uname()
-    return {
-        "kernel": kernel.release,
-        "kernel_build": kernel.version,
-        "machine": kernel.machine,
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "wall_clock_s": time.time(),
-        **readback.program_versions(spec["flows"]),
-    }
+    def queue_devices(self) -> Mapping[str, object]:
+        """Return the interface indices of the devices of the emulated link."""
+        links = self._bed.links.values()
+        return {"devices": {end: link.device(end)[1] for link in links for end in "abfr"}}
+
+    def probe_before_traffic(self) -> None:
+        """Measure the round trips when the controller commands it."""
+        say("ready")
+        self._await("probe")
+        self._probe("start")
+
+    def interfaces(self) -> Mapping[str, object]:
+        """Return counters and offloads of the interfaces that take part."""
+        return self._bed.interfaces()
+
+    def await_origin_ns(self) -> int:
+        """Wait for the controller's command to start; return when traffic starts."""
+        say("probed")
+        command = self._await("start")
+        origin_ns: int = command["origin_ns"]
+        self._spec["origin_ns"], self._spec["origins_ns"] = origin_ns, command["origins_ns"]
+        missed_ns = system.monotonic_ns() - origin_ns
+        if missed_ns > 0:
+            raise TimeoutError(f"traffic had to start {missed_ns / 1e9:.3f} s ago")
+        return origin_ns
+
+    def measure_after_traffic(self) -> None:
+        """Measure the round trips again."""
+        self._probe("end")
+
+    def _await(self, what: str) -> dict[str, Any]:
+        """Return the controller's next command, which has to be that one."""
+        command = self._commands.get()
+        if command["do"] != what:
+            raise ValueError(f"the controller commands {command['do']} instead of {what}")
+        return command
+
+    def _probe(self, when: str) -> None:
+        """Measure the round trips from the flows' sources on this host."""
+        bed = self._bed
+        for probe in self._spec["round_trips"]:
+            ends = (bed.address(probe["source"]), bed.address(probe["sink"]))
+            measured_ns, ttl = icmp_probe.round_trips(*ends, ECHOES, awake=when == "start")
+            self._records.fact("round_trip", at=when, **probe, measured_ns=measured_ns, ttl=ttl)
 
 
 if __name__ == "__main__":

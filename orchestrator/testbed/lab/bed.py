@@ -1,8 +1,11 @@
-"""One host's part of a run's network: its own namespace, and interfaces that were there before.
+"""A lab host's part of a run's network, over interfaces that the host had before.
 
-It looks to samplers, traffic and timeline as the built network of an emulation does (build.Bed),
-of which only what this host has is there. Whatever is set is noted in a ledger first.
+Samplers, traffic engines and the scheduler use it like the network of a guest (build.Bed): both
+satisfy testbed/bed.Bed. It has only what is on this host. The undo log gets how each thing was,
+before the thing is changed.
 """
+
+from __future__ import annotations
 
 import contextlib
 import os
@@ -16,17 +19,33 @@ from orchestrator.testbed.lab import modules
 from orchestrator.testbed.network import qdisc, readback, redirect, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from orchestrator.protocol.specification import (
+        AgentLinkSpec,
+        AgentSpec,
+        ChannelSpec,
+        RuleSpec,
+        WordSpec,
+    )
+    from orchestrator.testbed.bed import FactWriter, QueueCounters
+    from orchestrator.testbed.lab.undo_log import UndoLog
+
 DEVICES = {"f": "tcplab-f", "r": "tcplab-r"}
 """Our own queue devices on a router."""
 
 
 class _Host:
-    """This host, in the place of a namespace of its own."""
+    """This machine, which plays hosts of the network in the namespace that it has."""
 
-    def __init__(self, namespace_fd):
+    def __init__(self, namespace_fd: int) -> None:
         self.namespace_fd = namespace_fd
 
-    def spawn(self, arguments, **params):
+    def spawn(self, arguments: Sequence[str], **params: Any) -> Popen[Any]:
         """Start a program and return its Popen."""
         return Popen(arguments, **params)
 
@@ -34,97 +53,101 @@ class _Host:
 class _Link:
     """The link that this router emulates: a and b are interfaces, f and r our own devices."""
 
-    def __init__(self, spec, indices):
+    def __init__(self, spec: AgentLinkSpec, indices: Mapping[str, int]) -> None:
         self.spec, self._indices = spec, indices
 
-    def device(self, end):
+    def device(self, end: str) -> tuple[str, int]:
         """Return (name, index) of the device of that end."""
         name = DEVICES.get(end) or {"a": self.spec["left"], "b": self.spec["right"]}[end]
         return name, self._indices[name]
 
 
 class _NoQueues:
-    """What a host without emulation has to sample of queues."""
+    """The queue counters of a host that emulates nothing."""
 
-    names = ()
+    names: tuple[tuple[int, int], ...] = ()
 
-    def sample(self):
+    def sample(self) -> bytes:
         """Return nothing."""
         return b""
 
-    def forget(self):
+    def forget(self) -> None:
         """Do nothing."""
 
 
 class LabBed:
-    """This host's part.
+    """This machine's part of the network.
 
     Args:
-        spec: {"nodes": names of the network's hosts that it plays, "addresses": of all of them,
-            "interfaces", "offloads_off", "links", "flows", "sysctls", "namespaces",
-            "route_metrics", "modules", "ports": first and last that flows listen at, ...}.
+        spec: the machine's part of the run.
         records: where facts go.
-        ledger: told how everything was before it is changed.
+        undo_log: gets how everything was before it is changed.
     """
 
-    def __init__(self, spec, records, ledger):
-        self.spec, self._records, self._ledger = spec, records, ledger
+    def __init__(self, spec: AgentSpec, records: FactWriter, undo_log: UndoLog) -> None:
+        self.spec, self._records, self._undo_log = spec, records, undo_log
         self.home_fd = self.wires_fd = system.current_network_namespace()
         self.wires = netlink.Netlink()
-        self.links, self.nodes, self.namespaces = {}, {}, {}
-        self.ports = tuple(spec["ports"])
+        self.links: dict[str, _Link] = {}
+        self.namespaces: dict[str, set[str]] = {}
+        first, last = spec["ports"]
+        self.ports: tuple[int, int] | None = (first, last)
         self._here = _Host(self.home_fd)
 
-    def holds(self, name):
+    def holds(self, name: str) -> bool:
         """Tell whether this machine plays that host of the network."""
         return name in self.spec["nodes"]
 
-    def place(self, name):
+    def place(self, name: str) -> str:
         """Return one name for all hosts that share a namespace with that one."""
         return self.spec["nodes"][0] if self.holds(name) else name
 
-    def host(self, name):
-        """Return the host of that name, which has to be here."""
+    def host(self, name: str) -> _Host:
+        """Return the host of that name, which this machine plays."""
         if not self.holds(name):
             raise LookupError(f"{name} is not played by this machine")
         return self._here
 
-    def address(self, name):
+    def address(self, name: str) -> str:
         """Return the IPv4 address of any host of the network."""
         return self.spec["addresses"][name]
 
-    def clock_ahead_ns(self, name):
-        """Return how far this machine's clock is ahead of that of the machine that plays it."""
+    def clock_ahead_ns(self, name: str) -> int:
+        """Return how far the clock here is ahead of that of the machine that plays the host."""
         return self.spec["origin_ns"] - self.spec["origins_ns"][name]
 
-    def enter(self, name):
-        """Return a context manager: the calling thread inside that host's namespace, as it is."""
+    def enter(self, name: str) -> AbstractContextManager[None]:
+        """Return a context without effect: the calling thread is in the host's namespace."""
         self.host(name)
         return contextlib.nullcontext()
 
-    def queue_counters(self, words):
+    def queue_counters(self, words: Mapping[tuple[int, int], Sequence[WordSpec]]) -> QueueCounters:
         """Return what samples our qdiscs; see qdisc.Counters."""
         if not self.links:
             return _NoQueues()
         devices = [link.device(end)[1] for link in self.links.values() for end in "abfr"]
         return qdisc.Counters(self.wires, words, only=frozenset(devices))
 
-    def set_namespace(self, host, name, value):
-        """Set a sysctl, read it back, and record that and when; see build.Bed.set_namespace."""
+    def set_namespace(self, host: str, name: str, value: str | int) -> None:
+        """Set a sysctl, read it back, and record that and when; see bed.Bed.set_namespace."""
         with self.enter(host):
             self._set_sysctl(name, value)
             clock_ns = system.monotonic_ns()
         self.namespaces.setdefault(host, set()).add(name)
         self._records.fact("namespace", host=host, sysctl=name, value=value, clock_ns=clock_ns)
 
-    def build(self):
+    def set_rules(self, _rules: Sequence[RuleSpec]) -> None:
+        """Raise BuildError: lab hosts have no switches."""
+        raise BuildError("a lab host has no switches whose rules could change")
+
+    def build(self) -> None:
         """Set everything that the run needs of this machine.
 
         Raises:
             BuildError: a value read back differs from the one set.
             OSError: the kernel refused something.
         """
-        modules.load(self.spec["modules"], self._ledger)
+        modules.load(self.spec["modules"], self._undo_log)
         for name, value in self.spec["sysctls"].items():
             self._set_sysctl(name, value)
         if self.spec["offloads_off"]:
@@ -137,68 +160,68 @@ class LabBed:
         for link in self.spec["links"]:
             self._emulate(link)
 
-    def _set_sysctl(self, name, value):
+    def _set_sysctl(self, name: str, value: str | int) -> None:
         before = read_sysctl(name)
         if before is None:
             raise BuildError(f"this kernel has no {name}")
         if before == str(value):
             return
-        self._ledger.note("sysctl", sysctl=name, value=before)
+        self._undo_log.note("sysctl", sysctl=name, value=before)
         try:
             write_sysctl(name, value)
         except OSError as error:
             raise BuildError(f"{name}={value}: {error.strerror}") from None
         found = read_sysctl(name)
         if found != str(value):
-            raise BuildError(f"{name} is {found}, asked was {value}")
+            raise BuildError(f"{name} is {found}, requested was {value}")
 
-    def _switch_offloads_off(self):
+    def _switch_offloads_off(self) -> None:
         tool = Ethtool()
         for interface in self.spec["interfaces"]:
             values = tool.offloads(interface)
             if any(values.values()):
-                self._ledger.note("offloads", interface=interface, values=values)
+                self._undo_log.note("offloads", interface=interface, values=values)
                 tool.set_offloads(interface)
         tool.close()
 
-    def _set_route(self, destination, metrics):
-        """Add a route to one host, the way that packets take now, with metrics."""
+    def _set_route(self, destination: str, metrics: dict[int, int]) -> None:
+        """Add a route to one host with metrics; packets leave as they did before."""
         way = rtnl.way_to(self.wires, destination)
         if way is None:
             raise BuildError(f"no route to {destination}")
-        self._ledger.note("route", destination=destination)
+        self._undo_log.note("route", destination=destination)
         rtnl.add_host_route(self.wires, destination, way, metrics)
         self.wires.flush()
         found = rtnl.route_metrics(self.wires, way["index"], destination)
         if found != metrics:
-            raise BuildError(f"metrics of {destination} are {found}, asked was {metrics}")
+            raise BuildError(f"metrics of {destination} are {found}, requested was {metrics}")
         self._records.fact("route", destination=destination, metrics=found)
 
-    def _emulate(self, spec):
-        """Lay queue, rate, delay and loss of each direction where packets leave the router.
+    def _emulate(self, spec: AgentLinkSpec) -> None:
+        """Set queue, rate, delay and loss of each direction where packets leave the router.
 
-        Out of an interface goes what is sent there by way of our own device, with rate and queue,
-        and then through the interface's own qdisc, a netem.
+        Packets that leave by an interface first pass a device of ours, which has rate and queue.
+        Then they pass the interface's root qdisc, a netem.
         """
         present = rtnl.interfaces(self.wires)
         for interface in (spec["left"], spec["right"]):
             require_free(self.wires, interface, present[interface][0])
         for device in DEVICES.values():
-            self._ledger.note("device", device=device)
+            self._undo_log.note("device", device=device)
             rtnl.add_ifb(self.wires, rtnl.End(device))
         self.wires.flush()
         indices = {name: index for name, (index, _c) in rtnl.interfaces(self.wires).items()}
         link = self.links[spec["name"]] = _Link(spec, indices)
         self._bring_up(indices)
         for interface in (spec["left"], spec["right"]):
-            self._ledger.note("hook", interface=interface)
-            self._ledger.note("queue", interface=interface)
+            self._undo_log.note("hook", interface=interface)
+            self._undo_log.note("queue", interface=interface)
         for direction, (_source, queue_end, sink_end) in CHANNEL_ENDS.items():
             self._emulate_channel(link, spec[direction], queue_end, sink_end)
         self.wires.flush()
 
-    def _bring_up(self, indices):
-        """Set our devices up: without offloads, and without packets of IPv6's own over them."""
+    def _bring_up(self, indices: Mapping[str, int]) -> None:
+        """Set our devices up, without offloads and without IPv6, which would send packets."""
         tool = Ethtool()
         for device in DEVICES.values():
             tool.set_offloads(device)
@@ -207,20 +230,24 @@ class LabBed:
             rtnl.set_up(self.wires, indices[device], device)
         tool.close()
 
-    def _emulate_channel(self, link, channel, queue_end, sink_end):
+    def _emulate_channel(
+        self, link: _Link, channel: ChannelSpec, queue_end: str, sink_end: str
+    ) -> None:
         name, index = link.device(sink_end)
         if channel["netem"] is not None:
             qdisc.add_netem(self.wires, index, channel["netem"], name)
         if channel["rate_bps"] is not None:
             device, queue = link.device(queue_end)
+            if channel["queue"] is None:
+                raise BuildError(f"{device} has a rate and no queue")
             late_ns = channel["late_timers_ns"]
             qdisc.add_rate(self.wires, queue, channel["rate_bps"], device, late_ns=late_ns)
             qdisc.add_queue(self.wires, queue, channel["queue"], device)
             qdisc.add_classifier_hook(self.wires, index, name)
             redirect.add_redirect(self.wires, index, qdisc.EGRESS, queue, name)
 
-    def interfaces(self):
-        """Return {interface: counters and offloads} of those that take part; see readback."""
+    def interfaces(self) -> dict[str, dict[str, Any]]:
+        """Return counters and offloads of the interfaces that take part; see readback."""
         route, tool = netlink.Netlink(), Ethtool()
         wanted = [*self.spec["interfaces"], *(DEVICES.values() if self.links else ())]
         present = rtnl.interfaces(route)
@@ -232,23 +259,16 @@ class LabBed:
         tool.close()
         return found
 
-    def namespace_values(self):
-        """Return {host: {sysctl: text}} of what was set for single hosts, as it is now."""
-        return {
-            host: {name: read_sysctl(name) for name in sorted(names)}
-            for host, names in self.namespaces.items()
-        }
 
-
-def require_free(route, name, index):
-    """Raise BuildError unless the interface has the kernel's default qdisc and no hook."""
+def require_free(route: netlink.Netlink, name: str, index: int) -> None:
+    """Raise BuildError unless the interface has the kernel's default qdisc and no clsact."""
     others = qdisc.foreign(route, index)
     if others:
         raise BuildError(f"{name} has {', '.join(others)}, which somebody else has set")
 
 
-def spare_namespace():
-    """Move the calling thread into a new namespace, with lo up; it goes with the process."""
+def spare_namespace() -> None:
+    """Move the calling thread into a new namespace, with lo up, for the thread's lifetime."""
     os.close(system.new_network_namespace())
     route = netlink.Netlink()
     rtnl.set_up(route, 1, "lo")

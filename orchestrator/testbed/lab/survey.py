@@ -23,9 +23,9 @@ from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.kernel.sysctl import read_sysctl
 from orchestrator.testbed.lab import icmp_probe, modules
-from orchestrator.testbed.lab.agent import PREFIX, Locked, clean, ledger_of, lock, namespace
+from orchestrator.testbed.lab.agent import PREFIX, Locked, clean, lock, namespace, undo_log_of
 from orchestrator.testbed.lab.bed import LabBed, spare_namespace
-from orchestrator.testbed.lab.undo_log import Ledger, undo_all
+from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
 from orchestrator.testbed.network import qdisc, readback, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
 
@@ -91,7 +91,7 @@ def recover(own):
             age_s = time.time() - os.stat(place).st_mtime
         except (OSError, ValueError):
             continue
-        begun = os.path.exists(ledger_of(place))
+        begun = os.path.exists(undo_log_of(place))
         if mine and place != own and (begun or age_s > _YOUNG_S):
             problems = clean(place)
             found.append(f"{place}: {'; '.join(problems)}" if problems else place)
@@ -137,7 +137,7 @@ def _congestion(name, place):
     """Return what the kernel has of that name, None when it has none; see modules.describe."""
     ledger_path = os.path.join(place, f"survey.{name}")
     if name not in modules.present():
-        Ledger(ledger_path).note("module", module=f"tcp_{name}")
+        UndoLog(ledger_path).note("module", module=f"tcp_{name}")
     try:
         return modules.describe(name) if modules.provide(name) else None
     finally:
@@ -205,7 +205,7 @@ def _trial(link, place):
                     "links": [link], "flows": [], "sysctls": {}, "namespaces": {}, "modules": [],
                     "route_metrics": {}, "ports": [1, 1]}  # fmt: skip
             machines.fit_to_machine(spec)
-            bed = LabBed(spec, _Nowhere(), Ledger(os.path.join(place, "trial")))
+            bed = LabBed(spec, _Nowhere(), UndoLog(os.path.join(place, "trial")))
             bed.build()
             readback.verify_channels(bed)
         except (OSError, BuildError) as error:

@@ -1,8 +1,11 @@
-"""How a host was before: written down first, and given back at the end.
+"""Records how a host was before each change, and restores it at the end.
 
-A ledger is a file of JSON lines, {"undo": name, ...}, the last of which is undone first. Undoing
-what is undone already, or was never done, does nothing; so anybody may do it, at any time, twice.
+An undo log is a file of JSON lines, {"undo": name, ...}. The last line is undone first. To undo
+what is undone already, or was never done, has no effect. So any process may do it, at any time and
+more than once.
 """
+
+from __future__ import annotations
 
 import contextlib
 import errno
@@ -15,24 +18,32 @@ from orchestrator.testbed.kernel.sysctl import write_sysctl
 from orchestrator.testbed.network import qdisc, rtnl
 from orchestrator.testbed.network.ethtool import OFFLOADS, Ethtool
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Entry = dict[str, Any]
+    """A line of the log, whose keys depend on what is to be undone."""
+
 RTM_DELQDISC, RTM_DELLINK, RTM_DELROUTE = 37, 17, 25
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.ESRCH, errno.EOPNOTSUPP)
 
 
-class Ledger:
-    """Notes how things were, in a file."""
+class UndoLog:
+    """Writes to the file at ``path`` how things were before they are changed."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
 
-    def note(self, undo, **values):
-        """Note what will have to be undone, before it is done."""
+    def note(self, undo: str, **values: object) -> None:
+        """Write what will have to be undone, before it is done."""
         os.write(self._file, json.dumps({"undo": undo, **values}).encode() + b"\n")
 
 
-def undo_all(path):
-    """Undo what a ledger holds; return what could not be, a text each."""
+def undo_all(path: str) -> list[str]:
+    """Undo what the log at ``path`` has; return a text for each entry that could not be undone."""
     try:
         with open(path) as lines:
             noted = [json.loads(line) for line in lines if line.endswith("\n")]
@@ -47,8 +58,8 @@ def undo_all(path):
     return problems
 
 
-def _index(name):
-    """Return the interface's index, None when there is none of that name."""
+def _index(name: str) -> int | None:
+    """Return the interface's index, None when there is no interface of that name."""
     route = netlink.Netlink()
     try:
         found = rtnl.interfaces(route).get(name)
@@ -57,8 +68,8 @@ def _index(name):
     return None if found is None else found[0]
 
 
-def _request(kind, body, what):
-    """Ask for something to be taken away; it may be gone."""
+def _request(kind: int, body: bytes, what: str) -> None:
+    """Request that the kernel removes something; it may be gone already."""
     route = netlink.Netlink()
     try:
         route.request(kind, 0, body, what)
@@ -69,16 +80,16 @@ def _request(kind, body, what):
         route.close()
 
 
-def _queue(one):
-    """Take our root qdisc off an interface, which gets the kernel's default one again."""
+def _queue(one: Entry) -> None:
+    """Remove our root qdisc from an interface, which then gets the kernel's default again."""
     index = _index(one["interface"])
     if index is not None:
         body = qdisc.TCMSG.pack(0, index, ROOT_HANDLE, qdisc.TC_H_ROOT, 0)
         _request(RTM_DELQDISC, body, f"{one['interface']} qdisc")
 
 
-def _hook(one):
-    """Take our clsact hook, with its filters, off an interface."""
+def _hook(one: Entry) -> None:
+    """Remove our clsact qdisc, with its filters, from an interface."""
     index = _index(one["interface"])
     if index is not None:
         handle = qdisc.TC_H_CLSACT & 0xFFFF0000
@@ -86,23 +97,23 @@ def _hook(one):
         _request(RTM_DELQDISC, body, f"{one['interface']} clsact")
 
 
-def _device(one):
-    """Take away a device of ours."""
+def _device(one: Entry) -> None:
+    """Remove a device of ours."""
     body = rtnl.link_message(0) + netlink.attribute(rtnl.IFLA_IFNAME, one["device"])
     _request(RTM_DELLINK, body, one["device"])
 
 
-def _sysctl(one):
+def _sysctl(one: Entry) -> None:
     write_sysctl(one["sysctl"], one["value"])
 
 
-def _parameter(one):
-    """Give a module's parameter its value again, while the module is there."""
+def _parameter(one: Entry) -> None:
+    """Restore a module's parameter, if the module is loaded."""
     with contextlib.suppress(FileNotFoundError), open(one["file"], "w") as file:
         file.write(one["value"])
 
 
-def _offloads(one):
+def _offloads(one: Entry) -> None:
     if _index(one["interface"]) is None:
         return
     tool = Ethtool()
@@ -111,13 +122,13 @@ def _offloads(one):
     tool.close()
 
 
-def _route(one):
-    """Take away our route to one host."""
+def _route(one: Entry) -> None:
+    """Remove our route to one host."""
     _request(RTM_DELROUTE, rtnl.host_route(one["destination"]), f"route to {one['destination']}")
 
 
-def _module(one):
-    """Unload a module that was not loaded before, unless somebody uses it by now."""
+def _module(one: Entry) -> None:
+    """Unload a module that was not loaded before, unless it is in use by now."""
     try:
         system.unload_module(one["module"])
     except OSError as error:
@@ -125,7 +136,7 @@ def _module(one):
             raise
 
 
-_UNDO = {
+_UNDO: dict[str, Callable[[Entry], None]] = {
     "queue": _queue,
     "hook": _hook,
     "device": _device,

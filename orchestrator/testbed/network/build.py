@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mininet.net import Mininet
 
-from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
+from orchestrator.protocol.netem import CORRUPTION
+from orchestrator.protocol.numbering import CHANNEL_ENDS
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
-from orchestrator.testbed.network import ovs, qdisc, redirect, rtnl
+from orchestrator.testbed.network import openflow, ovs, qdisc, redirect, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
 from orchestrator.testbed.network.nodes import (
     HOST_INDEX,
@@ -23,8 +24,14 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from orchestrator.protocol.specification import ChannelSpec, HostSpec, TestbedSpec, WordSpec
-    from orchestrator.testbed.sampling.records import Records
+    from orchestrator.protocol.specification import (
+        ChannelSpec,
+        HostSpec,
+        RuleSpec,
+        TestbedSpec,
+        WordSpec,
+    )
+    from orchestrator.testbed.bed import FactWriter
 
 PREFIX_LENGTH = 8
 
@@ -32,7 +39,7 @@ PREFIX_LENGTH = 8
 class Bed:
     """The built network: Mininet's objects, the namespace of the wires and its netlink socket."""
 
-    def __init__(self, spec: TestbedSpec, records: Records) -> None:
+    def __init__(self, spec: TestbedSpec, records: FactWriter) -> None:
         self.spec = spec
         self._records = records
         self.home_fd = system.current_network_namespace()
@@ -46,7 +53,8 @@ class Bed:
         self.nodes: dict[str, Any] = {}
         self.namespaces: dict[str, set[str]] = {}
         # All ports of these namespaces belong to the bed.
-        self.ports: tuple[int, ...] | None = None
+        self.ports: tuple[int, int] | None = None
+        self._rule_connections: dict[str, openflow.Connection] = {}
 
     def host(self, name: str) -> NamespaceHost:
         """Return the host of that name."""
@@ -73,11 +81,6 @@ class Bed:
         """Return the IPv4 address of that host."""
         return str(self.host(name).params["ip"])
 
-    def devices(self, channel: str) -> list[str]:
-        """Return the names of a channel's devices: where packets come in, its queue's, its last."""
-        link_name, direction = link_and_direction(channel)
-        return [self.links[link_name].device(end)[0] for end in CHANNEL_ENDS[direction]]
-
     def enter(self, name: str) -> AbstractContextManager[None]:
         """Return a context manager that moves the calling thread into that host's namespace."""
         return system.inside(self.host(name).namespace_fd, self.home_fd)
@@ -100,6 +103,27 @@ class Bed:
             raise BuildError(f"{host}: {name} is {found}, requested was {value}")
         self.namespaces.setdefault(host, set()).add(name)
         self._records.fact("namespace", host=host, sysctl=name, value=value, clock_ns=clock_ns)
+
+    def set_rules(self, rules: Sequence[RuleSpec]) -> None:
+        """Change the routes of packets at all switches at once, and return when they are changed.
+
+        All switches get their messages before any answers. Open vSwitch then handles them in one
+        iteration of its main loop.
+
+        Raises:
+            OpenFlowError: a switch refused a rule.
+        """
+        macs = {host["name"]: host["mac"] for host in self.spec["hosts"]}
+        messages: dict[str, list[bytes]] = {}
+        for rule in rules:
+            switch, link = rule["switch"], rule["link"]
+            port = None if link is None else self.port(switch, link)
+            message = openflow.pair_rule(macs[rule["source"]], macs[rule["sink"]], port)
+            messages.setdefault(switch, []).append(message)
+        for switch, messages_of_one in messages.items():
+            self._rule_connections[switch].send(messages_of_one)
+        for switch in messages:
+            self._rule_connections[switch].wait()
 
     def build(self) -> None:
         """Build everything: objects, devices, addresses, queues, switches, forwarding.
@@ -228,6 +252,17 @@ class Bed:
         route.close()
         tool.close()
         ovs.start_bridges(self.net.switches, self._flow_tables())
+        self._connect_to_changing_switches()
+
+    def _connect_to_changing_switches(self) -> None:
+        """Connect to the switches whose rules planned steps will change."""
+        for step in self.spec["planned_steps"]:
+            if step["do"] == "route":
+                for rule in step["rules"]:
+                    name = rule["switch"]
+                    if name not in self._rule_connections:
+                        path = ovs.control_socket(self.nodes[name].name)
+                        self._rule_connections[name] = openflow.Connection(path)
 
     def _flow_tables(self) -> dict[str, list[tuple[str, int]]]:
         """Return {bridge: [(destination MAC, port)]}: each leaves by its link's port."""
@@ -249,7 +284,7 @@ class Bed:
 def corrupts(spec: TestbedSpec) -> bool:
     """Tell whether a channel corrupts packets, now or after an event."""
     netems = [link[direction]["netem"] for link in spec["links"] for direction in CHANNEL_ENDS]
-    return any(one and any(s["name"] == "corrupt_q32" for s in one["settings"]) for one in netems)
+    return any(one and any(s["name"] == CORRUPTION for s in one["settings"]) for one in netems)
 
 
 def configure_channel(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         QueueSpec,
         TestbedSpec,
     )
+    from orchestrator.testbed.bed import Bed as AnyBed
     from orchestrator.testbed.bed import ShapedNetwork
     from orchestrator.testbed.network.build import Bed
 
@@ -244,7 +245,7 @@ def required_sysctl(name: str) -> str:
     return value
 
 
-def namespaces(bed: Bed) -> dict[str, dict[str, str]]:
+def namespaces(bed: AnyBed) -> dict[str, dict[str, str]]:
     """Return {host: {sysctl: text}} of what was set in namespaces, as the kernel has it."""
     found = {}
     for host, names in bed.namespaces.items():

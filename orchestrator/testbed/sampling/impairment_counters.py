@@ -1,56 +1,71 @@
-"""What each netem did to packets under each setting of its impairments, where those change.
+"""Counts what each netem does to packets under each setting of its impairments.
 
-An impairment that changes in time can only be judged under its own conditions: so many packets came
-while it was this one, and so many of them were dropped or skipped the delay.
+An impairment that changes in time can only be judged for each of its settings: how many packets
+came while it was in force, and how many of these were dropped or skipped the delay.
 """
+
+from __future__ import annotations
 
 import json
 
-from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.protocol.netem import IMPAIRMENT_PREFIXES
+from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.network import qdisc
 
-LOSS = "loss_"
-"""How the names of the settings of a loss begin."""
-_JUDGED = (LOSS, "reorder_", "duplicate_", "corrupt_")
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.protocol.specification import SettingSpec
+    from orchestrator.testbed.bed import ShapedNetwork
+    from orchestrator.testbed.kernel.netlink import Netlink
+
+    Total = tuple[dict[str, int | str], int, int, int]
 
 
-def judged(setting):
-    """Tell whether a setting of netem is of what the ledger counts."""
-    return setting["name"].startswith(_JUDGED)
+def is_counted(setting: SettingSpec) -> bool:
+    """Tell whether packets are counted anew when that setting of a netem changes."""
+    return setting["name"].startswith(IMPAIRMENT_PREFIXES)
 
 
-class Ledger:
-    """Counts what channels did by their impairments.
+class ImpairmentCounters:
+    """Counts what channels do to packets by their impairments.
 
     Args:
-        bed: the built network; its specification is changed along by the timeline.
+        bed: the built network; the scheduler keeps its specification up to date.
         route: a netlink socket in the namespace of the wires.
     """
 
-    def __init__(self, bed, route):
+    def __init__(self, bed: ShapedNetwork, route: Netlink) -> None:
         self._bed, self._route = bed, route
-        self._seen = {}
-        self._counts = {}
+        self._seen: dict[str, tuple[int, int, int]] = {}
+        self._counts: dict[str, dict[str, list[int]]] = {}
 
-    def note(self, channel):
-        """Count what came since the last time for the impairments that the channel still has."""
-        link_name, _, direction = channel.rpartition(":")
+    def count(self, channel: str) -> None:
+        """Count what came since the last call for the impairments that the channel still has."""
+        link_name, direction = link_and_direction(channel)
         link = self._bed.links[link_name]
+        netem = link.spec[direction]["netem"]
+        settings = [one for one in netem["settings"] if is_counted(one)] if netem else []
+        condition = json.dumps({one["name"]: one["value"] for one in settings})
         _name, index = link.device(CHANNEL_ENDS[direction][2])
         found = qdisc.decided(self._route, index)
-        settings = link.spec[direction]["netem"]["settings"]
-        condition = json.dumps({one["name"]: one["value"] for one in settings if judged(one)})
         counts = self._counts.setdefault(channel, {}).setdefault(condition, [0] * len(found))
         before = self._seen.get(channel, (0,) * len(found))
         for place, (now, then) in enumerate(zip(found, before, strict=True)):
             counts[place] += (now - then) & 0xFFFFFFFF  # the kernel's counters have 32 bits
         self._seen[channel] = found
 
-    def closed(self):
-        """Return {channel: [[{setting: value}, packets decided over, drops, packets ahead]]}."""
+    def totals(self) -> dict[str, list[Total]]:
+        """Count up to now, and return all counts of every channel that was ever counted.
+
+        Returns:
+            {channel: [({setting: value}, packets, drops, packets that skipped the delay), ...]}.
+        """
         for channel in self._counts:
-            self.note(channel)
+            self.count(channel)
         return {
-            channel: [[json.loads(condition), *count] for condition, count in conditions.items()]
+            channel: [
+                (json.loads(condition), packets, drops, ahead)
+                for condition, (packets, drops, ahead) in conditions.items()
+            ]
             for channel, conditions in self._counts.items()
         }

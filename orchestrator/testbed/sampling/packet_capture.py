@@ -1,9 +1,11 @@
-"""Frames seen at an interface with their times, without a system call for each.
+"""Captures the frames of an interface with their times, without a system call for each frame.
 
-A packet socket with a ring that both sides map (TPACKET_V2): the kernel writes the first bytes of
-each frame there, with the time at which it came or went.
+A packet socket shares a ring buffer with the kernel (TPACKET_V2). The kernel writes the first bytes
+of each frame into it, with the time at which the interface received or sent the frame.
 Source: include/uapi/linux/if_packet.h, packet(7).
 """
+
+from __future__ import annotations
 
 import mmap
 import socket
@@ -16,19 +18,19 @@ _FRAME_BYTES = 128  # header, padding, and then the frame from its 66th byte on
 _HEADER = struct.Struct("=IIIHHII")  # status, length, length kept, place, IP's place, s, ns
 
 
-class Tap:
-    """Sees what an interface of the calling thread's namespace receives and sends.
+class PacketCapture:
+    """Captures what an interface of the calling thread's namespace receives and sends.
 
     Args:
         name: the interface.
-        frames: how many there is room for.
+        frames: how many frames the buffer has room for at least.
     """
 
-    def __init__(self, name, frames):
+    def __init__(self, name: str, frames: int) -> None:
         pages = -(-frames * _FRAME_BYTES // mmap.PAGESIZE)
         self._frames = pages * mmap.PAGESIZE // _FRAME_BYTES
         self._next = 0
-        # Of no protocol, so that nothing comes before the ring is there.
+        # Protocol 0 captures nothing until bind() sets another one, when the ring exists.
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self._socket.setsockopt(_SOL_PACKET, _VERSION, struct.pack("=i", _TPACKET_V2))
         ring = struct.pack("=4I", mmap.PAGESIZE, pages, _FRAME_BYTES, self._frames)
@@ -36,14 +38,17 @@ class Tap:
         self._ring = mmap.mmap(self._socket.fileno(), pages * mmap.PAGESIZE)
         self._socket.bind((name, _ETH_P_ALL))
 
-    def close(self):
-        """See nothing more."""
+    def close(self) -> None:
+        """End the capture."""
         self._ring.close()
         self._socket.close()
 
-    def take(self):
-        """Return [(time ns of the wall clock, the first 62 bytes of the frame)] since last time."""
-        found = []
+    def take(self) -> list[tuple[int, bytes]]:
+        """Return the frames since the last call, in their order.
+
+        Each is (time in ns of the wall clock, the first 62 bytes of the frame).
+        """
+        found: list[tuple[int, bytes]] = []
         while True:
             begin = self._next * _FRAME_BYTES
             status, _length, kept, place, _network, seconds, ns = _HEADER.unpack_from(

@@ -1,65 +1,90 @@
 """Measures the idle network before any flow starts: base RTTs, bottlenecks, policers.
 
-The queue probe sends a burst that overfills the queue, and sees when each packet comes to it and
-leaves it: the spacing of what leaves is the rate, the longest stay is the queue's length, whatever
-the links on the way do to packets. A policer's bucket is emptied again and again: what passes in
-between is its rate. All in simulated time, which costs next to nothing.
+The queue probe sends a burst that overfills the queue, and captures when each packet enters and
+leaves the queue. The spacing of the packets that leave gives the rate. The longest stay gives the
+queue's length. Neither depends on the other links of the path. The policer probe empties the
+policer's bucket repeatedly. What passes in between gives its rate.
 """
+
+from __future__ import annotations
 
 import os
 import select
 import socket
 import struct
 
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.frames import ETHERNET_BYTES, FRAME_BYTES, IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.sampling.packet_capture import Tap
+from orchestrator.testbed.sampling.packet_capture import PacketCapture
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterable
+    from typing import TypedDict
+
+    from orchestrator.protocol.specification import BurstProbe, PolicerProbe, RoundTripProbe
+    from orchestrator.testbed.bed import Bed, ShapedNetwork
+
+    Frame = tuple[int, bytes]
+    Passed = tuple[int, int, int, int]
+
+    class BurstResult(TypedDict):
+        """When the packets of bursts passed a queue or a policer."""
+
+        came: int
+        """Number of packets that came to it."""
+        passed: list[Passed]
+        """(round, number, came_ns, left_ns) of the packets that left it, in that order."""
+
 
 PROBE_PORT = 4999
-PAYLOAD_BYTES = FRAME_BYTES - 14 - 20 - 8
+PAYLOAD_BYTES = FRAME_BYTES - ETHERNET_BYTES - IPV4_BYTES - UDP_BYTES
 _SO_SNDBUFFORCE = 32
 _GRACE_NS = 1_000_000_000
 _PLACE = slice(42, 42 + 8)
-"""Of round and number of a probe packet in its frame: behind Ethernet, IP and UDP."""
+"""Where a probe's frame has round and number: after the headers of Ethernet, IP and UDP."""
 _STAMP = struct.Struct("=II")
 _ETHERTYPE, _PROTOCOL, _PORT = slice(12, 14), 23, slice(36, 38)
 _IPV4, _UDP, _PROBE_PORT = b"\x08\x00", 17, struct.pack("!H", PROBE_PORT)
 
 
-def _checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+def _checksum(data: bytes) -> int:
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     total = (total >> 16) + (total & 0xFFFF)
     return ~(total + (total >> 16)) & 0xFFFF
 
 
-def _echo_request(identity, sequence):
+def _echo_request(identity: int, sequence: int) -> bytes:
     body = struct.pack("!HH", identity, sequence) + bytes(8)
     checksum = _checksum(struct.pack("!BBH", 8, 0, 0) + body)
     return struct.pack("!BBH", 8, 0, checksum) + body
 
 
-def _readable(descriptor, timer, deadline_ns):
-    """Wait for data until ``deadline_ns`` without a polling timeout; tell whether it came."""
+def _readable(raw: socket.socket, timer: system.Timer, deadline_ns: int) -> bool:
+    """Wait for data until ``deadline_ns``, on a timer descriptor; tell whether data came."""
     timer.arm(deadline_ns)
-    ready, _, _ = select.select([descriptor, timer.fd], [], [])
+    ready, _, _ = select.select([raw.fileno(), timer.fd], [], [])
     if timer.fd in ready:
         os.read(timer.fd, 8)
-    return descriptor in ready
+    return raw.fileno() in ready
 
 
-def round_trip_ns(bed, source, sink, expected_ns, attempts, echoes):
-    """Return the least of ``echoes`` ICMP round trips from host to host, None when none came back.
+def round_trip_ns(bed: Bed, probe: RoundTripProbe, echoes: int) -> int | None:
+    """Return the shortest of ``echoes`` ICMP round trips between two hosts.
 
-    ``attempts`` are for paths that lose packets.
+    On paths that lose packets, up to the probe's ``attempts`` requests are sent. None means that no
+    answer came back.
     """
     best, answers = None, 0
+    sink = bed.address(probe["sink"])
     timer = system.Timer()
-    with bed.enter(source):
+    with bed.enter(probe["source"]):
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-    for sequence in range(max(attempts, echoes)):
+    for sequence in range(max(probe["attempts"], echoes)):
         sent = system.monotonic_ns()
-        raw.sendto(_echo_request(1, sequence), (bed.address(sink), 0))
-        deadline = sent + 2 * expected_ns + _GRACE_NS
+        raw.sendto(_echo_request(1, sequence), (sink, 0))
+        deadline = sent + 2 * probe["expected_ns"] + _GRACE_NS
         while _readable(raw, timer, deadline):
             answer = raw.recv(256)
             now = system.monotonic_ns()
@@ -73,54 +98,40 @@ def round_trip_ns(bed, source, sink, expected_ns, attempts, echoes):
     return best
 
 
-def queue_burst(bed, probe):
-    """Overfill a queue, a few times when it is short.
+def queue_burst(bed: Bed, probe: BurstProbe) -> BurstResult:
+    """Overfill a queue in each of the probe's rounds, and return when packets passed it.
 
-    Args:
-        bed: the built network.
-        probe: {"channel", "source", "sink", "packets" of a burst, "rounds", "settle_ns"}; settle_ns
-            is long enough for the last packet to leave the queue.
-
-    Returns:
-        {"came": packets that came to the queue, "passed": [[round, number, came_ns, left_ns], ...]
-        of those that left it, in that order}.
+    The probe's ``settle_ns`` is long enough for the last packet to leave the queue.
     """
-    entry, queue, _exit = bed.devices(probe["channel"])
+    entry, queue, _exit = _devices(bed, probe["channel"])
     with system.inside(bed.wires_fd, bed.home_fd):
-        taps = [Tap(name, 2 * probe["packets"]) for name in (entry, queue)]
+        captures = [PacketCapture(name, 2 * probe["packets"]) for name in (entry, queue)]
     sender, receiver = _ends(bed, probe)
     padding = bytes(PAYLOAD_BYTES - _STAMP.size)
     timer = system.Timer()
-    came, passed = 0, []
+    came = 0
+    passed: list[Passed] = []
     for number in range(probe["rounds"]):
         for sequence in range(probe["packets"]):
             sender.send(_STAMP.pack(number, sequence) + padding)
         timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
-        arrivals, departures = (_of_probes(tap.take()) for tap in taps)
+        arrivals, departures = (_of_probes(capture.take()) for capture in captures)
         came += len(arrivals)
         passed += _matched(arrivals, departures)
-    for tap in taps:
-        tap.close()
-    sender.close()
-    receiver.close()
+    _close(*captures, sender, receiver)
     return {"came": came, "passed": passed}
 
 
-def policer_bursts(bed, probe):
-    """Empty a policer's bucket again and again; it is full when this returns.
+def policer_bursts(bed: Bed, probe: PolicerProbe) -> BurstResult:
+    """Empty a policer's bucket in each of the probe's rounds, and return when packets passed it.
 
-    Args:
-        bed: the built network.
-        probe: {"channel", "source", "sink", "packets" of a round, "rounds", "pause_ns" from one to
-            the next, "settle_ns" from the last to the end, "queued": whether a queue follows}.
-
-    Returns:
-        as ``queue_burst``, of the policer.
+    The bucket is full again when this returns, because of the probe's ``settle_ns``.
     """
-    entry, queue, leaving = bed.devices(probe["channel"])
+    entry, queue, leaving = _devices(bed, probe["channel"])
     with system.inside(bed.wires_fd, bed.home_fd):
         room = 2 * probe["packets"] * probe["rounds"]
-        taps = [Tap(name, room) for name in (entry, queue if probe["queued"] else leaving)]
+        behind = queue if probe["queued"] else leaving
+        captures = [PacketCapture(name, room) for name in (entry, behind)]
     sender, receiver = _ends(bed, probe)
     padding = bytes(PAYLOAD_BYTES - _STAMP.size)
     timer = system.Timer()
@@ -130,15 +141,25 @@ def policer_bursts(bed, probe):
         for sequence in range(probe["packets"]):
             sender.send(_STAMP.pack(number, sequence) + padding)
     timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
-    arrivals, departures = (_of_probes(tap.take()) for tap in taps)
-    for each in (*taps, sender, receiver):
-        each.close()
+    arrivals, departures = (_of_probes(capture.take()) for capture in captures)
+    _close(*captures, sender, receiver)
     return {"came": len(arrivals), "passed": _matched(arrivals, departures)}
 
 
-def _ends(bed, probe):
+def _close(*opened: PacketCapture | socket.socket) -> None:
+    for each in opened:
+        each.close()
+
+
+def _devices(bed: ShapedNetwork, channel: str) -> list[str]:
+    """Return the names of a channel's devices: where packets enter, its queue's, its last."""
+    link_name, direction = link_and_direction(channel)
+    return [bed.links[link_name].device(end)[0] for end in CHANNEL_ENDS[direction]]
+
+
+def _ends(bed: Bed, probe: BurstProbe | PolicerProbe) -> tuple[socket.socket, socket.socket]:
     """Return the sockets (that sends, that receives) of a probe."""
-    with bed.enter(probe["sink"]):  # for the kernel not to answer that nobody listens
+    with bed.enter(probe["sink"]):  # a closed port would answer with ICMP errors
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.bind((bed.address(probe["sink"]), PROBE_PORT))
     with bed.enter(probe["source"]):
@@ -148,8 +169,8 @@ def _ends(bed, probe):
     return sender, receiver
 
 
-def _of_probes(frames):
-    """Return those of a tap's frames that are packets of probes; no others are taken for them."""
+def _of_probes(frames: Iterable[Frame]) -> list[Frame]:
+    """Return those of the captured frames that are packets of probes."""
     return [
         (time_ns, frame)
         for time_ns, frame in frames
@@ -157,16 +178,22 @@ def _of_probes(frames):
     ]
 
 
-def _matched(arrivals, departures):
-    """Return [round, number, came_ns, left_ns] of each packet that left, in that order.
+def _matched(arrivals: Iterable[Frame], departures: Iterable[Frame]) -> list[Passed]:
+    """Return (round, number, came_ns, left_ns) of each packet that left, in that order.
 
-    What a link on the way has duplicated leaves in the order in which it came.
+    Duplicates of a packet leave in the order in which they came.
     """
-    waiting = {}
+    waiting: dict[bytes, list[int]] = {}
     for time_ns, frame in arrivals:
         waiting.setdefault(frame[_PLACE], []).append(time_ns)
     return [
-        [*_STAMP.unpack(frame[_PLACE]), waiting[frame[_PLACE]].pop(0), time_ns]
+        (*_stamp(frame), waiting[frame[_PLACE]].pop(0), time_ns)
         for time_ns, frame in departures
         if waiting.get(frame[_PLACE])
     ]
+
+
+def _stamp(frame: bytes) -> tuple[int, int]:
+    """Return (round, number) of a probe's frame."""
+    round_number, number = _STAMP.unpack(frame[_PLACE])
+    return round_number, number

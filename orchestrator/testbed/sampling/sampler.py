@@ -1,5 +1,7 @@
 """Takes every sample of a run: one loop, absolute times, no clock readings."""
 
+from __future__ import annotations
+
 from orchestrator.protocol import sampling_schedule
 from orchestrator.protocol.engines import ENGINES
 from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE
@@ -7,8 +9,21 @@ from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.kernel import system, tcpdiag
 from orchestrator.testbed.network import redirect
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+    from typing import TypeGuard
+
+    from orchestrator.protocol.specification import FlowSpec, WordSpec
+    from orchestrator.testbed.bed import Bed, DatagramEngine, Engine
+    from orchestrator.testbed.sampling.records import Records
+
+    End = tuple[tuple[int, int], int, FlowSpec]
+    """((local port, remote port), SENDER or RECEIVER, flow)."""
+
 _BEHIND_NS = 1
-"""Flows act at round times, too: what happens at the time of a sample has happened by then."""
+"""Flows act at round times, too. A sample shows what happened up to and at its time."""
 
 
 class Sampler:
@@ -17,41 +32,49 @@ class Sampler:
     Args:
         bed: the built network.
         records: where the samples go.
-        flows: the engines, in the order of the specification's flows; those with ``counters()``
-            are asked, the others' sockets are sampled.
-        among_packets: makes a context in which flows are stopped, which sends something; see
-            ``hostload.Watcher``.
+        flows: the engines, in the order of the specification's flows. Engines with ``counters()``
+            report by it; of the others the sockets are sampled.
+        among_packets: returns a context in which flows are stopped, because that sends packets;
+            see ``host_load.Watcher``.
     """
 
-    def __init__(self, bed, records, flows, among_packets):
+    def __init__(
+        self,
+        bed: Bed,
+        records: Records,
+        flows: Sequence[Engine],
+        among_packets: Callable[[], AbstractContextManager[None]],
+    ) -> None:
         self._records = records
         self._spec = bed.spec
         self._flows = flows
         self._among_packets = among_packets
-        # On a machine of a lab there may be some of all flows only.
+        # A lab host may have only some of all flows.
         self._counting = [
             (flow.spec.get("number", place), flow)
             for place, flow in enumerate(flows)
-            if hasattr(flow, "counters")
+            if _counts_itself(flow)
         ]
-        self._senders, self._receivers, self._crowds = [], [], []
+        self._senders: list[tcpdiag.TcpDiag] = []
+        self._receivers: list[tcpdiag.TcpDiag] = []
+        self._many: list[tcpdiag.TcpDiag] = []
         self._closed = tcpdiag.Closed()
         for host, present in _ends(bed, flows).items():
             self._open(bed, host, present)
         self._counters = bed.queue_counters(_words(bed))
         self._policers = redirect.Policers(bed.wires, _policed(bed))
 
-    def _open(self, bed, host, present):
-        """Open the probe of a host on which these (ports, kind, flow) end."""
+    def _open(self, bed: Bed, host: str, present: Sequence[End]) -> None:
+        """Open the socket that samples the given ends of flows on a host."""
         few = [end for end in present if end[2]["connections"] != "many"]
         single = None
         if len(few) == 1 and few[0][2]["connections"] == "one":
             (ports, kind, flow) = few[0]
             peer = flow["sink" if kind == tcpdiag.SENDER else "source"]
             single = (*ports, bed.address(host), bed.address(peer))
-        crowd_port = MANY_PORTS[0] if len(few) < len(present) else None
+        many_port = MANY_PORTS[0] if len(few) < len(present) else None
         with bed.enter(host):
-            probe = tcpdiag.TcpDiag(single, crowd_port, bed.ports)
+            probe = tcpdiag.TcpDiag(single, many_port, bed.ports)
             if any(_closes(flow) for _ports, _kind, flow in present):
                 self._closed.watch()
         kinds = {kind for _ports, kind, _flow in few}
@@ -59,22 +82,19 @@ class Sampler:
             self._senders.append(probe)
         if tcpdiag.RECEIVER in kinds:
             self._receivers.append(probe)
-        if crowd_port is not None:
-            self._crowds.append(probe)
+        if many_port is not None:
+            self._many.append(probe)
 
-    def queues(self):
-        """Return what the queue samples are of, for the fact ``queues``.
-
-        "names" are (interface index, handle) of the qdiscs and "policers" interface indices.
-        """
+    def queues(self) -> dict[str, object]:
+        """Return which queues and policers are sampled, for the fact "queues"."""
         return {"names": self._counters.names, "policers": self._policers.indices}
 
-    def forget_places(self):
+    def forget_places(self) -> None:
         """Expect another layout of the qdiscs' dump from now on: a setting has changed."""
         self._counters.forget()
 
-    def run(self, origin_ns):
-        """Sample from ``origin_ns`` to the end, stopping each flow when its time has come.
+    def run(self, origin_ns: int) -> None:
+        """Sample from ``origin_ns`` to the end, and stop each flow at its stop time.
 
         At the end the flows note what is not complete.
         """
@@ -104,7 +124,7 @@ class Sampler:
             if hasattr(flow, "finish"):
                 flow.finish()
 
-    def _take(self, time_ns, what):
+    def _take(self, time_ns: int, what: int) -> None:
         if what & sampling_schedule.QUEUES:
             self._records.queue(time_ns, self._counters.sample() + self._policers.sample())
         probes = self._senders if what & sampling_schedule.SENDERS else []
@@ -112,8 +132,8 @@ class Sampler:
             probes = [*probes, *(probe for probe in self._receivers if probe not in probes)]
         for probe in probes:
             self._records.tcp(time_ns, probe.answers())
-        for probe in self._crowds if what & sampling_schedule.CROWDS else []:
-            self._records.tcp(time_ns, probe.crowd_answers())
+        for probe in self._many if what & sampling_schedule.MANY else []:
+            self._records.tcp(time_ns, probe.many_answers())
         if what & ~sampling_schedule.QUEUES:
             self._records.tcp(time_ns, self._closed.take())
         if what & sampling_schedule.SENDERS:
@@ -123,13 +143,17 @@ class Sampler:
             self._records.progress("traffic", time_ns)
 
 
-def _ends(bed, engines):
-    """Return {host: [((local port, remote port), SENDER or RECEIVER, flow)]} of what is sampled.
+def _counts_itself(engine: Engine) -> TypeGuard[DatagramEngine]:
+    return hasattr(engine, "counters")
 
-    Hosts that share a namespace are one of them; those of other machines are left out.
+
+def _ends(bed: Bed, engines: Sequence[Engine]) -> dict[str, list[End]]:
+    """Return the ends of TCP flows that are sampled, by host.
+
+    Hosts that share a namespace appear as one of them. Hosts of other machines are left out.
     """
-    ends = {}
-    for flow in (engine.spec for engine in engines if not hasattr(engine, "counters")):
+    ends: dict[str, list[End]] = {}
+    for flow in (engine.spec for engine in engines if not _counts_itself(engine)):
         ports = (flow["client_port"], flow["port"])
         if flow["server"] == "source":
             ports = ports[::-1]
@@ -141,23 +165,24 @@ def _ends(bed, engines):
     return ends
 
 
-def _closes(flow):
-    """Tell whether sockets of the flow are closed before the end of the run."""
+def _closes(flow: FlowSpec) -> bool:
+    """Tell whether sockets of the flow may close before the end of the run."""
     return ENGINES[flow["engine"]].closes_early or flow["connections"] != "one"
 
 
-def _words(bed):
-    """Return what is taken of each queue beside its counters; see qdisc.Counters."""
+def _words(bed: Bed) -> dict[tuple[int, int], list[WordSpec]]:
+    """Return which words of each queue are sampled beside its counters; see qdisc.Counters."""
     return {
-        (link.device(queue_end)[1], CHILD_HANDLE): link.spec[direction]["queue"]["words"]
+        (link.device(queue_end)[1], CHILD_HANDLE): queue["words"]
         for link in bed.links.values()
         for direction, (_source, queue_end, _sink) in CHANNEL_ENDS.items()
-        if link.spec[direction]["queue"] is not None
+        for queue in [link.spec[direction]["queue"]]
+        if queue is not None
     }
 
 
-def _policed(bed):
-    """Return the interfaces on which a policer is, where a direction of a link begins."""
+def _policed(bed: Bed) -> list[int]:
+    """Return the indices of the interfaces with a policer, where a direction of a link begins."""
     return [
         link.device(source)[1]
         for link in bed.links.values()

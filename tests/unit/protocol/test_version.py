@@ -67,7 +67,7 @@ def test_a_lab_agent_tells_the_controller(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(agent, "Watcher", lambda *_arguments, **_named: None)
     monkeypatch.setattr(agent, "_listen", lambda *_arguments: None)
     monkeypatch.setattr("signal.signal", lambda *_arguments: None)
-    assert agent.work(str(given(tmp_path)), None) == 1
+    assert agent.work(str(given(tmp_path)), ()) == 1
     (failure,) = said
     assert failure["say"] == "failed"
     assert WHY in failure["problem"]

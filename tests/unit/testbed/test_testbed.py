@@ -9,13 +9,13 @@ import pytest
 
 from orchestrator.protocol import sampling_schedule
 from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.sampling_schedule import CROWDS, QUEUES, RECEIVERS, SENDERS
+from orchestrator.protocol.sampling_schedule import MANY, QUEUES, RECEIVERS, SENDERS
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.network import qdisc
 from orchestrator.testbed.sampling import probes
 
 MS = 1_000_000
-EVERYTHING = SENDERS | RECEIVERS | QUEUES | CROWDS
+EVERYTHING = SENDERS | RECEIVERS | QUEUES | MANY
 
 
 def test_every_time_comes_once_and_in_order() -> None:
@@ -37,9 +37,9 @@ def test_the_digest_is_sampled_whatever_the_scenario_samples(period_ms: int) -> 
         assert plan[time_ns] & (SENDERS | RECEIVERS) == SENDERS | RECEIVERS
 
 
-def test_crowds_are_sampled_every_second_and_at_the_edges() -> None:
+def test_many_connection_flows_are_sampled_every_second_and_at_the_edges() -> None:
     plan = sampling_schedule.ticks(3500 * MS, 10 * MS, 10 * MS, [1234 * MS])
-    found = [time_ns // MS for time_ns, what in plan if what & CROWDS]
+    found = [time_ns // MS for time_ns, what in plan if what & MANY]
     assert found == [0, 1000, 1234, 2000, 3000, 3500]
 
 
@@ -158,5 +158,5 @@ def test_probe_packets_are_matched_where_they_leave_a_queue() -> None:
     departures = [(50, probe_frame(0)), (60, probe_frame(3)), (70, probe_frame(2)),
                   (80, probe_frame(2)), (90, probe_frame(7))]  # fmt: skip
     assert probes._matched(arrivals, departures) == [
-        [1, 0, 10, 50], [1, 3, 40, 60], [1, 2, 30, 70], [1, 2, 31, 80],
+        (1, 0, 10, 50), (1, 3, 40, 60), (1, 2, 30, 70), (1, 2, 31, 80),
     ]  # fmt: skip

@@ -1,0 +1,69 @@
+"""The sequence of a run inside the bed, for a whole network and for a lab host's part of one."""
+
+from __future__ import annotations
+
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.network import readback
+from orchestrator.testbed.sampling.sampler import Sampler
+from orchestrator.testbed.scheduler import Scheduler
+from orchestrator.testbed.traffic import Services, engines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.testbed.bed import Bed, Engine, Environment
+    from orchestrator.testbed.sampling.records import Records
+
+
+def run(environment: Environment, records: Records) -> None:
+    """Build, verify, probe, run and sample; everything that is found goes to ``records``."""
+    records.progress("setup")
+    system.set_exact_timers()
+    bed = environment.build()
+    records.fact("channels", at="start", channels=readback.verify_channels(bed))
+    records.fact("sysctls", **environment.sysctls())
+    records.fact("versions", **environment.versions())
+    environment.probe_before_engines()
+
+    flows = _make_engines(bed, records)
+    load = environment.load
+    sampler = Sampler(bed, records, flows, load.among_packets)
+    scheduler = Scheduler(
+        bed,
+        lambda problem: records.fact("timeline_error", problem=problem),
+        sampler.forget_places,
+    )
+    records.fact("queues", **environment.queue_devices(), **sampler.queues())
+    environment.probe_before_traffic()
+    records.fact("interfaces", at="start", interfaces=environment.interfaces())
+    records.fact("softnet", at="start", drops=readback.softnet_drops())
+    origin_ns = environment.await_origin_ns()
+    load.watch(origin_ns, bed.spec["duration_ns"])
+    scheduler.start(origin_ns)
+    for flow in flows:
+        flow.start(origin_ns)
+    load.leave_to_packets()
+    sampler.run(origin_ns)
+    for name, values in load.watched().items():
+        records.fact(name, **values)
+
+    records.fact("timeline", **scheduler.fact())
+    found = readback.channels(bed)
+    differences = readback.differences(bed, found)
+    records.fact("channels", at="end", channels=found, differences=differences)
+    records.fact("namespaces", at="end", values=readback.namespaces(bed))
+    records.fact("interfaces", at="end", interfaces=environment.interfaces())
+    records.fact("softnet", at="end", drops=readback.softnet_drops())
+    environment.measure_after_traffic()
+    records.close()
+    records.fact("done", origin_ns=origin_ns, duration_ns=bed.spec["duration_ns"])
+    records.progress("done", bed.spec["duration_ns"])
+
+
+def _make_engines(bed: Bed, records: Records) -> list[Engine]:
+    """Return the engines of all flows that have an end here, in the specification's order."""
+    known = engines()
+    return [
+        known[flow["engine"]](bed, flow, Services(records, flow.get("number", place), flow["name"]))
+        for place, flow in enumerate(bed.spec["flows"])
+        if bed.holds(flow["source"]) or bed.holds(flow["sink"])
+    ]
