@@ -343,8 +343,8 @@ def test_what_cannot_be_done_fails_the_run(run: Run, tmp_path: Path) -> None:
 def test_an_unforeseen_error_fails_the_run_with_its_words(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
-        "from orchestrator.testbed import scheduler as timeline\n"
-        "timeline.OPERATIONS['rate'] = lambda timeline, step: step['broken on purpose']\n",
+        "from orchestrator.testbed.scheduler import Scheduler\n"
+        "Scheduler._set_rate = lambda scheduler, step: step['broken on purpose']\n",
         encoding="utf-8",
     )
     events = "events: [{at: 500ms, link: bottleneck, rate: 1mbit}]\n"
@@ -356,8 +356,8 @@ def test_an_unforeseen_error_fails_the_run_with_its_words(run: Run, tmp_path: Pa
 def test_an_event_that_never_happens_is_told(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
-        "from orchestrator.testbed import scheduler as timeline\n"
-        "timeline.OPERATIONS['rate'] = lambda timeline, step: __import__('time').sleep(9)\n",
+        "from orchestrator.testbed.scheduler import Scheduler\n"
+        "Scheduler._set_rate = lambda scheduler, step: __import__('time').sleep(9)\n",
         encoding="utf-8",
     )
     events = "events: [{at: 500ms, link: bottleneck, rate: 1mbit}]\n"

@@ -251,8 +251,8 @@ def no_way(hosts: Lab, folder: Path) -> dict[str, Any]:
 
 NEED_NETEM = (emulated, lost_router, unfit)
 NEED_ROOT_ALONE = (
-    live, lost_connection, lost_worker, lost_cleanup_process, lost_network, lost_controller, interrupted,
-    no_way,
+    live, lost_connection, lost_worker, lost_cleanup_process, lost_network, lost_controller,
+    interrupted, no_way,
 )  # fmt: skip
 
 

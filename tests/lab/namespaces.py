@@ -160,7 +160,7 @@ class Lab:
         return next(int(line.split()[2]) for line in table if line.split()[0] == "eth1:")
 
     def agents(self, host: str) -> list[int]:
-        """Return an agent's processes: cleanup process, worker, and the one that watches the load."""
+        """Return an agent's processes: cleanup process, worker and the watcher of the load."""
         namespace = Path(f"/run/netns/{self.namespace(host)}").stat().st_ino
         parents = {}
         for entry in Path("/proc").iterdir():

@@ -1,13 +1,14 @@
-"""A channel's token bucket while traffic runs: another rate, or a trace of opportunities to send.
+"""Changes a channel's token bucket while traffic runs: another rate, or a trace.
 
-sch_tbf fills its bucket when it is changed, and does not look at its queue again before the time
-that the old rate had set (net/sched/sch_tbf.c). So each change at the same rate says how many bytes
-may leave at once, and a frame that the bucket refuses makes the device look: the queue is served
-whenever something was to be added to it, whether it was or not (net/core/dev.c, __dev_xmit_skb).
+sch_tbf fills its bucket when it is changed. It does not serve its queue again before the time that
+followed from the old rate (net/sched/sch_tbf.c). Two consequences are used here. A change at the
+same rate sets how many bytes may leave at once. And to send a frame that the bucket refuses makes
+the device serve its queue: the kernel does so after every attempt to add a packet, also after one
+that failed (net/core/dev.c, __dev_xmit_skb).
 
-To another rate our guest's kernel goes on with the bytes that are in the bucket (guest/patches). A
-stock kernel fills the bucket then, too: each change of rate lets a frame leave early there, and
-where that is too much the fidelity check of the rate says so.
+When the rate changes, our guest's kernel keeps the bytes that are in the bucket (guest/patches). A
+stock kernel fills the bucket, so that each change of rate lets a frame leave early. Where that is
+too much, the fidelity check of the rate fails.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 TCA_TBF_PRATE64, TCA_TBF_PBURST = 5, 7
 _RATE = struct.Struct("=BBHhHI")  # struct tc_ratespec
 _ENDLESS_BYTES_PER_S = 2**60
-"""A peak rate at which a frame takes no time: its own bucket then only bounds a frame's size."""
+"""A peak rate at which a frame takes no time. The peak's bucket then only limits frame sizes."""
 _STOPPED_BYTES_PER_S = 1
 _WRAPPED = 2**32 - 1
-"""A burst that becomes 0 with an overhead of 1, in the 32 bits of psched_l2t_ns: an empty bucket
-that never fills. Any other bucket that takes a frame can also let one pass."""
+"""A burst that becomes 0 with an overhead of 1, in the 32 bits of psched_l2t_ns.
+
+The bucket is then empty and never fills. Any other bucket that is valid for a frame can also let
+one pass.
+"""
 _REFUSED = bytes(12) + b"\x81\x00" + bytes(FRAME_BYTES + 4 - 14)
-"""The largest frame that a device of this MTU takes, one with a VLAN tag: larger than any other."""
+"""A frame with a VLAN tag, the largest that a device of this MTU accepts; no other is as large."""
 _MOST_LOOKS = 256
 
 
@@ -59,15 +63,15 @@ class Bucket:
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self._socket.bind((self._name, 0))
         self._left_bytes = self._sent_bytes = 0  # set by stop()
-        # In real time what comes before the bucket is closed again may use what was to be lost.
+        # In real time, packets that come before the bucket is closed may still use a grant.
         self._real_time, self._slipped_bytes = bed.spec.get("real_time", False), 0
         self.granted_frames = 0
 
     def set_rate(self, rate_bps: int) -> None:
-        """Go on at that rate; ``look`` lets the frame that may leave at once do so.
+        """Set the rate; call ``look`` then, so that a frame that may leave at once does so.
 
-        To the kernel a rate is whole bytes per second. An equal rate is not sent: it would fill
-        the bucket.
+        The kernel counts rates in whole bytes per second. An unchanged rate is not sent, because
+        that would fill the bucket.
         """
         rate, old = rate_bps // 8, (self._spec["rate_bps"] or 0) // 8
         self._spec["rate_bps"] = rate_bps
@@ -81,13 +85,13 @@ class Bucket:
         self._left_bytes, (self._sent_bytes, _waiting) = 0, self._counters()
 
     def grant(self, frames: int) -> None:
-        """Let as many bytes leave at once as so many full-size frames have.
+        """Let the bytes of that many full-size frames leave at once.
 
-        What finds nothing to send is lost. What is left because the next packet is larger is
-        added to the next grant, so that under backlog no byte is.
+        Bytes of the grant for which no packet waits are lost. Bytes that are left because the next
+        packet is larger are added to the next grant, so no byte is lost under backlog.
 
         Raises:
-            OSError: more has left since the last grant, or could have left and did not.
+            OSError: bytes have left without a grant, or could have left and did not.
         """
         before = self._sent_bytes
         granted = self._left_bytes + frames * FRAME_BYTES
@@ -109,7 +113,7 @@ class Bucket:
         self.granted_frames += frames
 
     def _change(self, rate: int, burst: int, overhead: int = 0) -> None:
-        """Set rate and bucket; an unchanged rate fills the bucket."""
+        """Set the rate and the size of the bucket; an unchanged rate fills the bucket."""
         queue = self._spec["queue"]
         # sch_tbf passes its limit to a fifo below it.
         limit = (qdisc.fifo_limit(queue) if queue else None) or 0x7FFFFFFF
@@ -127,7 +131,7 @@ class Bucket:
         self._route.flush()
 
     def look(self) -> None:
-        """Make the device serve its queue, by a send that fails; it takes a microsecond."""
+        """Make the device serve its queue, by a send that fails after about a microsecond."""
         try:
             self._socket.send(_REFUSED)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Builds the network of a bed specification with a few netlink messages, and reads it back."""
+"""Builds the network of a specification with a few netlink messages, and reads it back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Bed:
         self.wires_fd = system.new_network_namespace()
         self.wires = netlink.Netlink()
         system.enter(self.home_fd)
-        Mininet.inited = True  # its init() runs sysctl commands that this file needs none of
+        Mininet.inited = True  # its init() runs sysctl commands, which are not needed here
         self.net = Mininet(build=False, controller=None, host=NamespaceHost, switch=BedSwitch)
         self.links: dict[str, WireLink] = {}
         # By the scenario's names: a device of another node may have the same name.
@@ -62,7 +62,7 @@ class Bed:
         return node
 
     def holds(self, _name: str) -> bool:
-        """Tell whether a host is in this bed: all are, unlike on the machines of a lab."""
+        """Return True: all hosts are in this bed, unlike on the machines of a lab."""
         return True
 
     def place(self, name: str) -> str:
@@ -70,7 +70,7 @@ class Bed:
         return name
 
     def clock_ahead_ns(self, _name: str) -> int:
-        """Return how far the clock here is ahead of that of a host: there is one clock."""
+        """Return 0: all hosts have the same clock."""
         return 0
 
     def queue_counters(self, words: Mapping[tuple[int, int], Sequence[WordSpec]]) -> qdisc.Counters:
@@ -88,7 +88,7 @@ class Bed:
     def set_namespace(self, host: str, name: str, value: str | int) -> None:
         """Set a sysctl of one host's namespace, read it back, and record that and when.
 
-        In any thread and at any time, also while traffic runs.
+        Any thread may call it at any time, also while traffic runs.
 
         Raises:
             BuildError: the kernel has no such sysctl, refuses the value, or has another one then.
@@ -117,7 +117,7 @@ class Bed:
         messages: dict[str, list[bytes]] = {}
         for rule in rules:
             switch, link = rule["switch"], rule["link"]
-            port = None if link is None else self.port(switch, link)
+            port = None if link is None else self._port(switch, link)
             message = openflow.pair_rule(macs[rule["source"]], macs[rule["sink"]], port)
             messages.setdefault(switch, []).append(message)
         for switch, messages_of_one in messages.items():
@@ -152,7 +152,7 @@ class Bed:
         self._configure_switches()
 
     def _make_devices(self) -> None:
-        """Create the veth pairs and queue devices, each in its namespace, in one go."""
+        """Create the veth pairs and queue devices, each in its namespace, in one batch."""
         route = netlink.Netlink()
         for link in self.links.values():
             for end, interface in (("a", link.intf1), ("b", link.intf2)):
@@ -265,16 +265,16 @@ class Bed:
                         self._rule_connections[name] = openflow.Connection(path)
 
     def _flow_tables(self) -> dict[str, list[tuple[str, int]]]:
-        """Return {bridge: [(destination MAC, port)]}: each leaves by its link's port."""
+        """Return {bridge: [(destination MAC, port)]}, with the port of each destination's link."""
         macs = {host["name"]: host["mac"] for host in self.spec["hosts"]}
         tables: dict[str, list[tuple[str, int]]] = {}
         for name, destinations in self.spec["forwarding"].items():
             rules = tables.setdefault(self.nodes[name].name, [])
             for destination, link_name in destinations.items():
-                rules.append((macs[destination], self.port(name, link_name)))
+                rules.append((macs[destination], self._port(name, link_name)))
         return tables
 
-    def port(self, switch_name: str, link_name: str) -> int:
+    def _port(self, switch_name: str, link_name: str) -> int:
         """Return the number of the switch's port to that link."""
         switch, link = self.nodes[switch_name], self.links[link_name]
         interface = link.intf1 if link.intf1.node is switch else link.intf2
@@ -282,7 +282,10 @@ class Bed:
 
 
 def corrupts(spec: TestbedSpec) -> bool:
-    """Tell whether a channel corrupts packets, now or after an event."""
+    """Tell whether any channel corrupts packets, now or after a planned step.
+
+    A netem that corrupts packets later has the setting from the start, with the value 0.
+    """
     netems = [link[direction]["netem"] for link in spec["links"] for direction in CHANNEL_ENDS]
     return any(one and any(s["name"] == CORRUPTION for s in one["settings"]) for one in netems)
 

@@ -1,7 +1,7 @@
 """Segmentation offloads of an interface: switch them off, and read what the kernel has.
 
-A 64 KB aggregate counts as one packet in a queue limit and leaves a link in one piece, so an
-emulated bottleneck with offloads on is not the one that was asked for.
+With offloads, an aggregate of 64 KB counts as one packet in a queue's limit and leaves a link in
+one piece. An emulated bottleneck would not behave as the scenario requests.
 Source: include/uapi/linux/ethtool.h.
 """
 
@@ -39,7 +39,7 @@ class Ethtool:
         return int(found)
 
     def speed_mbitps(self, interface: str) -> int | None:
-        """Return what the interface says of its speed, None when it does not know."""
+        """Return the speed that the interface reports, None when it reports none."""
         data = ctypes.create_string_buffer(struct.pack("=I", _GET_SETTINGS), _SETTINGS_BYTES)
         request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(data))
         try:
@@ -61,7 +61,7 @@ class Ethtool:
             self._call(interface, write, int(on))
 
     def send_in_one_piece(self, interface: str) -> None:
-        """Let frames leave with all their bytes in one buffer, instead of headers and fragments."""
+        """Switch scatter-gather off, so that all bytes of a frame are in one buffer."""
         self._call(interface, _SCATTER_GATHER, 0)
 
     def offloads(self, interface: str) -> dict[str, bool]:

@@ -1,9 +1,9 @@
 """Mininet's hosts, switches and links, without its shell per node and command per setting.
 
-Stock Mininet starts a shell in each node and runs a command for every interface setting: 71 s
-of set-up for 60 hosts in the guest. Here a host is only a network namespace (its shell starts when
-somebody asks for it), and links only note what they need: ``build.py`` sets everything with a
-few netlink messages.
+Stock Mininet starts a shell in each node and runs a command for every interface setting. In the
+guest that takes 71 s for 60 hosts. Here a host is only a network namespace, whose shell starts with
+its first command. Links only store their specification. ``build.py`` sets everything by a few
+netlink messages.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class NamespaceHost(_LazyShell, Host):
         super().__init__(name, **params)
 
     def _popen(self, cmd: Sequence[str], **params: Any) -> Popen[Any]:
-        """Spawn in the host's namespace, which a child takes over from the spawning thread.
+        """Start a program in the host's namespace, which it inherits from the calling thread.
 
-        And with ordinary timers: unlike our own code, a foreign program may poll the clock.
+        The program gets ordinary timers, because it may poll the clock, unlike our own code.
         """
         home = system.current_network_namespace()
         system.set_exact_timers(False)
@@ -73,12 +73,12 @@ class NamespaceHost(_LazyShell, Host):
 
 
 class BedSwitch(_LazyShell, OVSSwitch):
-    """An Open vSwitch bridge on the kernel datapath; started with all others in one transaction."""
+    """An Open vSwitch bridge on the kernel datapath; one transaction creates all bridges."""
 
     OVSVersion = "3.1"
 
     def __init__(self, name: str, **params: Any) -> None:
-        # Switch.__init__ configures a control interface by command, unless in a namespace.
+        # Outside a namespace, Switch.__init__ runs commands to configure a control interface.
         params["inNamespace"] = True
         super().__init__(name, failMode="secure", datapath="kernel", batch=True, **params)
         self.inNamespace = False
@@ -96,12 +96,12 @@ class BedSwitch(_LazyShell, OVSSwitch):
 
 
 class WireLink(Link):
-    """A link through the namespace ``wires``, where everything that impairs it lives.
+    """A link through the namespace ``wires``, where its rate, queues and impairments are.
 
-    Each end is a veth pair with one end in the node and one in ``wires``; there ``w<i>a`` and
-    ``w<i>b`` pass packets to each other, through a token bucket and its queue on an ifb and
-    then a netem. Neither the sender's interface nor the receiver's carries a qdisc, so a
-    drop is never a local congestion signal.
+    Each end is a veth pair, with one device in the node and one in ``wires``. The devices in
+    ``wires``, ``w<i>a`` and ``w<i>b``, redirect packets to each other. On the way packets pass a
+    token bucket and its queue on an ifb device, and then a netem. The nodes' own interfaces have no
+    qdisc, so no drop is reported to the sender as local congestion.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class WireLink(Link):
         self.intf2 = _interface(node2, self)
 
     def device(self, end: str) -> tuple[str, int]:
-        """Return (name, interface index) in ``wires``: ends a, b; f, r the queues' devices."""
+        """Return (name, interface index) of the device of that end in ``wires``; see bed.Link."""
         return f"w{self.number}{end}", wire_index(self.number, end)
 
 

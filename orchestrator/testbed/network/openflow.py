@@ -1,8 +1,8 @@
-"""Forwarding rules over a bridge's own socket: a forked `ovs-ofctl` costs 0.1 s a bridge.
+"""Sets forwarding rules over a bridge's own socket; `ovs-ofctl` would cost 0.1 s a bridge.
 
-OpenFlow 1.0 (include/openflow/openflow-1.0.h of Open vSwitch): a hello, the rules, and a barrier
-whose answer says that all before it is done. A rule of two hosts goes before those of the receiver
-alone.
+It speaks OpenFlow 1.0 (include/openflow/openflow-1.0.h of Open vSwitch): a hello, the rules, and a
+barrier. The answer to the barrier confirms everything before it. Rules for a pair of hosts have
+priority over rules for a destination.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ADD, _DELETE_STRICT = 0, 4
 _PRIORITY, _PAIR_PRIORITY, _NO_BUFFER, _NO_PORT = 0x8000, 0x9000, 0xFFFFFFFF, 0xFFFF
 
 _HEADER = struct.Struct("!BBHI")
-_MATCH = struct.Struct("!IH6s6s22x")  # wildcards, in_port, dl_src, dl_dst, and what is wild
+_MATCH = struct.Struct("!IH6s6s22x")  # wildcards, in_port, dl_src, dl_dst, other fields
 _RULE = struct.Struct("!QHHHHIHH")  # cookie, command, two time-outs, priority, buffer, port, flags
 _OUTPUT = struct.Struct("!HHHH")  # type, length, port, max_len
 
@@ -36,7 +36,7 @@ class Connection:
     """A connection to the bridge that listens at ``path``.
 
     Raises:
-        OpenFlowError: the bridge refused something or ended the connection; so do all methods.
+        OpenFlowError: the bridge refused something or ended the connection. All methods raise it.
     """
 
     def __init__(self, path: str) -> None:
@@ -47,11 +47,11 @@ class Connection:
         self._socket.sendall(_message(_HELLO))
 
     def send(self, messages: Iterable[bytes]) -> None:
-        """Send messages, without waiting for what comes of them."""
+        """Send messages without waiting for the answer."""
         self._socket.sendall(b"".join([*messages, _message(_BARRIER_REQUEST)]))
 
     def wait(self) -> None:
-        """Return when all that was sent is done; once for each ``send``."""
+        """Return when the bridge has confirmed a ``send``; to be called once for each."""
         while True:
             header = self._stream.read(_HEADER.size)
             if len(header) < _HEADER.size:
@@ -72,7 +72,7 @@ class Connection:
 
 
 def add_rules(path: str, rules: Iterable[tuple[str, int]]) -> None:
-    """Add [(destination MAC, port)] to the bridge that listens at ``path``, and see them in place.
+    """Add [(destination MAC, port)] to the bridge that listens at ``path``, and await its answer.
 
     Raises:
         OpenFlowError: the bridge refused a rule or ended the connection.
@@ -91,7 +91,7 @@ def _to_destination(mac: str, port: int) -> bytes:
 def pair_rule(source: str, destination: str, port: int | None) -> bytes:
     """Return the message that lets packets between two MACs leave by ``port``.
 
-    None takes the rule away, and those packets go by their destination alone.
+    None removes the rule. The rule for the destination alone applies then.
     """
     match = _MATCH.pack(_ALL_BUT_PAIR, 0, _mac(source), _mac(destination))
     return _flow_mod(match, _DELETE_STRICT if port is None else _ADD, _PAIR_PRIORITY, port)

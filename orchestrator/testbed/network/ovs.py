@@ -1,4 +1,4 @@
-"""Open vSwitch inside the bed: its two daemons on paths of our own, bridges, forwarding rules."""
+"""Runs Open vSwitch inside the bed: its two daemons with their own paths, bridges and rules."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
 RUN_DIRECTORY = "/run/bed-ovs"
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
-# Open vSwitch 3.1 caches the CPU count at its start and refreshes it only once the monotonic clock
-# has passed 10 s (lib/ovs-thread.c): started earlier it has no upcall handlers, forwards nothing.
+# Open vSwitch 3.1 caches the CPU count at its start and refreshes it only when the monotonic clock
+# has passed 10 s (lib/ovs-thread.c). Started earlier, it has no upcall handlers, so that it
+# forwards nothing.
 EARLIEST_START_NS = 11 * 10**9
 _IDLE_MS = 10**9
 
 
 class OvsError(Exception):
-    """A daemon did not start or a command failed; the message carries what it said."""
+    """A daemon did not start or a command failed; the message has its output."""
 
 
 _environment = {
@@ -50,14 +51,14 @@ def _run(arguments: list[str]) -> str:
 
 
 def start_daemons() -> None:
-    """Start ovsdb-server and ovs-vswitchd; both have detached, which means ready, on return."""
+    """Start ovsdb-server and ovs-vswitchd; both are ready on return, because they have detached."""
     os.makedirs(RUN_DIRECTORY, exist_ok=True)
     database = f"{RUN_DIRECTORY}/conf.db"
     remote = f"punix:{RUN_DIRECTORY}/db.sock"
     _run(["ovsdb-tool", "create", database, SCHEMA])
     common = ["--no-chdir", "--detach", "--log-file", "-vconsole:off", "-vsyslog:off"]
     _run(["ovsdb-server", database, f"--remote={remote}", "--pidfile", *common])
-    # No flow ever expires: a revalidation is a wake-up twice a second for nothing.
+    # Flows never expire, so the two revalidations a second would be useless wake-ups.
     settings = f"other_config:max-idle={_IDLE_MS}"
     settings += f" other_config:max-revalidator={_IDLE_MS}"
     threads = ["other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1"]
@@ -80,10 +81,10 @@ def start_bridges(
 
 
 def control_socket(bridge: str) -> str:
-    """Return where a bridge takes OpenFlow messages."""
+    """Return the path of the socket that accepts OpenFlow messages for a bridge."""
     return f"{RUN_DIRECTORY}/{bridge}.mgmt"
 
 
 def version() -> str:
-    """Return what ovs-vswitchd says of its version."""
+    """Return the version line of ovs-vswitchd."""
     return _run(["ovs-vswitchd", "--version"]).splitlines()[0]

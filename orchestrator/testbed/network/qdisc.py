@@ -1,10 +1,10 @@
 """Queueing disciplines over rtnetlink: set, read back, count.
 
-A channel's rate and queue are a token bucket (sch_tbf) of one full-size frame whose child is
-the queue itself; its delay and loss are a netem on another device. What a queue or netem is set
-to comes as a list of settings (protocol/specification.py, SettingSpec), so that no kind is known
-here. Structures are those of include/uapi/linux/pkt_sched.h and tc's 64-bit
-extensions. Functions named ``add_*`` queue a request; ``read`` returns what the kernel says it has.
+A channel's rate and queue are a token bucket (sch_tbf) of one full-size frame, whose child is the
+queue itself. Its delay and loss are a netem on another device. Settings of queues and netems come
+as plain data (protocol/specification.py, SettingSpec), so this module knows no kind of queue.
+Structures are those of include/uapi/linux/pkt_sched.h and tc's 64-bit extensions. Functions named
+``add_*`` queue a request. ``read`` returns what the kernel reports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RTM_NEWQDISC, RTM_GETQDISC = 36, 38
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 FIFOS = ("pfifo", "bfifo")
 FIFO_LIMITS = ("limit_packets", "limit_bytes")
-"""Names of the setting of their limit."""
+"""Names of the settings that limit a FIFO."""
 TC_H_ROOT, TC_H_CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
 INGRESS, EGRESS = 0xFFFFFFF2, 0xFFFFFFF3  # TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS / _EGRESS)
 SLACK_BYTES = 64
@@ -55,7 +55,7 @@ def _request(
 ) -> None:
     body = TCMSG.pack(0, index, handle, parent, 0) + nl.attribute(TCA_KIND, kind)
     if options is not None:
-        # sch_fq_pie insists on the flag; what begins with a structure may not have it.
+        # sch_fq_pie requires the flag; options that begin with a structure must not have it.
         flag = nl.NLA_F_NESTED if nested else 0
         body += nl.attribute(TCA_OPTIONS | flag, options)
     flags = nl.NLM_F_REPLACE if change else nl.NLM_F_CREATE | nl.NLM_F_EXCL
@@ -63,10 +63,10 @@ def _request(
 
 
 def bucket_bytes(rate: int, late_ns: int) -> int:
-    """Return the size of the token bucket of a rate in bytes per second: one full-size frame.
+    """Return the size of the token bucket of a rate in bytes per second: a bit over one frame.
 
-    And a little more: a timer that fires up to ``late_ns`` late must not lose the tokens of that
-    time, or the rate falls short (0.04% at 10 Mbit/s with a bucket of exactly one frame).
+    When a timer fires up to ``late_ns`` late, the bucket must not lose the tokens of that time.
+    With a bucket of exactly one frame, the rate was 0.04% too low at 10 Mbit/s.
     """
     return FRAME_BYTES + SLACK_BYTES + rate * late_ns // 10**9
 
@@ -79,7 +79,7 @@ def add_rate(
     change: bool = False,
     late_ns: int = 1_000,
 ) -> None:
-    """Queue a token bucket of ``rate_bps`` for timers that are up to ``late_ns`` late.
+    """Queue the request for a token bucket, for timers that are up to ``late_ns`` late.
 
     After a change the queue must be set again: sch_tbf passes its own limit to a fifo below it.
     """
@@ -102,7 +102,7 @@ def change_root(route: nl.Netlink, index: int, kind: str, options: nl.Payload, w
 def add_queue(
     route: nl.Netlink, index: int, queue: QueueSpec, what: str, change: bool = False
 ) -> None:
-    """Queue the queue under the token bucket: ``queue`` is {"kind", "settings"}."""
+    """Queue the request for the queue below the token bucket."""
     settings = _sent(queue, change)
     _request(
         route,
@@ -120,13 +120,13 @@ def add_queue(
 def add_netem(
     route: nl.Netlink, index: int, netem: QueueSpec, what: str, change: bool = False
 ) -> None:
-    """Queue the qdisc behind the queue, with delay and loss: ``netem`` is {"kind", "settings"}."""
+    """Queue the request for the netem that packets pass after the queue."""
     options, what = pack(_sent(netem, change)), f"{what} {netem['kind']}"
     _request(route, index, TC_H_ROOT, ROOT_HANDLE, netem["kind"], options, what, change)
 
 
 def fifo_limit(queue: QueueSpec) -> int | None:
-    """Return the limit of a FIFO in packets or bytes, None of other queues."""
+    """Return the limit of a FIFO in packets or bytes, None for other queues."""
     if queue["kind"] not in FIFOS:
         return None
     (limit,) = (each["value"] for each in queue["settings"] if each["name"] in FIFO_LIMITS)
@@ -164,9 +164,9 @@ def _nested(payloads: Mapping[tuple[int, ...], bytes | bytearray]) -> bytes:
 
 
 def unpack(settings: Sequence[SettingSpec], options: bytes) -> dict[str, Value | None]:
-    """Return {name: value} of the compared settings, as found in the kernel's TCA_OPTIONS.
+    """Return {name: value} of the compared settings from the kernel's TCA_OPTIONS.
 
-    What the kernel does not report is None.
+    The value is None where the kernel does not report the setting.
     """
     ends = (each["offset"] + _size(each) for each in settings if not each["attribute"])
     fixed = max(ends, default=0)
@@ -198,7 +198,7 @@ def _value(data: bytes, form: str, size: int) -> Value | None:
 
 
 def _attribute(data: bytes, path: Iterable[int], start: int) -> bytes | None:
-    """Return the payload of the attribute at ``path``, None where there is none."""
+    """Return the payload of the attribute at ``path``, None where it is missing."""
     for kind in path:
         inner = nl.parse_attributes(data, start).get(kind)
         if inner is None:
@@ -208,24 +208,23 @@ def _attribute(data: bytes, path: Iterable[int], start: int) -> bytes | None:
 
 
 def add_classifier_hook(route: nl.Netlink, index: int, what: str) -> None:
-    """Queue the clsact pseudo-qdisc that redirections are attached to."""
+    """Queue the request for the clsact qdisc, which holds the redirections."""
     _request(route, index, TC_H_CLSACT, TC_H_CLSACT & 0xFFFF0000, "clsact", None, f"{what} clsact")
 
 
 class Counters:
-    """Counters of every qdisc of a namespace, by one dump a sample.
+    """Samples the counters of every qdisc of a namespace, with one dump for each sample.
 
     Args:
         route: a netlink socket in that namespace.
-        words: {(interface index, handle): [{"attribute", "offset"}, ...]}: what else to take of
-            that qdisc, a u32 each.
+        words: further words of 32 bits to sample, by (interface index, handle) of the qdisc.
         only: indices of the interfaces whose qdiscs are ours; None where all are.
 
-    ``names`` lists (interface index, handle) in the order in which ``sample()`` packs them: eight
-    u32 each, little endian: bytes (low, high), packets, drops, overlimits, requeues, backlog
-    bytes, backlog packets; behind all of them come the further words in the same order. A dump's
-    layout does not change while no qdisc does, so the words' places are found once and picked out
-    together from then on.
+    ``names`` has (interface index, handle) in the order in which ``sample()`` packs the qdiscs.
+    Each has eight little-endian u32: bytes (low, high), packets, drops, overlimits, requeues,
+    backlog bytes, backlog packets. The further words of all qdiscs follow in the same order. The
+    layout of a dump changes only when a qdisc does. So the places of all words are located once,
+    and each sample then picks all of them in one step.
     """
 
     def __init__(
@@ -242,7 +241,7 @@ class Counters:
         self.sample()
 
     def forget(self) -> None:
-        """Locate the words again: options, which precede the counters, may have changed size."""
+        """Locate the words again: the options before the counters may have another size."""
         self._length = None
 
     def sample(self) -> bytes:
@@ -276,7 +275,7 @@ class Counters:
 
 
 def counter_places(data: bytes, start: int, end: int, path: Iterable[int]) -> list[int]:
-    """Return byte offsets of the eight words that ``Counters`` packs, in what is at ``path``."""
+    """Return the offsets in bytes of the eight words that ``Counters`` packs, below ``path``."""
     stats = places(data, *_place(data, start, end, path))
     basic, queue = stats[1][0], stats[3][0]  # TCA_STATS_BASIC, TCA_STATS_QUEUE
     # struct gnet_stats_queue: qlen, backlog, drops, requeues, overlimits
@@ -302,7 +301,7 @@ def places(data: bytes, offset: int, end: int) -> dict[int, Span]:
 
 
 def read(route: nl.Netlink) -> dict[tuple[int, int], tuple[str, bytes]]:
-    """Return {(interface index, handle): (kind, its TCA_OPTIONS)} as the kernel has them."""
+    """Return {(interface index, handle): (kind, its TCA_OPTIONS)} of all qdiscs."""
     found: dict[tuple[int, int], tuple[str, bytes]] = {}
     for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
         _family, index, handle, _parent, _info = TCMSG.unpack_from(data, start)
@@ -347,9 +346,9 @@ def rate_bps(options: bytes) -> int:
 
 
 def decided(route: nl.Netlink, index: int) -> tuple[int, int, int]:
-    """Return (packets, drops, requeues) of an interface's root qdisc, 32 bits each, of all time.
+    """Return (packets, drops, requeues) of an interface's root qdisc since it was made.
 
-    Packets are all over which it has decided: those that left it, wait in it, or were dropped.
+    Packets are those that left it, wait in it, or were dropped. Each number has 32 bits.
     """
     _low, _high, packets, drops, _over, requeues, _bytes, waiting = _root_words(route, index)
     return (packets + waiting + drops) & 0xFFFFFFFF, drops, requeues
@@ -362,8 +361,8 @@ def passed(route: nl.Netlink, index: int) -> tuple[int, int]:
 
 
 def _root_words(route: nl.Netlink, index: int) -> list[int]:
-    """Return what ``Counters`` packs, of an interface's root qdisc now."""
-    # Without NLM_F_ECHO only sockets that joined the multicast group receive the answer.
+    """Return the eight words that ``Counters`` packs, of an interface's root qdisc now."""
+    # Without NLM_F_ECHO, the kernel answers only to sockets of the multicast group.
     body = TCMSG.pack(0, index, ROOT_HANDLE, TC_H_ROOT, 0)
     data = route.ask(RTM_GETQDISC, body, nl.NLM_F_ECHO)
     found = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])

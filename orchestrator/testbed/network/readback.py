@@ -1,4 +1,4 @@
-"""Reads back from the kernel everything that a run's result rests on."""
+"""Reads back from the kernel every setting that the results of a run depend on."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ GLOBAL_SYSCTLS = ("net.ipv4.tcp_mem", "net.core.netdev_max_backlog", "net.core.d
 
 
 def channels(bed: ShapedNetwork) -> Channels:
-    """Return {channel name: {"rate", "queue", "delay", "policer"?}} as the kernel has them."""
+    """Return what the kernel reports of every channel; see Channel of protocol/facts.py."""
     present = qdisc.read(bed.wires)
     found: Channels = {}
     for name, link in bed.links.items():
@@ -116,7 +116,7 @@ def verify_channels(bed: ShapedNetwork) -> Channels:
 def differences(bed: ShapedNetwork, found: Channels) -> list[list[Value]]:
     """Return [[channel, setting, requested, found]] of all settings that differ from the request.
 
-    The request is the bed's specification, which events change as they happen.
+    The request is the bed's specification, which planned steps change.
     """
     return [
         [channel, setting, requested, has]
@@ -150,7 +150,7 @@ def _compared_settings(
 
 
 def interfaces(bed: Bed) -> dict[str, dict[str, Any]]:
-    """Return {"node/interface": {"offloads", "rx_packets", "rx_dropped", ...}} of all veth ends."""
+    """Return the recorded facts of all veth devices by "node/interface"."""
     found = {}
     wires = {link.device(end)[0] for link in bed.links.values() for end in "ab"}
     places = [
@@ -180,7 +180,7 @@ def interface(tool: Ethtool, name: str, counters: tuple[int, ...]) -> dict[str, 
 
 
 def checksum_errors(bed: Bed) -> dict[str, int]:
-    """Return {host: packets received whose checksums were wrong, of IP, ICMP, UDP or TCP}."""
+    """Return how many packets each host received with a wrong checksum of IP, ICMP, UDP or TCP."""
     found = {}
     for host in bed.net.hosts:
         with system.inside(host.namespace_fd, bed.home_fd), open("/proc/thread-self/net/snmp") as t:
@@ -228,7 +228,7 @@ def _verify_parameter(module: str, name: str, requested: str) -> None:
         with open(path) as file:
             found = file.read().strip()
     except FileNotFoundError:
-        return  # declared with mode 0: not in sysfs
+        return  # a parameter with mode 0 is not in sysfs
     if int({"Y": "1", "N": "0"}.get(found, found), 0) != int(requested):
         raise BuildError(f"{module}: {name} is {found}, requested was {requested}")
 
@@ -246,7 +246,7 @@ def required_sysctl(name: str) -> str:
 
 
 def namespaces(bed: AnyBed) -> dict[str, dict[str, str]]:
-    """Return {host: {sysctl: text}} of what was set in namespaces, as the kernel has it."""
+    """Return {host: {sysctl: text}} of what was set for single hosts, as the kernel has it."""
     found = {}
     for host, names in bed.namespaces.items():
         with bed.enter(host):
@@ -261,12 +261,12 @@ def softnet_drops() -> int:
 
 
 def sysctls(bed: Bed) -> dict[str, Any]:
-    """Return the recorded sysctls: the kernel's, and those of every host that differ.
+    """Return the recorded sysctls: global ones, the hosts' common ones, and deviations of hosts.
 
     Raises:
         BuildError: the running kernel lacks a sysctl of hosts.
     """
-    # Outside the machine's first network namespace the kernel shows no global sysctls: None.
+    # Only in the machine's first network namespace does the kernel show global sysctls.
     result: dict[str, Any] = {
         "global": {name: read_sysctl(name) for name in GLOBAL_SYSCTLS},
         "hosts": {},
@@ -282,7 +282,7 @@ def sysctls(bed: Bed) -> dict[str, Any]:
 
 
 def versions(flows: Iterable[FlowSpec]) -> dict[str, str]:
-    """Return versions: of the kernel, Mininet, Open vSwitch and the programs of the flows."""
+    """Return the versions of the kernel, Mininet, Open vSwitch and the programs of the flows."""
     from mininet.net import VERSION
 
     kernel = os.uname()

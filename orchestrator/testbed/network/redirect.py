@@ -1,8 +1,8 @@
-"""Filters over rtnetlink: redirections from device to device, and policers in front of them.
+"""Filters over rtnetlink: redirections from device to device, and policers before them.
 
-A policer is act_police, its settings packed like a qdisc's (see qdisc.pack) from the spec's
-"policer": {"settings"}; what it lets pass goes on to the redirection. Structures are those of
-include/uapi/linux/pkt_cls.h and tc_act/tc_mirred.h.
+A policer is act_police. Its settings are packed like those of a qdisc (see qdisc.pack). Packets
+that it passes go on to the redirection. Structures are those of include/uapi/linux/pkt_cls.h and
+tc_act/tc_mirred.h.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ACT_NESTED = TCA_ACT_OPTIONS | nl.NLA_F_NESTED
 _ETH_P_ALL, _PRIORITY = 0x0300, 1 << 16  # in network order
 _ACT_STOLEN, _EGRESS_REDIR = 4, 1
 _POLICE, _MIRRED = 1, 2
-"""Places of the two actions; without a policer the redirection is the first."""
+"""Places of the two actions; without a policer, the redirection has the first place."""
 
 
 def add_redirect(
@@ -38,7 +38,7 @@ def add_redirect(
     what: str,
     policer: PolicerSpec | None = None,
 ) -> None:
-    """Queue a redirection from ``hook`` to the interface ``target_index``, behind the policer."""
+    """Queue the request for a redirection from ``hook`` to another interface, after a policer."""
     mirred = struct.pack("=IIiiiiI", 0, 0, _ACT_STOLEN, 0, 0, _EGRESS_REDIR, target_index)
     actions: list[tuple[str, bytes]] = [("mirred", nl.attribute(2, mirred))]  # TCA_MIRRED_PARMS
     if policer is not None:
@@ -82,14 +82,14 @@ def read_policer(
 
 
 class Policers:
-    """Counters of policers, a dump of its device's filters each.
+    """Samples the counters of policers, with one dump of filters for each policer.
 
     Args:
         route: a netlink socket in the devices' namespace.
         indices: the interface of each policer.
 
-    ``sample()`` packs eight u32 for each as qdisc.Counters does: bytes (of the network layer) and
-    packets are those that passed, drops those that exceeded the rate.
+    ``sample()`` packs eight u32 for each as qdisc.Counters does. Bytes (of the network layer) and
+    packets are those that passed. Drops are packets that exceeded the rate.
     """
 
     def __init__(self, route: nl.Netlink, indices: Sequence[int]) -> None:

@@ -1,7 +1,7 @@
 """Interfaces, addresses and neighbours over rtnetlink.
 
 Source: include/uapi/linux/{rtnetlink,if_link,if_addr,neighbour,veth}.h. Functions queue their
-request on a ``Netlink``; nothing happens before its ``flush()``.
+request on a ``Netlink``, whose ``flush()`` sends it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def mac_bytes(mac: str) -> bytes:
 
 
 class End:
-    """One end of a new device: name, wanted index (0: any), namespace, hardware address."""
+    """One end of a new device: its name, index (0 for any), namespace and hardware address."""
 
     def __init__(
         self, name: str, index: int = 0, namespace_fd: int | None = None, mac: str | None = None
@@ -73,12 +73,12 @@ class End:
 
 
 def link_message(index: int) -> bytes:
-    """Return the ifinfomsg of a request about the interface of that index, 0 for one by name."""
+    """Return the ifinfomsg of a request about an interface; index 0 selects it by its name."""
     return _IFINFO.pack(0, 0, index, 0, 0)
 
 
 def add_veth(route: Netlink, end: End, peer: End) -> None:
-    """Queue a veth pair of two ``End``s."""
+    """Queue the request for a veth pair with these ends."""
     data = nl.attribute(VETH_INFO_PEER, peer.message())
     info = [nl.attribute(IFLA_INFO_KIND, "veth"), nl.attribute(IFLA_INFO_DATA, data)]
     body = end.message() + nl.attribute(IFLA_LINKINFO, info)
@@ -87,13 +87,13 @@ def add_veth(route: Netlink, end: End, peer: End) -> None:
 
 
 def add_ifb(route: Netlink, end: End) -> None:
-    """Queue an intermediate functional block device (drivers/net/ifb.c)."""
+    """Queue the request for an intermediate functional block device (drivers/net/ifb.c)."""
     body = end.message() + nl.attribute(IFLA_LINKINFO, [nl.attribute(IFLA_INFO_KIND, "ifb")])
     route.queue(RTM_NEWLINK, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, f"ifb {end.name}")
 
 
 def set_up(route: Netlink, index: int, what: str, mtu: int | None = None) -> None:
-    """Queue setting the interface of that index up."""
+    """Queue the request that sets an interface up."""
     body = _IFINFO.pack(0, 0, index, IFF_UP, IFF_UP)
     if mtu is not None:
         body += nl.u32(IFLA_MTU, mtu)
@@ -101,12 +101,12 @@ def set_up(route: Netlink, index: int, what: str, mtu: int | None = None) -> Non
 
 
 def set_down(route: Netlink, index: int, what: str) -> None:
-    """Queue setting the interface of that index down, which empties and resets its qdiscs."""
+    """Queue the request that sets an interface down, which empties and resets its qdiscs."""
     route.queue(RTM_NEWLINK, 0, _IFINFO.pack(0, 0, index, 0, IFF_UP), f"{what} down")
 
 
 def add_address(route: Netlink, index: int, address: str, prefix: int, what: str) -> None:
-    """Queue an IPv4 address."""
+    """Queue the request for an IPv4 address of an interface."""
     packed = socket.inet_aton(address)
     body = struct.pack("=BBBBi", socket.AF_INET, prefix, 0, 0, index)
     body += nl.attribute(1, packed) + nl.attribute(2, packed)
@@ -114,7 +114,7 @@ def add_address(route: Netlink, index: int, address: str, prefix: int, what: str
 
 
 def add_neighbour(route: Netlink, index: int, address: str, mac: str, what: str) -> None:
-    """Queue a permanent neighbour entry: no ARP, whose timers are random, ever runs."""
+    """Queue the request for a permanent neighbour entry; ARP would have random timers."""
     body = struct.pack("=BxxxiHBB", socket.AF_INET, index, NUD_PERMANENT, 0, 0)
     body += nl.attribute(1, socket.inet_aton(address)) + nl.attribute(2, mac_bytes(mac))
     flags = nl.NLM_F_CREATE | nl.NLM_F_REPLACE
@@ -124,7 +124,7 @@ def add_neighbour(route: Netlink, index: int, address: str, mac: str, what: str)
 def set_route_metrics(
     route: Netlink, index: int, address: str, prefix: int, metrics: Mapping[int, int], what: str
 ) -> None:
-    """Queue metrics ({RTAX_*: value}) for the route that came with an interface's address."""
+    """Queue the request that gives {RTAX_*: value} to the route of an interface's own network."""
     own = int.from_bytes(socket.inet_aton(address), "big")
     network = (own >> (32 - prefix) << (32 - prefix)).to_bytes(4, "big")
     body = _RTMSG.pack(
@@ -137,7 +137,7 @@ def set_route_metrics(
 
 
 def way_to(route: Netlink, destination: str) -> Way | None:
-    """Return {"index", "gateway", "source"} of how packets to that address leave, None if none do.
+    """Return the route of packets to that address, None where the host has none.
 
     The gateway is None where the destination is a neighbour.
     """
@@ -158,13 +158,13 @@ def way_to(route: Netlink, destination: str) -> Way | None:
 
 
 def host_route(destination: str, scope: int = RT_SCOPE_UNIVERSE) -> bytes:
-    """Return what says a static route to one host in the main table."""
+    """Return the message for a static route to one host in the main table, without its next hop."""
     head = (socket.AF_INET, _HOST_BITS, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST, 0)
     return _RTMSG.pack(*head) + nl.attribute(RTA_DST, socket.inet_aton(destination))
 
 
 def add_host_route(route: Netlink, destination: str, way: Way, metrics: Mapping[int, int]) -> None:
-    """Queue a route to one host, which is not there yet, by a way such as ``way_to`` returns."""
+    """Queue the request for a new route to one host, with the next hop that ``way_to`` returned."""
     body = host_route(
         destination, RT_SCOPE_LINK if way["gateway"] is None else RT_SCOPE_UNIVERSE
     ) + nl.u32(RTA_OIF, way["index"])
@@ -190,9 +190,9 @@ def addresses(route: Netlink) -> dict[int, list[tuple[str, int]]]:
 
 
 def route_metrics(route: Netlink, index: int, destination: str | None = None) -> dict[int, int]:
-    """Return {RTAX_*: value} of the main table's routes over that interface.
+    """Return the metrics {RTAX_*: value} of the main table's routes over an interface.
 
-    With a ``destination``, of the route to that one host.
+    With a ``destination``, only the route to that host is used.
     """
     request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
     found: dict[int, int] = {}

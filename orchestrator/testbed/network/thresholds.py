@@ -1,11 +1,11 @@
 """Lets connections begin with the slow start threshold of their route.
 
-A connection begins with what the kernel remembers of its destination, not with its route's metric;
-and it begins to remember when a connection there has ended and its round trip was measured, with
-the metrics of the route then (tcp_init_metrics(), tcp_update_metrics() and tcpm_suck_dst() in
-net/ipv4/tcp_metrics.c). So one connection to each destination is made and ended before traffic,
-and another confirms that it begins as requested. What is locked in the route's metrics stays as
-it is, and nothing is remembered of traffic (tcp_no_metrics_save).
+A connection does not begin with its route's metric, but with what the kernel has stored about its
+destination. The kernel stores the metrics of the route when a connection to the destination has
+ended and its round trip was measured (tcp_init_metrics(), tcp_update_metrics() and tcpm_suck_dst()
+in net/ipv4/tcp_metrics.c). So one connection to each destination is made and ended before traffic.
+Another one confirms that it begins as requested. A locked metric of the route does not change, and
+the kernel stores nothing about the run's traffic (tcp_no_metrics_save).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 RTAX_SSTHRESH = 6
 _CLIENT_PORT, _SERVER_PORT = 4_900, 4_998
 _ATTEMPTS = 60
-"""Each has a port of its own, for an ended connection keeps its for a minute."""
+"""Each uses another port, because an ended connection occupies its port for a minute."""
 _INFO_SSTHRESH = struct.Struct("=76xI")
 """tcpi_snd_ssthresh of struct tcp_info."""
 _SAVE = "net.ipv4.tcp_no_metrics_save"
 
 
 def make_known(bed: Bed) -> None:
-    """Make the kernel remember each requested threshold for all peers of its host.
+    """Make the kernel store each requested threshold for all peers of its host.
 
     Raises:
         BuildError: connections to a peer do not begin with it.
@@ -59,7 +59,7 @@ def _make_known(bed: Bed, host: str, peer: str, requested: int) -> None:
             client.connect(listener.getsockname())
             found = _threshold(client)
             _exchange_and_end(client, listener.accept()[0])
-        except OSError:  # over a link that loses nearly everything
+        except OSError:  # the link loses nearly every packet
             found = None
         finally:
             client.close()
@@ -87,4 +87,4 @@ def _exchange_and_end(client: socket.socket, server: socket.socket) -> None:
         client.recv(1)
         client.shutdown(socket.SHUT_WR)
         server.recv(1)
-    client.recv(1)  # the other end's FIN: what the client remembers is made with it
+    client.recv(1)  # the other end's FIN, with which the kernel stores the metrics
