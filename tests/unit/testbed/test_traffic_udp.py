@@ -102,13 +102,13 @@ def test_pareto_draws_have_their_tail_index() -> None:
 
 def test_a_sink_tells_lost_reordered_and_doubled_apart() -> None:
     arrived = Arrived()
-    arrived.take([(0, 0, 10), (1, 100, 112), (4, 400, 409), (3, 300, 420), (4, 400, 421)])
+    arrived.count([(0, 0, 10), (1, 100, 112), (4, 400, 409), (3, 300, 420), (4, 400, 421)])
     assert arrived.packets == 4
     expected, reordered, duplicates, total, _squares, changes, least, most = arrived.counters()
     assert (expected, reordered, duplicates) == (5, 1, 1)
     assert (total, changes, least, most) == (10 + 12 + 9 + 120, 2 + 3 + 111, 9, 120)
     assert arrived.counters()[-2:] == (-1, -1)
-    arrived.take([(5, 500, 505_000)])
+    arrived.count([(5, 500, 505_000)])
     assert arrived.counters()[4] == (504_500**2 + 10**2 + 12**2 + 9**2 + 120**2) // 10**6
     assert arrived.counters()[-3] == 116 + 504_380
 
