@@ -37,9 +37,9 @@ class Web(Windowed, TrafficSpec):
     kind: Literal["web"] = Field(description="web sessions")
     load: LinkRate | None = Field(
         default=None,
-        description="mean load of its sessions on the link layer with all headers: a rate such as "
-        "3mbit, or a share such as 30% of the narrowest link on its path at the beginning of the "
-        "run. All flows of the entry share it equally",
+        description="mean load of its sessions on the link layer with all headers. A rate such as "
+        "3mbit, or 30% of the narrowest link on its path at the beginning of the run. All flows of "
+        "the entry share it equally",
     )
     sessions: Frequency | None = Field(
         default=None,
