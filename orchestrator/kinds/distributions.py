@@ -18,17 +18,18 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from orchestrator.kinds.fields import Duration, Size, Strict, located
+from orchestrator.protocol.specification import QuantitySpec
 
 T = TypeVar("T")
 
 
 class Distribution(Strict, Generic[T]):
-    """A quantity that is always the same, or drawn; a value alone stands for a fixed one.
+    """A quantity that is fixed, or drawn from a distribution; a value alone is a fixed one.
 
     Pareto: P(X > x) = (least / x)^shape with least = mean (shape - 1) / shape. Up to a shape of 2
     its variance is infinite, so means over a run converge slowly. Lognormal: the logarithm is
-    normal, of the variance ln(1 + deviation^2 / mean^2). What is drawn above ``most`` is drawn
-    anew, which makes the mean of what is left smaller.
+    normal, of the variance ln(1 + deviation^2 / mean^2). Values above ``most`` are drawn again,
+    which makes the mean smaller.
     """
 
     distribution: Literal["fixed", "exponential", "pareto", "lognormal"] = Field(
@@ -100,17 +101,18 @@ class Distribution(Strict, Generic[T]):
             mean.pop(key, None)
         return {"anyOf": [mean, whole]}
 
-    def document(self, units: float) -> dict[str, Any]:
+    def document(self, units: float) -> QuantitySpec:
         """Return the distribution for the test bed, with quantities times ``units``, rounded."""
-        given = {
+        given: QuantitySpec = {
             "distribution": self.distribution,
             "mean": round((_number(self.mean) or 0) * units),
             "shape": self.shape,
         }
-        for name in ("deviation", "most"):
-            value = _number(getattr(self, name))
-            if value is not None:
-                given[name] = round(value * units)
+        deviation, most = _number(self.deviation), _number(self.most)
+        if deviation is not None:
+            given["deviation"] = round(deviation * units)
+        if most is not None:
+            given["most"] = round(most * units)
         return given
 
     def chance_of(self, least: float) -> float:
@@ -167,8 +169,8 @@ def _normal(value: float) -> float:
     return math.erfc(-value / math.sqrt(2)) / 2
 
 
-def fixed(amount: int) -> dict[str, Any]:
-    """Return the distribution for the test bed of a constant."""
+def fixed(amount: int) -> QuantitySpec:
+    """Return the distribution of a constant, for the test bed."""
     return {"distribution": "fixed", "mean": amount, "shape": None}
 
 

@@ -152,7 +152,7 @@ class _FlowEntry:
 
     def _parameters(self, demand: Demand, path: Hops) -> dict[str, Any]:
         """Return the engine's parameters, with those that depend on the path and the segments."""
-        found = dict(demand.parameters)
+        found: dict[str, Any] = dict(demand.parameters)
         if demand.path_rate:
             found["path_rate_bps"] = min(_rates_bps(path), default=None)
         if demand.rate is not None:

@@ -150,8 +150,8 @@ class FlowSpec(TypedDict):
     """Since the start of traffic."""
     stop_ns: int | None
     """Since the start of traffic; None runs to the end."""
-    parameters: dict[str, Any]
-    """The engine's own parameters; each has "bytes": int, or None for no limit."""
+    parameters: Any
+    """The engine's own parameters; see ``engine_parameters.py``."""
     seed: int
     """64-bit seed of the flow's random quantities."""
     port: int

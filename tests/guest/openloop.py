@@ -71,7 +71,7 @@ def openloop(origin_ns):
     system.Timer().sleep_until(packets[-1][0] + 1_000_000_000)
     arrivals = [
         (number, due - origin_ns, arrived - origin_ns)
-        for number, due, arrived in inbox.take(receiver, 1)
+        for number, due, arrived in inbox.read(receiver, 1)
     ]
     told = json.dumps([failed, arrivals])
     for begin in range(0, len(told), LINE_CHARS):  # of a longer line the log keeps a part

@@ -1,4 +1,4 @@
-"""Events: what a scenario changes while traffic runs, a file each.
+"""Kinds of events, which change the network while traffic runs; one file for each.
 
 The key with a kind's name selects the kind: ``{at: 30s, link: bottleneck, rate: 5mbit}`` is a
 ``link`` event.
@@ -19,7 +19,7 @@ from orchestrator.kinds.registry import Kinds
 from orchestrator.protocol.units import nanoseconds
 
 MAX_EVENT_TIMES = 100_000
-"""The largest number of times at which all events of a run together take effect."""
+"""Largest number of times at which events take effect, of all events of a run together."""
 
 DirectionName = Literal["forward", "reverse"]
 Direction = Literal["both", "forward", "reverse"]
@@ -77,7 +77,10 @@ class NetworkState(Protocol):
 
 
 class RouteRequest(Strict):
-    """Who takes which path: that of least delay over links that are up, within the given limits."""
+    """The flows whose path changes, and conditions that the new path has to meet.
+
+    The new path is that of least delay over links that are up and meet the conditions.
+    """
 
     avoid: list[str] = Field(default_factory=list, description="links that the path must not take")
     via: list[str] = Field(
@@ -89,7 +92,7 @@ class RouteRequest(Strict):
     )
     direction: Direction = Field(
         default="both",
-        description="forward are the flows' data, reverse their acknowledgements",
+        description="forward is the path of the flows' data, reverse that of their ACKs",
     )
 
     @model_validator(mode="after")
@@ -100,19 +103,19 @@ class RouteRequest(Strict):
 
 
 class EventSpec(Strict, ABC):
-    """Something that happens once, or again and again."""
+    """A change that happens once, or repeatedly."""
 
     kind: str
     at: Time = Field(
-        description="time since the start of traffic; events of the same time happen in the "
-        "file's order"
+        description="time since the start of traffic; events at the same time happen in the "
+        "order of the file"
     )
     every: Duration | None = Field(
-        default=None, description="repeat the event after each such time"
+        default=None, description="period with which the event repeats; once when not given"
     )
     until: Duration | None = Field(
         default=None,
-        description="with `every`: the last possible time; the scenario's end when not given",
+        description="with `every`: the latest possible time; the scenario's end when not given",
     )
 
     def times_ns(self, duration_ns: int) -> range:
@@ -125,7 +128,11 @@ class EventSpec(Strict, ABC):
 
     @abstractmethod
     def apply(self, network: NetworkState) -> None:
-        """Change the network; EventFault when this network does not allow the change."""
+        """Change the network.
+
+        Raises:
+            EventFault: this network does not allow the change.
+        """
 
 
 def _kind_of(data: dict[Any, Any]) -> str | None:

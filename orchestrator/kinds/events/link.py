@@ -1,4 +1,4 @@
-"""A link changes: rate, delay, what happens to packets on the way, queue, up or down."""
+"""Changes of a link: rate, delay, impairments, queue, up or down."""
 
 from __future__ import annotations
 
@@ -33,33 +33,31 @@ Names = Annotated[
 class LinkEvent(EventSpec):
     """The given properties of a link change, all at the same time; the others do not change.
 
-    A new rate holds at once, also for the frame that is being sent. A new delay holds for packets
+    A new rate applies at once, also to the frame that is being sent. A new delay applies to packets
     that leave the queue from then on, and none of them overtakes another. Loss, jitter, reordering,
-    duplication and corruption hold for packets from then on, too; ``0%`` or ``0s`` ends them. A
-    link that is down loses what leaves its queue, and delivers what was in flight.
+    duplication and corruption apply to packets from then on, too; ``0%`` or ``0s`` ends them. A
+    link that is down loses packets that leave its queue, and delivers those that were in flight.
     """
 
     kind: Literal["link"] = Field(default="link", description="a link changes")
     link: Names = Field(description="name of a link, or a list of names")
     direction: Direction = Field(default="both", description="direction of the link")
-    rate: Rate | None = Field(default=None, description="bit/s of a link that has a rate")
-    delay: Delay | None = Field(default=None, description="one-way delay")
-    loss: AnyLoss | None = Field(default=None, description="in place of the link's loss")
-    jitter: Jitter | None = Field(default=None, description="in place of the link's jitter")
-    reordering: Reordering | None = Field(
-        default=None, description="in place of the link's reordering"
-    )
+    rate: Rate | None = Field(default=None, description="new rate, of a link that has one")
+    delay: Delay | None = Field(default=None, description="new one-way delay")
+    loss: AnyLoss | None = Field(default=None, description="new loss model")
+    jitter: Jitter | None = Field(default=None, description="new jitter")
+    reordering: Reordering | None = Field(default=None, description="new reordering")
     duplication: Chance | None = Field(
-        default=None, description="probability that a packet arrives twice, in place of the link's"
+        default=None, description="new probability that a packet arrives twice"
     )
     corruption: Chance | None = Field(
         default=None,
-        description="probability that one bit of a packet is flipped, in place of the link's",
+        description="new probability that one bit of a packet is flipped",
     )
     queue: dict[str, Any] | None = Field(
         default=None,
-        description="parameters of the link's queue that change, such as {limit: 50p}; its kind "
-        "stays. A limit in time or BDP uses the rate from then on and the initial base RTTs",
+        description="new parameters of the link's queue, such as {limit: 50p}; its kind and other "
+        "parameters stay. A limit in time or BDP uses the new rate and the initial base RTTs",
     )
     state: Literal["up", "down"] | None = Field(
         default=None, description="whether the link carries packets; routes do not change"

@@ -13,11 +13,11 @@ class Reroute(EventSpec):
     """Flows take the path of least delay over links that are up, within the given limits.
 
     ``{}`` sends all flows along the paths of least delay at that time. Packets on the old path
-    still arrive by it. So some packets overtake others when the new path is shorter.
+    still arrive over it. So later packets overtake them when the new path is shorter.
     """
 
     kind: Literal["reroute"] = Field(default="reroute", description="flows take another path")
-    reroute: RouteRequest = Field(description="who takes which path")
+    reroute: RouteRequest = Field(description="which flows take which path")
 
     def apply(self, network: NetworkState) -> None:
         """Change the routes."""

@@ -1,4 +1,4 @@
-"""Loss models of links, each in a file of its own."""
+"""Kinds of loss models of links, one file for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orchestrator.protocol.netem import (
 )
 
 MAX_STATES = 200_000
-"""The most states that all channels of a run may have together."""
+"""Largest number of states of all channels of a run together."""
 
 
 class LossSpec(Strict, ABC):
@@ -35,37 +35,40 @@ class LossSpec(Strict, ABC):
 
     @abstractmethod
     def impairment(self) -> Loss:
-        """Return the loss as the run begins."""
+        """Return the loss at the beginning of the run."""
 
     def drops(self, packets: int, chance: float, hidden: float = 0.0) -> Interval:
-        """Return the least and largest plausible number of drops with ``impairment()``.
+        """Return the smallest and the largest plausible number of drops of ``impairment()``.
 
-        But for ``chance`` on each side, when netem has decided over so many packets. ``hidden`` is
-        the probability that netem does not count a loss, because it had duplicated the packet.
+        Args:
+            packets: how many packets netem has lost or let pass.
+            chance: probability that there are fewer drops than that, and that there are more.
+            hidden: probability that netem does not count a loss, because it had duplicated the
+                packet.
         """
         loss = self.impairment()
-        assert isinstance(loss, IndependentLoss), "other models know their own interval"
+        assert isinstance(loss, IndependentLoss), "other models compute their own interval"
         probability = threshold_chance(chance_threshold(loss.probability))
         low, _high = binomial(packets, probability * (1 - hidden), chance)
         return low, binomial(packets, probability, chance)[1]
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
-        """Yield (time, probability from then on) during the run, by the model's own clock.
+        """Yield (time, loss probability from then on) for each change of state during the run.
 
-        A model whose draws are the kernel's, packet by packet, yields nothing. Times are in
-        seconds since the start of traffic and increase; equal seeds yield equal changes.
+        A model in which the kernel draws for each packet yields nothing. Times are in seconds since
+        the start of traffic and increase. Equal seeds yield equal changes.
         """
         del seed, duration_s
         return iter(())
 
     @property
     def state_losses(self) -> tuple[float, ...]:
-        """The probabilities that ``changes()`` yields."""
+        """The loss probabilities that ``changes()`` can yield."""
         return ()
 
     @property
     def states_per_s(self) -> float:
-        """Mean number of states a second that the model enters by its own clock."""
+        """Mean number of states per second that ``changes()`` draws."""
         return 0.0
 
 

@@ -1,4 +1,4 @@
-"""Gilbert-Elliott loss: bursts, from a channel whose state changes packet by packet."""
+"""Gilbert-Elliott loss: bursts, from a channel whose state may change after each packet."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Matrix = tuple[float, float, float, float]
 
 
 class GilbertElliott(LossSpec):
-    """A channel that is Good or Bad, with a loss in each, and may change after each packet.
+    """A channel with the states Good and Bad, each with its own loss.
 
-    It begins Good. The state that a packet finds decides whether it is lost; then the state may
-    change (netem's gemodel, net/sched/sch_netem.c). Write ``to_bad`` and ``to_good``, or
+    It begins Good. Each packet is lost with the probability of the current state; then the state
+    may change (netem's gemodel, net/sched/sch_netem.c). Write ``to_bad`` and ``to_good``, or
     ``mean_loss`` and ``mean_burst``. With ``bad_loss`` 100% and ``good_loss`` 0% (Gilbert's model,
     the default) a burst is a stay in Bad. It has 1 / to_good packets on average. The mean loss in
     the long run is (to_good good_loss + to_bad bad_loss) / (to_bad + to_good).
@@ -28,7 +28,9 @@ class GilbertElliott(LossSpec):
 
     netem_resets: ClassVar[bool] = True
 
-    kind: Literal["gilbert-elliott"] = Field(description="bursts, packet by packet")
+    kind: Literal["gilbert-elliott"] = Field(
+        description="bursts of losses, from states that change packet by packet"
+    )
     to_bad: Probability | None = Field(
         default=None, description="probability that Good turns Bad after a packet (netem's p)"
     )
@@ -93,11 +95,11 @@ class GilbertElliott(LossSpec):
         return (to_good * self.good_loss + to_bad * self.bad_loss) / (to_bad + to_good)
 
     def impairment(self) -> GilbertElliottLoss:
-        """Return the loss as the run begins, which stays."""
+        """Return the loss, which does not change during the run."""
         return GilbertElliottLoss(*self.transitions, self.bad_loss, self.good_loss)
 
     def drops(self, packets: int, chance: float, hidden: float = 0.0) -> Interval:
-        """Return between which numbers of drops the channel stays; see LossSpec.drops.
+        """Return the smallest and the largest plausible number of drops; see LossSpec.drops.
 
         By Chernoff's bound, which holds for every number of packets: P(drops >= a) <=
         E[exp(t drops)] exp(-t a) for every t > 0, and likewise below for t < 0.
@@ -116,8 +118,8 @@ class GilbertElliott(LossSpec):
     def _log_moment(self, tilt: float, packets: int, counted: float) -> float:
         """Return log E[exp(tilt x drops)] of so many packets, beginning in Good.
 
-        The matrix of one packet, to the power of their number; ``counted`` is the share of losses
-        that netem counts.
+        It comes from the matrix of one packet, to the power of the number of packets. ``counted``
+        is the share of losses that netem counts.
         """
         to_bad, to_good = self.transitions
         good, bad = (
@@ -146,14 +148,14 @@ def _product(a: Matrix, b: Matrix) -> Matrix:
 
 
 def _scaled(matrix: Matrix) -> tuple[Matrix, float]:
-    """Return the matrix with its largest entry 1, and the logarithm of what that took."""
+    """Return the matrix divided by its largest entry, and the logarithm of that entry."""
     largest = max(matrix)
     a, b, c, d = (entry / largest for entry in matrix)
     return (a, b, c, d), math.log(largest)
 
 
 def _least(function: Callable[[float], float]) -> float:
-    """Return the least value of a function with one valley, for logarithms of tilts that matter."""
+    """Return the minimum of a function of log(tilt) that has a single one (golden section)."""
     low, high = -25.0, 5.0
     ratio = (math.sqrt(5) - 1) / 2
     inner = [high - ratio * (high - low), low + ratio * (high - low)]

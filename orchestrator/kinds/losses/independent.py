@@ -18,7 +18,7 @@ class Independent(LossSpec):
     """
 
     kind: Literal["independent"] = Field(
-        default="independent", description="each packet for itself"
+        default="independent", description="each packet with the same probability"
     )
     probability: Chance = Field(
         description="loss of each packet, such as 0.1% or 1e-8, in steps of 2^-32; at least "

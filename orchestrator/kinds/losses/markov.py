@@ -23,7 +23,9 @@ class Markov(LossSpec):
     exact times.
     """
 
-    kind: Literal["markov"] = Field(description="states of exponential durations, in time")
+    kind: Literal["markov"] = Field(
+        description="two states that last for exponentially distributed times"
+    )
     good: Duration = Field(default=1.0, description="mean duration of Good, such as 1s")
     bad: Duration = Field(default=0.05, description="mean duration of Bad, such as 50ms")
     good_loss: Chance = Field(default=0.0, description="loss of each packet in Good")
@@ -37,7 +39,7 @@ class Markov(LossSpec):
 
     @property
     def state_losses(self) -> tuple[float, ...]:
-        """Those of Good and Bad."""
+        """The losses of Good and Bad."""
         return self.good_loss, self.bad_loss
 
     @property

@@ -23,7 +23,7 @@ class TwoState(LossSpec):
     from the run's seed, and the test bed changes the loss at the exact times.
     """
 
-    kind: Literal["two-state"] = Field(description="states of fixed durations, in time")
+    kind: Literal["two-state"] = Field(description="two states that last for fixed times")
     good: Duration = Field(default=1.0, description="duration of Good, such as 1s")
     bad: Duration = Field(description="duration of Bad, such as 10ms")
     good_loss: Chance = Field(default=0.0, description="loss of each packet in Good")
@@ -40,7 +40,7 @@ class TwoState(LossSpec):
 
     @property
     def state_losses(self) -> tuple[float, ...]:
-        """Those of Good and Bad."""
+        """The losses of Good and Bad."""
         return self.good_loss, self.bad_loss
 
     @property
@@ -53,7 +53,7 @@ class TwoState(LossSpec):
         return IndependentLoss(self.good_loss)
 
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, float]]:
-        """Yield (time, loss from then on) whenever the state that comes next is the other one."""
+        """Yield (time, loss from then on) whenever an expiry changes the state."""
         draw = random.Random(seed)
         end_ns = nanoseconds(duration_s)
         lasts_ns = {False: nanoseconds(self.good), True: nanoseconds(self.bad)}

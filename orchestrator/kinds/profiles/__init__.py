@@ -1,4 +1,4 @@
-"""Named TCP profiles: a file each, whose docstring tells how like its model Linux becomes.
+"""Named TCP profiles, one file for each; its docstring says how close Linux comes to the model.
 
 The module's name is the profile's; ``OPTIONS`` are what it sets, by the names of TcpOptions' keys.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile; ``account`` says what Linux cannot be made to do."""
+    """A profile; ``account`` says where Linux differs from the model."""
 
     name: str
     options: dict[str, Any]

@@ -1,4 +1,4 @@
-"""NewReno of RFC 6582, as ns-2's: no SACK, three duplicate ACKs, no probes of the tail.
+"""NewReno of RFC 6582, like ns-2's: no SACK, three duplicate ACKs, no tail loss probes.
 
 Linux keeps two differences. The window during recovery follows proportional rate reduction (RFC
 6937) and is not inflated by duplicate ACKs. With timestamps an unnecessary recovery is undone

@@ -1,4 +1,4 @@
-"""Queue disciplines, each in a file of its own."""
+"""Kinds of queues, one file for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TCA_STATS2, TCA_STATS_APP = 7, 4
 
 
 class QueueFault(ValueError):
-    """A queue is not possible with these values; ``key`` is the field at fault."""
+    """A queue is not possible with these values; ``key`` is the field that is wrong."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
@@ -31,8 +31,8 @@ class QueueFault(ValueError):
 class Sized:
     """A queue's limit in packets or bytes, for a known link; exactly one of the two is set.
 
-    ``rate_bps`` is the link's rate on the link layer. ``measure`` turns any other length that is
-    written like a limit into one at this link; it raises ValueError when that cannot be.
+    ``rate_bps`` is the link's rate on the link layer. ``measure`` converts another length that is
+    written like a limit, for the same link. It raises ValueError when that is not possible.
     """
 
     rate_bps: int
@@ -56,8 +56,12 @@ class Sized:
         return self.packets * FRAME_BYTES
 
     def length_bytes(self, key: str, limit: Limit) -> int:
-        """Return the length in the field ``key`` in bytes; QueueFault when it is not possible."""
-        assert self.measure is not None, "given by the plan"
+        """Return the length in the field ``key`` in bytes.
+
+        Raises:
+            QueueFault: the length is not possible.
+        """
+        assert self.measure is not None, "the plan sets it"
         try:
             return self.measure(limit).size_bytes
         except ValueError as error:
@@ -74,14 +78,18 @@ class QueueSpec(Strict, ABC):
 
     kind: str
     limit: QueueLimit = Field(
-        description="the most it holds: packets of any size (100p), link-layer bytes (150kB), or "
+        description="largest length: packets of any size (100p), link-layer bytes (150kB), or "
         "time at the link's rate (20ms). 1bdp is the bandwidth-delay product of the largest base "
         "RTT that crosses the link, 1bdp(min) that of the smallest"
     )
 
     @abstractmethod
     def qdisc(self, sized: Sized) -> Qdisc:
-        """Return the kernel's settings; QueueFault when they are not possible."""
+        """Return the kernel's settings.
+
+        Raises:
+            QueueFault: they are not possible.
+        """
 
 
 def app_statistic(name: str, unit: str, *offsets: int) -> Statistic:
@@ -91,7 +99,11 @@ def app_statistic(name: str, unit: str, *offsets: int) -> Statistic:
 
 
 def microseconds(key: str, time_s: float) -> int:
-    """Return a field's time in us; QueueFault when it is not whole or too long."""
+    """Return a field's time in us.
+
+    Raises:
+        QueueFault: it is not a whole number of microseconds, or too long.
+    """
     time_ns = nanoseconds(time_s)
     if time_ns % 1000 or time_ns // 1000 > LIMIT_MAX:
         text = f"{key} of {format_time(time_s)}: the kernel takes whole microseconds below 2^32"
@@ -99,22 +111,22 @@ def microseconds(key: str, time_s: float) -> int:
     return time_ns // 1000
 
 
-def _some(chance: float) -> float:
+def _nonzero(chance: float) -> float:
     if not chance:
         raise ValueError("must be above zero")
     return chance
 
 
-def _turn(size_bytes: int) -> int:
+def _quantum(size_bytes: int) -> int:
     if not 256 <= size_bytes <= 2**20:
         raise ValueError("the kernel takes 256B to 1MiB")
     return size_bytes
 
 
-SomeChance = Annotated[Chance, AfterValidator(_some)]
+SomeChance = Annotated[Chance, AfterValidator(_nonzero)]
 """A probability above 0 and below 1."""
 
-Quantum = Annotated[Size, AfterValidator(_turn)]
+Quantum = Annotated[Size, AfterValidator(_quantum)]
 """Bytes that a flow may send in its turn."""
 
 QUEUES: Kinds[QueueSpec] = Kinds(

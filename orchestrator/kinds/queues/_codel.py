@@ -1,4 +1,4 @@
-"""What CoDel and FQ-CoDel have in common."""
+"""The fields and settings that CoDel and FQ-CoDel share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from orchestrator.kinds.fields import Duration, Strict, Time
 from orchestrator.kinds.queues import Sized, microseconds
 from orchestrator.protocol.qdisc import Setting
 
-# TCA_CODEL_* and TCA_FQ_CODEL_* begin alike.
+# The first numbers of TCA_CODEL_* and TCA_FQ_CODEL_* are the same.
 _TARGET, _LIMIT, _INTERVAL, _ECN = (1,), (2,), (3,), (4,)
 _SHIFT = 10  # CODEL_SHIFT of include/net/codel.h: the kernel counts in 1024 ns
 
@@ -18,18 +18,18 @@ class CodelFields(Strict):
 
     target: Duration = Field(default=0.005, description="the acceptable standing delay")
     interval: Duration = Field(
-        default=0.1, description="how long the delay may exceed it first: a worst-case RTT"
+        default=0.1, description="how long the delay may exceed the target; a worst-case RTT"
     )
     ce_threshold: Time | None = Field(
         default=None,
-        description="mark every ECN-capable packet that stayed longer; off when not given",
+        description="mark every ECN-capable packet that waited longer; off when not given",
     )
 
 
 def codel_settings(
     fields: CodelFields, sized: Sized, ecn: bool, ce_threshold: int
 ) -> tuple[Setting, ...]:
-    """Return the settings; ``ce_threshold`` is that attribute's number, by which kinds differ."""
+    """Return the settings; the number of the attribute ``ce_threshold`` depends on the kind."""
     settings = (
         _time("target", _TARGET, fields.target),
         Setting("limit_packets", _LIMIT, sized.packets),

@@ -1,4 +1,4 @@
-"""What PIE and FQ-PIE have in common."""
+"""The fields and settings that PIE and FQ-PIE share."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from orchestrator.units import format_time
 _TICK_NS = 64  # PSCHED_SHIFT 6
 _JIFFY_US = 4000  # HZ of the guest kernel is 250
 _STEP = 16
-_MOST_TARGET_US = 4_294_000  # it is read back as 32 bits of nanoseconds
+_MOST_TARGET_US = 4_294_000  # the kernel reports it as 32 bits of nanoseconds
 
 
 class PieFields(Strict):
     """The parameters of RFC 8033 section 4, with its defaults."""
 
-    target: Duration = Field(default=0.015, description="the queueing delay to hold")
+    target: Duration = Field(default=0.015, description="the queueing delay to keep")
     tupdate: Duration = Field(
         default=0.015,
-        description="period of the drop probability's update. The kernel rounds it up to whole "
+        description="period of updates of the drop probability. The kernel rounds it up to whole "
         "ticks of 4ms, and its timer fires a tick later: 15ms become 20ms",
     )
     alpha: float = Field(
@@ -53,10 +53,14 @@ class PieFields(Strict):
 
 
 def pie_settings(fields: PieFields, target: int, tupdate: int, ecn: int) -> tuple[Setting, ...]:
-    """Return the settings; others than the numbers given go on from ``tupdate`` and ``ecn``."""
+    """Return the settings.
+
+    ``target``, ``tupdate`` and ``ecn`` are numbers of attributes. The other attributes follow
+    ``tupdate`` and ``ecn``.
+    """
     target_us = microseconds("target", fields.target)
     if target_us > _MOST_TARGET_US:
-        text = f"target of {format_time(fields.target)}: the kernel can tell 4294ms at most"
+        text = f"target of {format_time(fields.target)}: the kernel reports 4294ms at most"
         raise QueueFault("target", text)
     tupdate_us = microseconds("tupdate", fields.tupdate)
     ticks = target_us * 1000 // _TICK_NS

@@ -1,4 +1,4 @@
-"""What RED and adaptive RED have in common: struct tc_red_qopt and the table for idle times."""
+"""What RED and adaptive RED share: struct tc_red_qopt and the table for idle times."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ ECN, HARDDROP, ADAPTATIVE, NODROP = 1, 2, 4, 8  # TC_RED_*
 PARAMETERS, TABLE, PROBABILITY, FLAGS = (1,), (2,), (3,), (4,)  # TCA_RED_*
 
 
-_FARTHEST = 0.05
+_TOLERANCE = 0.05
 _CELLS = 256
 _MOST_CELL_LOG = 24  # 255 << Scell_log is kept in 32 bits
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """What RED compares, in link-layer bytes, and how it averages: with weight 2^-``weight_log``.
+    """RED's limit and thresholds in link-layer bytes, and the average's weight 2^-``weight_log``.
 
-    ``packet_bytes`` is the packet whose transmission times an idle time is counted in.
+    Idle times are counted in transmission times of a packet of ``packet_bytes``.
     """
 
     limit_bytes: int
@@ -32,9 +32,9 @@ class Lengths:
 
 
 def red(settings: tuple[Setting, ...], *statistics: Statistic) -> Qdisc:
-    """Return sch_red of those settings, with what struct tc_red_xstats counts.
+    """Return sch_red with those settings and what struct tc_red_xstats counts.
 
-    A change would throw away the queue's packets without counting them, so there is none.
+    The settings are sent once only: a change makes the kernel drop the queue's packets uncounted.
     """
     return Qdisc(
         "red",
@@ -48,9 +48,13 @@ def red(settings: tuple[Setting, ...], *statistics: Statistic) -> Qdisc:
 
 
 def weight_log(weight: float) -> int:
-    """Return k of the weight 2^-k; QueueFault when it is no power of two, within 5%."""
+    """Return k of the weight 2^-k.
+
+    Raises:
+        QueueFault: the weight is not within 5% of a power of two.
+    """
     log = min(max(0, round(-math.log2(weight))), 31)
-    if abs(weight - 2.0**-log) > _FARTHEST * weight:
+    if abs(weight - 2.0**-log) > _TOLERANCE * weight:
         near = sorted({2.0**-log, 2.0 ** -(log + 1 if 2.0**-log > weight else log - 1)})
         text = " or ".join(f"{value:.4g}" for value in near)
         why = f"the kernel takes powers of two; the nearest are {text}"
@@ -63,7 +67,7 @@ def parameters(
 ) -> tuple[Setting, ...]:
     """Return the settings of struct tc_red_qopt and the table for idle times.
 
-    ``reads`` are the flags that are reported, when some are given by an attribute of their own.
+    ``reads`` are the flags that the kernel reports there, if others have their own attribute.
 
     Raises:
         QueueFault: the thresholds are not in order, or the average does not fit in 32 bits.
@@ -91,9 +95,9 @@ def parameters(
 
 
 def _slope_log(probability: float, span_bytes: int) -> int:
-    """Return Plog: (max - min) / 2^Plog is half of the probability to all of it, as tc has it.
+    """Return Plog as tc does: (max - min) / 2^Plog is at most the probability, and at least half.
 
-    For people only: the kernel computes with TCA_RED_MAX_P, which says it exactly.
+    It is only for display. The kernel computes with the exact probability, TCA_RED_MAX_P.
     """
     return min(31, max(0, math.floor(math.log2(max(1, span_bytes) / probability)) + 1))
 

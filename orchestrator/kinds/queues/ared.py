@@ -32,13 +32,13 @@ class AdaptiveRed(QueueSpec):
 
     The probability is adapted every 500 ms, within 1% and 50%. It rises by min(1%, a quarter of it)
     when the average is above the middle fifth between ``min`` and ``max``. It falls to nine tenths
-    when the average is below. It begins just below 1%, where an idle queue brings it.
+    when the average is below. It begins just below 1%, as after an idle time.
     """
 
     kind: Literal["ared"] = Field(description="RED whose probability adapts")
     target: Duration = Field(
         default=0.005,
-        description="the average delay that `min` and `max` are set for when they are not given",
+        description="average delay from which the defaults of `min` and `max` are computed",
     )
     min: QueueLimit | None = Field(
         default=None,
@@ -54,7 +54,7 @@ class AdaptiveRed(QueueSpec):
         default=None,
         gt=0,
         le=1,
-        description="weight of the present length in the average, a power of two within 5%. By "
+        description="weight of the current length in the average, a power of two within 5%. By "
         "default the one nearest to 1 - exp(-1 / frames per second)",
     )
     packet: Size = Field(
@@ -73,7 +73,7 @@ class AdaptiveRed(QueueSpec):
         flags = ADAPTATIVE | ECN * self.ecn | HARDDROP * self.harddrop
         settings = (
             *parameters(sized, self._lengths(sized), _START, flags),
-            # The kernel moves it from then on.
+            # The kernel adapts it from then on.
             Setting("probability_q32", PROBABILITY, round(_START * 2**32), verified=False),
         )
         present = Statistic("probability", "2^-32", (((_TCA_OPTIONS, *PROBABILITY), 0),))

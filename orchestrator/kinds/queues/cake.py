@@ -43,15 +43,17 @@ class Cake(QueueSpec):
     kind: Literal["cake"] = Field(description="flow queueing with isolation of hosts and COBALT")
     limit: QueueLimit = Field(
         default=Limit(packets=6728),
-        description="the most it holds; CAKE counts memory, and 2304 bytes are set for each "
-        "full-size frame",
+        description="largest length; CAKE limits memory, with 2304 bytes for each full-size frame",
     )
-    rtt: Duration = Field(default=0.1, description="the RTT it is tuned for: COBALT's interval")
+    rtt: Duration = Field(
+        default=0.1, description="the RTT for which it is tuned: COBALT's interval"
+    )
     target: Duration | None = Field(
         default=None, description="the acceptable standing delay; a twentieth of `rtt` by default"
     )
     isolation: Isolation = Field(
-        default="triple-isolate", description="what shares the link fairly, as tc names it"
+        default="triple-isolate",
+        description="which flows or hosts share the link fairly, as tc names them",
     )
     ack_filter: AckFilter = Field(
         default="off", description="drop ACKs that a later ACK makes redundant"

@@ -1,4 +1,4 @@
-"""CoDel: drops when the least delay over an interval stays above a target (RFC 8289)."""
+"""CoDel: drops packets while the minimum delay over an interval exceeds a target (RFC 8289)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Codel(CodelFields, QueueSpec):
     kind: Literal["codel"] = Field(description="controlled delay")
     limit: QueueLimit = Field(
         default=Limit(packets=1000),
-        description="the most packets it holds; other units are converted to full-size frames",
+        description="largest number of packets; other units are converted to full-size frames",
     )
     ecn: bool = Field(default=False, description="mark ECN-capable packets instead of dropping")
 

@@ -1,4 +1,4 @@
-"""Drop-tail: first in, first out; what finds the queue full is dropped."""
+"""Drop-tail: first in, first out; packets that arrive at a full queue are dropped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestrator.protocol.qdisc import Qdisc, Setting
 
 
 class DropTail(QueueSpec):
-    """First in, first out; what finds the queue full is dropped."""
+    """First in, first out; packets that arrive at a full queue are dropped."""
 
     kind: Literal["droptail"] = Field(default="droptail", description="first in, first out")
 

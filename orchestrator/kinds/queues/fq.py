@@ -26,11 +26,11 @@ class Fq(QueueSpec):
     kind: Literal["fq"] = Field(description="fair queueing")
     limit: QueueLimit = Field(
         default=Limit(packets=10_000),
-        description="the most packets in all queues together; other units are converted to "
-        "full-size frames",
+        description="largest number of packets in all queues together; other units are converted "
+        "to full-size frames",
     )
     flow_limit: int = Field(
-        default=100, ge=1, le=LIMIT_MAX, description="the most packets of one flow"
+        default=100, ge=1, le=LIMIT_MAX, description="largest number of packets of one flow"
     )
     quantum: Quantum = Field(
         default=2 * FRAME_BYTES, description="bytes that a flow may send in its turn"

@@ -30,10 +30,12 @@ class FqCodel(CodelFields, QueueSpec):
     kind: Literal["fq_codel"] = Field(description="flow queueing with controlled delay")
     limit: QueueLimit = Field(
         default=Limit(packets=10240),
-        description="the most packets in all queues together; other units are converted to "
-        "full-size frames",
+        description="largest number of packets in all queues together; other units are converted "
+        "to full-size frames",
     )
-    flows: int = Field(default=1024, ge=1, le=65536, description="queues that flows hash to")
+    flows: int = Field(
+        default=1024, ge=1, le=65536, description="number of queues to which flows are hashed"
+    )
     quantum: Quantum = Field(
         default=FRAME_BYTES, description="bytes that a flow may send in its turn"
     )

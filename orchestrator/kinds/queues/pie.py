@@ -1,4 +1,4 @@
-"""PIE: drops with a probability that a controller moves to hold a delay (RFC 8033)."""
+"""PIE: drops with a probability that a controller adapts to keep a delay (RFC 8033)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pie(PieFields, QueueSpec):
     kind: Literal["pie"] = Field(description="proportional integral controller enhanced")
     limit: QueueLimit = Field(
         default=Limit(packets=1000),
-        description="the most packets it holds; other units are converted to full-size frames",
+        description="largest number of packets; other units are converted to full-size frames",
     )
 
     def qdisc(self, sized: Sized) -> Qdisc:

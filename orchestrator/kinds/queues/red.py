@@ -48,7 +48,7 @@ class Red(QueueSpec):
         default=0.002,
         gt=0,
         le=1,
-        description="weight of the present length in the average: a power of two within 5% (0.002 "
+        description="weight of the current length in the average: a power of two within 5% (0.002 "
         "is taken as 2^-9). 1 disables averaging",
     )
     packet: Size = Field(

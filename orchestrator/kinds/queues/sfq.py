@@ -27,12 +27,17 @@ class Sfq(QueueSpec):
     kind: Literal["sfq"] = Field(description="stochastic fairness queueing")
     limit: QueueLimit = Field(
         default=Limit(packets=127),
-        description="the most packets in all queues together; other units are converted to "
-        "full-size frames",
+        description="largest number of packets in all queues together; other units are converted "
+        "to full-size frames",
     )
-    depth: int = Field(default=127, ge=1, le=_MAX_DEPTH, description="the most packets of one flow")
+    depth: int = Field(
+        default=127, ge=1, le=_MAX_DEPTH, description="largest number of packets of one flow"
+    )
     flows: int = Field(
-        default=128, ge=1, le=_MAX_FLOWS, description="the most flows with packets at one time"
+        default=128,
+        ge=1,
+        le=_MAX_FLOWS,
+        description="largest number of flows with packets at a time",
     )
     divisor: int = Field(
         default=1024, ge=1, le=65536, description="size of the hash table, a power of two"

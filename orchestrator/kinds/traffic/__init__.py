@@ -1,11 +1,11 @@
-"""Traffic sources, each in a file of its own."""
+"""Kinds of traffic sources, one file for each."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from orchestrator.kinds.fields import Strict
 from orchestrator.kinds.registry import Kinds
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Transport = Literal["tcp", "udp"]
 Connections = Literal["one", "sequential", "many"]
-"""Connections of a flow: one, one after another, or any number at a time."""
+"""Connections of a flow: a single one, one after another, or any number at a time."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,15 @@ class Segment:
 
 
 FULL_SEGMENT = Segment(1448, 66)
-"""With timestamps, Ethernet as qdiscs count it, and no options of the flow."""
+"""With timestamps, Ethernet headers as qdiscs count them, and the default TCP options."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """The offered load of a source on the link layer, from connections of a mean size.
+    """The offered load of a source on the link layer.
 
-    ``wire_bytes`` are of the direction of the flow's data, with all headers.
+    ``wire_bytes`` returns the mean size of a connection on the link layer, with all headers, in the
+    direction of the flow's data.
     """
 
     rate: LinkRate
@@ -51,17 +52,23 @@ class Load:
 class Demand:
     """What a flow's end points must do.
 
-    ``engine`` names a class of the test bed (see testbed/traffic), ``parameters`` are its own,
-    JSON-ready; ``size_bytes`` None means until it is stopped. ``server`` is the end that listens,
-    the source when the sink asks for its data. What needs the path becomes a parameter in the plan:
-    a ``rate`` "rate_bps", a ``load`` "arrivals_per_s", a ``window`` "window_bytes", and
-    ``path_rate`` requests "path_rate_bps", the narrowest link's; None when no link has a rate.
+    Attributes:
+        engine: name of the test bed's engine; see protocol/engines.py.
+        size_bytes: number of bytes to send; None sends until the flow is stopped.
+        transport: the transport protocol.
+        parameters: those that the kind decides; see protocol/engine_parameters.py.
+        rate: the plan sets the parameter "rate_bps" from it.
+        load: the plan sets the parameter "arrivals_per_s" from it.
+        window: the plan sets the parameter "window_bytes" from it.
+        path_rate: whether the plan sets the parameter "path_rate_bps", the narrowest link's rate.
+        connections: number of connections at a time.
+        server: the end that listens: the source if the sink requests the data.
     """
 
     engine: str
     size_bytes: int | None = None
     transport: Transport = "tcp"
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     rate: LinkRate | None = None
     load: Load | None = None
     window: Limit | None = None
@@ -72,10 +79,14 @@ class Demand:
 
 @dataclass(frozen=True)
 class Part:
-    """One of the flows of a traffic source; it starts ``offset_s`` after the source.
+    """One of the flows of a traffic source.
 
-    ``name`` is appended to the flow entry's; ``congestion`` None means the entry's; ``place`` is
-    its path in the entry.
+    Attributes:
+        demand: what its end points must do.
+        name: appended to the name of the flow entry.
+        congestion: its congestion control; None is that of the flow entry.
+        place: path to the congestion control in the flow entry.
+        offset_s: time from the start of the source to the start of this flow.
     """
 
     demand: Demand

@@ -1,19 +1,21 @@
-"""What all sources of UDP datagrams have in common."""
+"""The fields and the demand that all sources of UDP datagrams share."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from orchestrator.kinds.fields import LinkRate, Size, Strict
 from orchestrator.kinds.traffic import Demand
+from orchestrator.protocol.engine_parameters import UdpTraffic
 from orchestrator.protocol.frames import IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.specification import QuantitySpec
 
 HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 """IPv4 and UDP."""
 MARK_BYTES = 16
-"""A payload begins with a sequence number and the time it was due."""
+"""The sequence number and the due time with which a payload begins."""
 MTU_BYTES = 1500
 LEAST_BYTES = HEADERS_BYTES + MARK_BYTES
 
@@ -44,9 +46,7 @@ class Datagrams(Strict):
         description="payload to send, in whole packets; unlimited when not given",
     )
 
-    def datagrams(
-        self, on: dict[str, Any] | None = None, off: dict[str, Any] | None = None
-    ) -> Demand:
+    def datagrams(self, on: QuantitySpec | None = None, off: QuantitySpec | None = None) -> Demand:
         """Return the demand of a source that is on and off in turn, or always on."""
-        parameters = {"packet_bytes": self.packet_size, "on": on, "off": off}
+        parameters: UdpTraffic = {"packet_bytes": self.packet_size, "on": on, "off": off}
         return Demand("udp", self.size_bytes, "udp", parameters, self.rate)

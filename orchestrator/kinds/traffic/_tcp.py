@@ -1,4 +1,4 @@
-"""What all sources of TCP have in common."""
+"""The fields that all sources of TCP share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orchestrator.units import (
 
 SEGMENT_BYTES = 1460
 LEAST_WINDOW_BYTES, MOST_WINDOW_BYTES = 5 * SEGMENT_BYTES, 2**28
-"""With less the kernel cuts segments in pieces; a buffer for some windows is a 31-bit number."""
+"""With a smaller window the kernel splits segments. A larger one does not fit a buffer's size."""
 
 
 def _window(value: object) -> Limit:
@@ -46,7 +46,7 @@ Window = Annotated[
 
 
 class Windowed(Strict):
-    """A receiver that may hold the sender back."""
+    """A receiver whose window can limit the sender."""
 
     window: Window | None = Field(
         default=None,

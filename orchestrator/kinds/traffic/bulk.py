@@ -19,7 +19,7 @@ class Bulk(Windowed, TrafficSpec):
 
     kind: Literal["bulk"] = Field(default="bulk", description="always has data to send")
     engine: Engine = Field(
-        default="builtin", description="what sends: our own end point, or iperf3"
+        default="builtin", description="what sends: the built-in end points, or iperf3"
     )
     size_bytes: Size | None = Field(
         default=None,

@@ -54,11 +54,13 @@ class Campaign(Windowed, TrafficSpec):
     def demand(self) -> Demand:
         """Return the demand of one control: on for a turn, and off for the rest of the cycle."""
         off_s = self.turn * (len(self.controls) - 1) + self.idle
-        parameters = {
-            "on": fixed(nanoseconds(self.turn)),
-            "off": fixed(nanoseconds(off_s)),
-        }
-        return onoff_demand("sequential", self.window, parameters, self.size_bytes)
+        return onoff_demand(
+            reconnect=True,
+            window=self.window,
+            on=fixed(nanoseconds(self.turn)),
+            off=fixed(nanoseconds(off_s)),
+            period_bytes=self.size_bytes,
+        )
 
     def parts(self) -> list[Part]:
         """Return a flow for each control, which begins with its first turn."""

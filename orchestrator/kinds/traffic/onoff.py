@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from orchestrator.kinds.distributions import Durations
 from orchestrator.kinds.fields import Time, located
 from orchestrator.kinds.traffic import Connections, Demand, TrafficSpec
-from orchestrator.kinds.traffic._tcp import Windowed
+from orchestrator.kinds.traffic._tcp import Window, Windowed
+from orchestrator.protocol.engine_parameters import OnOffTraffic
+from orchestrator.protocol.specification import QuantitySpec
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.units import format_time
 
@@ -24,19 +26,26 @@ Interval = Annotated[list[Time], Field(min_length=2, max_length=2), AfterValidat
 
 
 def onoff_demand(
-    connections: Connections, window: Any, parameters: dict[str, Any], period_bytes: int | None
+    *,
+    reconnect: bool,
+    window: Window | None,
+    on: QuantitySpec | None = None,
+    off: QuantitySpec | None = None,
+    intervals: list[list[int]] | None = None,
+    period_bytes: int | None = None,
 ) -> Demand:
-    """Return the demand of the engine ``onoff``; ``parameters`` say when it is on."""
-    common = {"on": None, "off": None, "intervals": None}
-    reconnect = connections == "sequential"
+    """Return the demand of the engine ``onoff``, with times in nanoseconds."""
+    connections: Connections = "sequential" if reconnect else "one"
+    parameters: OnOffTraffic = {
+        "on": on,
+        "off": off,
+        "intervals": intervals,
+        "reconnect": reconnect,
+        "period_bytes": period_bytes,
+    }
     return Demand(
         "onoff",
-        parameters={
-            **common,
-            **parameters,
-            "reconnect": reconnect,
-            "period_bytes": period_bytes,
-        },
+        parameters=parameters,
         window=window,
         path_rate=True,
         connections=connections,
@@ -46,11 +55,11 @@ def onoff_demand(
 class OnOff(Windowed, TrafficSpec):
     """A TCP sender that always has data while it is on, and none while it is off.
 
-    When it goes off, the kernel still sends what it has. That is the data in flight, and up to 12
-    segments or what the narrowest link sends in 3 ms. By default it keeps its one connection, as
-    ns-2's FTP does; Linux then restarts from the initial window. With ``reconnect`` it connects
-    again each time. Random lengths are drawn from Python's random.Random of the flow's own seed. So
-    they do not depend on the network.
+    When it goes off, the kernel still sends the data that it has. Of these, up to 12 segments have
+    not been sent before, or what the narrowest link sends in 3 ms if that is more. By default it
+    keeps its one connection, as ns-2's FTP does; Linux then restarts from the initial window. With
+    ``reconnect`` it connects again each time. Random lengths are drawn from Python's random.Random
+    of the flow's own seed. So they do not depend on the network.
     """
 
     kind: Literal["onoff"] = Field(description="TCP that is on and off in turn")
@@ -99,10 +108,12 @@ class OnOff(Windowed, TrafficSpec):
         """Return the demand with all times in nanoseconds."""
         if self.intervals is not None:
             whole = [[nanoseconds(time_s) for time_s in each] for each in self.intervals]
-            parameters: dict[str, Any] = {"intervals": whole}
-        else:
-            assert self.on is not None, "or there would be intervals"
-            assert self.off is not None, "or there would be intervals"
-            parameters = {"on": self.on.document(1e9), "off": self.off.document(1e9)}
-        connections: Connections = "sequential" if self.reconnect else "one"
-        return onoff_demand(connections, self.window, parameters, None)
+            return onoff_demand(reconnect=self.reconnect, window=self.window, intervals=whole)
+        assert self.on is not None, "or there would be intervals"
+        assert self.off is not None, "or there would be intervals"
+        return onoff_demand(
+            reconnect=self.reconnect,
+            window=self.window,
+            on=self.on.document(1e9),
+            off=self.off.document(1e9),
+        )

@@ -11,15 +11,15 @@ from orchestrator.kinds.traffic import Demand, TrafficSpec
 from orchestrator.kinds.traffic._datagrams import Datagrams
 
 LEAST_MEAN_S = 1e-6
-"""Each period costs the test bed about that much of wall time."""
+"""Shortest mean of a period, which costs the test bed about as much wall time."""
 
 
 class OnOffUdp(Datagrams, TrafficSpec):
     """A UDP source that sends at its rate while on, and nothing while off; it begins on.
 
-    Packet k leaves when the source has been on for k packet times. So its mean rate is rate x on /
-    (on + off), however short the periods are. Their lengths are drawn from Python's random.Random
-    of the flow's own seed.
+    Packet k leaves when the source has been on for k packet times. So the mean rate is rate x on /
+    (on + off), even if periods are shorter than a packet time. The lengths of periods are drawn
+    from Python's random.Random of the flow's own seed.
     """
 
     kind: Literal["onoff-udp"] = Field(description="UDP that is on and off in turn")

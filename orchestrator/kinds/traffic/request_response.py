@@ -39,12 +39,7 @@ class RequestResponse(Windowed, TrafficSpec):
         """Return the demand of one connection without end."""
         return Demand(
             "exchanges",
-            parameters={
-                **exchanges(self.request, self.response, self.think),
-                "pages": None,
-                "arrivals_per_s": None,
-                "number": 1,
-            },
+            parameters=exchanges(self.request, self.response, self.think, number=1),
             window=self.window,
             server="source",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -10,32 +10,30 @@ from orchestrator.kinds.distributions import Durations, Sizes
 from orchestrator.kinds.fields import Frequency, located
 from orchestrator.kinds.traffic import Connections, Demand, TrafficSpec
 from orchestrator.kinds.traffic._tcp import Window, Windowed
+from orchestrator.protocol.engine_parameters import TransfersTraffic
+from orchestrator.protocol.specification import QuantitySpec
 
 
 def transfers_demand(
     window: Window | None,
-    sizes: list[dict[str, Any]],
+    sizes: list[QuantitySpec],
     gap: Durations | None,
     number: int | None,
     arrivals_per_s: float | None = None,
 ) -> Demand:
     """Return the demand of the engine ``transfers``."""
     connections: Connections = "sequential" if arrivals_per_s is None else "many"
-    return Demand(
-        "transfers",
-        parameters={
-            "sizes": sizes,
-            "gap": None if gap is None else gap.document(1e9),
-            "arrivals_per_s": arrivals_per_s,
-            "number": number,
-        },
-        window=window,
-        connections=connections,
-    )
+    parameters: TransfersTraffic = {
+        "sizes": sizes,
+        "gap": None if gap is None else gap.document(1e9),
+        "arrivals_per_s": arrivals_per_s,
+        "number": number,
+    }
+    return Demand("transfers", parameters=parameters, window=window, connections=connections)
 
 
 class Transfers(Windowed, TrafficSpec):
-    """Short transfers: one after another, or beginning at random times independently of each other.
+    """Short transfers: one after another, or from random times that are independent of each other.
 
     A transfer lasts from the call to connect() to the receipt of the last byte. Without
     ``arrivals`` the next one begins, after the gap, when the sender sees that the receiver has
@@ -52,7 +50,7 @@ class Transfers(Windowed, TrafficSpec):
     )
     arrivals: Frequency | None = Field(
         default=None,
-        description="mean number that begin in a given time (such as 5/s), by a Poisson process, "
+        description="mean rate at which transfers begin by a Poisson process, such as 5/s, "
         "instead of one after another",
     )
     number: int | None = Field(

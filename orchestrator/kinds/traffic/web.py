@@ -13,9 +13,9 @@ from orchestrator.kinds.traffic._exchanges import exchanges
 from orchestrator.kinds.traffic._tcp import Windowed
 
 CONNECTION_SEGMENTS = 4
-"""Without data, from the server: SYN and ACK, of the first request, FIN, of the client's FIN."""
+"""Segments of the server without data: SYN, ACK of the first request, FIN, ACK of the FIN."""
 SYN_OPTIONS_BYTES = 8
-"""Of the SYN, beyond those of other segments."""
+"""Options of the SYN that other segments do not have."""
 
 
 class Web(Windowed, TrafficSpec):
@@ -37,9 +37,9 @@ class Web(Windowed, TrafficSpec):
     kind: Literal["web"] = Field(description="web sessions")
     load: LinkRate | None = Field(
         default=None,
-        description="mean load of its sessions on the link layer with all headers. Such as 3mbit, "
-        "or 30% of the narrowest link on its path at the beginning of the run. All flows of the "
-        "entry share it equally",
+        description="mean load of its sessions on the link layer with all headers. A rate such as "
+        "3mbit, or 30% of the narrowest link on its path at the beginning of the run. All flows of "
+        "the entry share it equally",
     )
     sessions: Frequency | None = Field(
         default=None,
@@ -90,7 +90,7 @@ class Web(Windowed, TrafficSpec):
         while (chance := self.response.chance_of(step * number + 1)) > 1e-12:
             segments += chance
             number += 1
-        # Sizes are rounded down: by half a byte on average, unless they are always the same.
+        # Drawn sizes are rounded down, by half a byte on average. Fixed sizes are not.
         rounded = 0.0 if self.response.distribution == "fixed" else 0.5
         payload_bytes = self.response.average() - rounded
         each = payload_bytes + segments * segment.headers_bytes
@@ -98,15 +98,17 @@ class Web(Windowed, TrafficSpec):
         return objects * each + CONNECTION_SEGMENTS * segment.headers_bytes + SYN_OPTIONS_BYTES
 
     def demand(self) -> Demand:
-        """Return the demand; the plan knows the path and so how many sessions make the load."""
+        """Return the demand; the plan turns a load into a rate of sessions for the path."""
         return Demand(
             "exchanges",
-            parameters={
-                **exchanges(self.request, self.response, self.think, self.objects),
-                "pages": self.pages.document(1),
-                "arrivals_per_s": self.sessions,
-                "number": None,
-            },
+            parameters=exchanges(
+                self.request,
+                self.response,
+                self.think,
+                self.objects,
+                pages=self.pages,
+                arrivals_per_s=self.sessions,
+            ),
             load=None if self.load is None else Load(self.load, self.wire_bytes),
             window=self.window,
             connections="many",

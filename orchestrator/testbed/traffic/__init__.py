@@ -1,68 +1,96 @@
-"""Engines: what makes a flow's traffic inside the bed, a file each.
+"""Traffic engines: the classes that make the traffic of flows, one file for each engine.
 
-On the machines of a lab the two ends of a flow are in two beds: an engine then opens those ends
-that ``bed.holds``, and the rest of this is true of each.
+A module of this package lists its engines in ``ENGINES``, {name: class}. Each class derives from
+``FlowEngine``. The constructor opens the sockets that listen, so that they are ready before any
+flow starts. In a lab, the two ends of a flow can be on two machines. The engine then opens only the
+ends for which ``bed.holds`` is true.
 
-A module has ``ENGINES``, {name: class}. A class is made with (bed, spec, services), opens what
-listens, and has ``start(origin_ns)`` and ``stop()``: called at the flow's stop time, if it has
-one. One that notes transfers has ``finish()``: called behind the last sample, to note those that
-are not complete. ``spec`` is the flow of the bed's specification: "name", "source", "sink",
-"start_ns", "stop_ns", "seed", "congestion" and the engine's own "parameters"; of TCP "server" (the
-end that listens: "sink", or "source" when the sink asks for the data), "port" (of the listener),
-"connections" ("one", whose other port is "client_port"; "sequential", one at a time; or "many") and
-their ports as sockets.py has them. The engine of a flow that is no TCP connection has
-``counters(time_ns)``: the values of records.DATAGRAM_COUNTERS at that time since traffic began.
+``FlowSpec`` in protocol/specification.py describes a flow, and protocol/engine_parameters.py the
+parameters of each engine. sockets.py says which ports connections have. An engine that uses no TCP
+also has ``counters(time_ns)``; see ``bed.DatagramEngine``.
 """
+
+from __future__ import annotations
 
 import importlib
 import pkgutil
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from orchestrator.protocol.specification import FlowSpec
+    from orchestrator.testbed.bed import Bed, Engine
+    from orchestrator.testbed.sampling.records import Records
+
+    EngineClass: TypeAlias = "Callable[[Bed, FlowSpec, Services], Engine]"
+
 
 class Services:
-    """What an engine tells of its flow.
+    """What an engine uses to report about its flow.
 
     Args:
-        records: where everything of the run is written.
+        records: the writer of the run's records.
         number: the flow's place in the specification.
         name: the flow's name.
     """
 
-    def __init__(self, records, number, name):
+    def __init__(self, records: Records, number: int, name: str) -> None:
         self._records, self._number, self._name = records, number, name
 
-    def problem(self, text):
-        """Say that the flow failed; the run fails with it."""
+    def problem(self, text: str) -> None:
+        """Report that the flow failed; the run then fails, too."""
         self._records.fact("flow_error", flow=self._name, problem=text)
 
-    def note(self, **values):
-        """Keep what the engine's program itself reports at its end."""
+    def note(self, **values: int) -> None:
+        """Record what the engine's program itself reports at its end."""
         self._records.fact("engine", flow=self._name, **values)
 
-    def congestion(self, name):
-        """Say what congestion control the kernel has for the sender of the first connection."""
+    def congestion(self, name: str) -> None:
+        """Record which congestion control the kernel uses for the first connection's sender."""
         self._records.fact("congestion", flow=self._name, kernel=name)
 
-    def transfer(self, start_ns, end_ns, size_bytes):
-        """Note a whole transfer, in nanoseconds since traffic began.
+    def transfer(self, start_ns: int, end_ns: int, size_bytes: int) -> None:
+        """Record a transfer, with times in nanoseconds since traffic began.
 
-        From the request or the connection's first packet to the last byte in the receiver's
-        hands; ``end_ns`` is -1 for one that was not complete at the end, with the bytes that came.
+        It lasts from the request, or from the connection's first packet, until the receiver has
+        read the last byte. For a transfer that is incomplete at the end of the run, ``end_ns`` is
+        -1 and ``size_bytes`` is the number of bytes that the receiver has read.
         """
         self._records.transfer(self._number, start_ns, end_ns, size_bytes)
 
-    def transfer_begins(self, port, start_ns):
-        """Note that a transfer began, from that client port, whose end is on another machine."""
+    def transfer_begins(self, port: int, start_ns: int) -> None:
+        """Record the start of a transfer from that client port, which ends on another machine."""
         self._records.fact("transfer_begins", flow=self._name, port=port, start_ns=start_ns)
 
-    def transfer_ends(self, port, end_ns, size_bytes):
-        """Note the end of one that began on another machine; ``end_ns`` as of ``transfer``."""
+    def transfer_ends(self, port: int, end_ns: int, size_bytes: int) -> None:
+        """Record the end of a transfer that began on another machine; see ``transfer``."""
         values = {"port": port, "end_ns": end_ns, "bytes": size_bytes}
         self._records.fact("transfer_ends", flow=self._name, **values)
 
 
-def engines():
+class FlowEngine:
+    """What all engines have in common. A derived class adds ``start(origin_ns)``.
+
+    Args:
+        spec: the flow.
+        services: receives the engine's reports.
+    """
+
+    def __init__(self, spec: FlowSpec, services: Services) -> None:
+        self.spec, self.services = spec, services
+
+    def stop(self) -> None:
+        """Do nothing: most engines end the flow at its stop time by themselves."""
+
+    def finish(self) -> None:
+        """Do nothing: only engines with transfers have something to record at the end."""
+
+
+def engines() -> dict[str, EngineClass]:
     """Return every engine's class by its name."""
-    found = {}
+    found: dict[str, EngineClass] = {}
     for module in pkgutil.iter_modules(__path__):
         found.update(getattr(importlib.import_module(f"{__name__}.{module.name}"), "ENGINES", {}))
     return found

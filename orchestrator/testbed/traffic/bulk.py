@@ -1,9 +1,11 @@
-"""The thrifty bulk endpoints: every flow of the bed in one process, a thread an end.
+"""The built-in engine of bulk flows: all flows run in one process, with a thread for each end.
 
-One `send` hands the kernel a megabyte and one `recv` with MSG_TRUNC takes 64 MiB away without
-copying, so user space costs next to nothing whatever the rate. Sockets stay open until the bed
-ends: their final counters can be sampled at any time after.
+It needs little CPU time at any rate. One `send` passes a megabyte to the kernel. One `recv` with
+MSG_TRUNC discards up to 64 MiB without copying. Sockets stay open until the bed ends, so that their
+final counters can be sampled.
 """
+
+from __future__ import annotations
 
 import contextlib
 import ctypes
@@ -13,10 +15,18 @@ import socket
 import threading
 
 from orchestrator.testbed.kernel import system
+from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.sockets import hold_window, listen, make_socket, window_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.protocol.engine_parameters import BulkParameters
+    from orchestrator.protocol.specification import FlowSpec
+    from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.traffic import EngineClass, Services
+
 CHUNK_BYTES = 1 << 20
-_TAKE_BYTES = 64 << 20
+_READ_BYTES = 64 << 20
 _MSG_TRUNC, _MSG_WAITALL = 0x20, 0x100
 _ENDED = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN)
 
@@ -26,17 +36,17 @@ _recv.restype = ctypes.c_ssize_t
 _chunk = memoryview(bytes(CHUNK_BYTES))
 
 
-class BulkFlow:
-    """One flow of greedy data from ``source`` to ``sink``: by time, by bytes, or to the end.
+class BulkFlow(FlowEngine):
+    """One greedy flow from ``source`` to ``sink``, until its stop time or its number of bytes."""
 
-    Parameters: "bytes", or None for no end; "window_bytes", see sockets.limit_window.
-    """
-
-    def __init__(self, bed, spec, services):
-        self.spec = spec
-        self._services = services
+    def __init__(self, bed: Bed, spec: FlowSpec, services: Services) -> None:
+        super().__init__(spec, services)
+        parameters: BulkParameters = spec["parameters"]
+        self._size_bytes = parameters["bytes"]
         self._destination = (bed.address(spec["sink"]), spec["port"])
-        self._listener = self._sender = self._receiver = None
+        self._listener: socket.socket | None = None
+        self._sender: socket.socket | None = None
+        self._receiver: socket.socket | None = None
         if bed.holds(spec["sink"]):
             self._listener = listen(bed, spec, spec["sink"])
         if bed.holds(spec["source"]):
@@ -44,26 +54,26 @@ class BulkFlow:
                 self._sender = make_socket(spec)
                 self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
 
-    def start(self, origin_ns):
-        """Start a thread for each end; the sender connects at its start time.
-
-        The caller calls ``stop()`` at the flow's stop time: a blocked send cannot watch the clock.
-        """
+    def start(self, origin_ns: int) -> None:
+        """Start a thread for each end; the sender connects at its start time."""
         if self._listener is not None:
             threading.Thread(target=self._receive, args=(self._listener,), daemon=True).start()
         if self._sender is not None:
             sends = (self._sender, origin_ns)
             threading.Thread(target=self._send, args=sends, daemon=True).start()
 
-    def stop(self):
-        """Send nothing more from now on; what the kernel has queued is still delivered."""
+    def stop(self) -> None:
+        """End the sender's data; the kernel still delivers what it has queued.
+
+        The caller keeps the stop time, because a blocked send cannot watch the clock.
+        """
         if self._sender is not None:
             with contextlib.suppress(OSError):
                 self._sender.shutdown(socket.SHUT_WR)
 
-    def _send(self, sender, origin_ns):
+    def _send(self, sender: socket.socket, origin_ns: int) -> None:
         system.Timer().sleep_until(origin_ns + self.spec["start_ns"])
-        remaining = self.spec["parameters"]["bytes"]
+        remaining = self._size_bytes
         try:
             sender.connect(self._destination)
             while remaining is None or remaining > 0:
@@ -72,38 +82,38 @@ class BulkFlow:
             sender.shutdown(socket.SHUT_WR)
         except OSError as error:
             if error.errno not in _ENDED:
-                self._services.problem(f"sender: {error.strerror}")
+                self.services.problem(f"sender: {error.strerror}")
 
-    def _receive(self, listener):
+    def _receive(self, listener: socket.socket) -> None:
         self._receiver, _peer = listener.accept()
         try:
-            take_all(self._receiver, window_of(self.spec))
+            read_to_end(self._receiver, window_of(self.spec))
         except OSError as error:
             if error.errno not in _ENDED:
-                self._services.problem(f"receiver: {error.strerror}")
+                self.services.problem(f"receiver: {error.strerror}")
 
 
-def take_all(receiver, window_bytes):
-    """Take what comes until the other end has sent all; return the number of bytes.
+def read_to_end(receiver: socket.socket, window_bytes: int | None) -> int:
+    """Read and discard data until the other end has sent all; return the number of bytes.
 
-    ``window_bytes`` is the largest window that it may tell, None for any.
+    ``window_bytes`` is the largest window that the socket may advertise, None for any.
 
     Raises:
         OSError: the connection broke.
     """
     if window_bytes is not None:
-        receiver.recv(1, socket.MSG_PEEK)  # until the first segment has come
+        receiver.recv(1, socket.MSG_PEEK)  # wait for the first segment
         hold_window(receiver, window_bytes)
     flags = _MSG_TRUNC | _MSG_WAITALL
     total = 0
     while True:
-        taken = _recv(receiver.fileno(), None, _TAKE_BYTES, flags)
-        if taken == 0:
+        count: int = _recv(receiver.fileno(), None, _READ_BYTES, flags)
+        if count == 0:
             return total
-        if taken < 0:
+        if count < 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))
-        total += taken
+        total += count
 
 
-ENGINES = {"builtin": BulkFlow}
+ENGINES: dict[str, EngineClass] = {"builtin": BulkFlow}

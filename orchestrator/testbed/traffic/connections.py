@@ -1,34 +1,42 @@
-"""What flows of many connections have in common: arrivals, both ends of each, stop and end."""
+"""Flows with several connections: when connections begin, both ends of each, and their end."""
+
+from __future__ import annotations
 
 import abc
 import random
 import socket
 
 from orchestrator.protocol.random_quantities import draw
+from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.reactor import CLOSED, FAILED, INCOMING, Reactor
 from orchestrator.testbed.traffic.sockets import Connector, congestion_of, listen
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Callable
 
-class ConnectionsFlow:
-    """Connections from one host to the other that begin by a Poisson process or one after another.
+    from orchestrator.protocol.engine_parameters import ConnectionsTraffic
+    from orchestrator.protocol.specification import FlowSpec
+    from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.traffic import Services
 
-    Parameters: "arrivals_per_s" of a Poisson process, None for one after another with "gap" between
-    them (a quantity of ns, see random_quantities.py, or None); "number" of connections, or None.
-    Whatever is drawn of time comes from a generator of its own, so that what is sent does not
-    depend on how long it takes.
+
+class ConnectionsFlow(FlowEngine, abc.ABC):
+    """Connections from one host to another, which begin by a Poisson process or one after another.
+
+    Times are drawn from a random generator of their own. So the sizes do not depend on how long
+    connections take.
 
     Args:
-        bed, spec, services: as of every engine.
-        client, server: names of the hosts.
-        make: returns a new Connection of (flow, socket, port, time_ns, number).
-        take: returns what serves a connection whose client is on another machine, of (flow, socket,
-            port); None where both ends have to be in one bed.
+        bed, spec, services: those of every engine.
+        client, server: names of the hosts that connect and that listen.
     """
 
-    def __init__(self, bed, spec, services, client, server, make, take=None):
-        self.spec, self.services = spec, services
-        self.parameters = spec["parameters"]
-        self._make, self._take = make, take
+    def __init__(
+        self, bed: Bed, spec: FlowSpec, services: Services, client: str, server: str
+    ) -> None:
+        super().__init__(spec, services)
+        self._schedule: ConnectionsTraffic = spec["parameters"]
         self.connects, self.accepts = bed.holds(client), bed.holds(server)
         self.reactor = Reactor(bed, client if self.connects else server, services)
         if self.accepts:
@@ -37,114 +45,147 @@ class ConnectionsFlow:
         self._times = random.Random(f"{spec['seed']}:times")
         self._duration_ns = bed.spec["duration_ns"]
         self._begun, self._stopped = 0, False
-        self._open = {}  # by the client's port
+        # Both by the client's port.
+        self._connections: dict[int, Connection] = {}
+        self._servers: dict[int, ServerEnd] = {}
 
-    def start(self, origin_ns):
+    @abc.abstractmethod
+    def new_connection(
+        self, client: socket.socket, port: int, start_ns: int, number: int
+    ) -> Connection:
+        """Return the flow's n-th connection, whose client has begun to connect from ``port``."""
+
+    def new_server_end(self, server: socket.socket, port: int) -> ServerEnd:
+        """Return the server's end of a connection whose client is on another machine.
+
+        Raises:
+            NotImplementedError: this engine needs both ends in one bed.
+        """
+        raise NotImplementedError("both ends of the flow have to be on one machine")
+
+    def start(self, origin_ns: int) -> None:
         """Start the flow's thread."""
         if self.connects:
             first_ns = self.spec["start_ns"]
-            if self.parameters["arrivals_per_s"] is not None:
-                first_ns += self._interval_ns()
-            self.reactor.at(first_ns, self._arrive, first_ns)
+            arrivals_per_s = self._schedule["arrivals_per_s"]
+            if arrivals_per_s is not None:
+                first_ns += self._interval_ns(arrivals_per_s)
+            self.reactor.at(first_ns, self._begin, first_ns)
             if self.spec["stop_ns"] is not None:
                 self.reactor.at(self.spec["stop_ns"], self._cut)
         self.reactor.start(origin_ns)
 
-    def stop(self):
-        """Do nothing: the flow's own thread knows the time."""
+    def finish(self) -> None:
+        """Record what is not complete at the end of the run."""
+        self.reactor.finish(self._note_incomplete)
 
-    def finish(self):
-        """Note what is not complete at the end of the run."""
-        self.reactor.finish(self._note_open)
+    def _interval_ns(self, arrivals_per_s: float) -> int:
+        return int(self._times.expovariate(arrivals_per_s / 10**9))
 
-    def _interval_ns(self):
-        return int(self._times.expovariate(self.parameters["arrivals_per_s"] / 10**9))
-
-    def _arrive(self, time_ns):
+    def _begin(self, time_ns: int) -> None:
         over = self._stopped or time_ns >= self._duration_ns
-        if over or self._begun == self.parameters["number"]:
+        if over or self._begun == self._schedule["number"]:
             return
         client, port = self._connector.open()
-        self._open[port] = self._make(self, client, port, time_ns, self._begun)
+        self._connections[port] = self.new_connection(client, port, time_ns, self._begun)
         self._begun += 1
-        if self.parameters["arrivals_per_s"] is not None:
-            next_ns = time_ns + self._interval_ns()
-            self.reactor.at(next_ns, self._arrive, next_ns)
+        arrivals_per_s = self._schedule["arrivals_per_s"]
+        if arrivals_per_s is not None:
+            next_ns = time_ns + self._interval_ns(arrivals_per_s)
+            self.reactor.at(next_ns, self._begin, next_ns)
 
-    def _accepted(self, server, port):
+    def _accepted(self, server: socket.socket, port: int) -> None:
         if not self.connects:
-            self._open[port] = self._take(self, server, port)
-        elif port in self._open:
-            self._open[port].accepted(server)
+            self._servers[port] = self.new_server_end(server, port)
+        elif port in self._connections:
+            self._connections[port].accepted(server)
         else:
-            server.close()  # its client has given up
+            server.close()  # the client has given up
 
-    def _cut(self):
+    def _cut(self) -> None:
         self._stopped = True
-        for connection in list(self._open.values()):
+        for connection in list(self._connections.values()):
             connection.cut()
 
-    def _note_open(self):
-        for connection in self._open.values():
+    def _note_incomplete(self) -> None:
+        for connection in self._connections.values():
             connection.note_incomplete()
+        for server_end in self._servers.values():
+            server_end.note_incomplete()
 
-    def ended(self, port):
-        """Forget a connection; the next begins after the gap, unless it arrives by itself."""
-        del self._open[port]
-        if self.connects and self.parameters["arrivals_per_s"] is None:
-            gap = self.parameters["gap"]
+    def ended(self, port: int) -> None:
+        """Forget a connection; without a Poisson process, begin the next one after the gap."""
+        if not self.connects:
+            del self._servers[port]
+            return
+        del self._connections[port]
+        if self._schedule["arrivals_per_s"] is None:
+            gap = self._schedule["gap"]
             next_ns = self.reactor.now_ns() + (0 if gap is None else draw(self._times, gap))
-            self.reactor.at(next_ns, self._arrive, next_ns)
+            self.reactor.at(next_ns, self._begin, next_ns)
+
+
+class ServerEnd(abc.ABC):
+    """The server's end of a connection whose client is on another machine."""
+
+    @abc.abstractmethod
+    def note_incomplete(self) -> None:
+        """Record the transfer with the bytes that have been read."""
 
 
 class Connection(abc.ABC):
-    """Both ends of one connection; what goes over it is for the derived class to say."""
+    """Both ends of one connection; a derived class says what they send."""
 
-    def __init__(self, flow, client, port, number):
+    def __init__(
+        self, flow: ConnectionsFlow, client: socket.socket, port: int, number: int
+    ) -> None:
         self.flow, self._port = flow, port
         self._first = number == 0
-        self.client, self.server = client, None
+        self.client: socket.socket | None = client
+        self.server: socket.socket | None = None
         self.is_connected = False
         flow.reactor.watch(client, self._at_client)
 
     @abc.abstractmethod
-    def client_ready(self):
-        """Go on after something happened to the client's end, be it the other's end of data."""
+    def client_ready(self) -> None:
+        """Continue after an event at the client's socket, such as the end of the server's data."""
 
     @abc.abstractmethod
-    def server_ready(self):
-        """Go on after something happened to the server's end, be it the other's end of data."""
+    def server_ready(self) -> None:
+        """Continue after an event at the server's socket, such as the end of the client's data."""
 
     @abc.abstractmethod
-    def sender(self):
-        """Return the end whose data the flow is about, None while it is not there."""
+    def sender(self) -> socket.socket | None:
+        """Return the end that sends the flow's data; None while it does not exist."""
 
     @abc.abstractmethod
-    def cut(self):
-        """Hand nothing more to the kernel."""
+    def cut(self) -> None:
+        """Pass no more data to the kernel."""
 
     @abc.abstractmethod
-    def note_incomplete(self):
-        """Note the transfer that is under way, if any, with the bytes that were taken."""
+    def note_incomplete(self) -> None:
+        """Record the current transfer, if there is one, with the bytes that have been read."""
 
-    def accepted(self, server):
-        """Take the other end of the connection."""
+    def accepted(self, server: socket.socket) -> None:
+        """Begin to use the server's end of the connection."""
         self.server = server
         self.flow.reactor.watch(server, self._at_server, INCOMING)
         self._note_sender()
 
-    def abandon(self):
+    def abandon(self) -> None:
         """Close both ends."""
         self.note_incomplete()
         self._close_client()
         self._close_server()
         self.flow.ended(self._port)
 
-    def shut(self, sender):
-        """Let the other end know that nothing more comes; what the kernel has still goes there."""
+    def shut(self) -> None:
+        """End the sender's data; the kernel still delivers what it has queued."""
+        sender = self.sender()
+        assert sender is not None, "only a connected sender is shut"
         sender.shutdown(socket.SHUT_WR)
 
-    def _at_client(self, events):
+    def _at_client(self, events: int) -> None:
         if not events & FAILED and not self.is_connected:
             self.is_connected = True
             self._note_sender()
@@ -152,11 +193,11 @@ class Connection(abc.ABC):
             self.client_ready()
         self._after(events, self._close_client)
 
-    def _at_server(self, events):
+    def _at_server(self, events: int) -> None:
         self.server_ready()
         self._after(events, self._close_server)
 
-    def _after(self, events, close):
+    def _after(self, events: int, close: Callable[[], None]) -> None:
         if events & FAILED:
             self.abandon()
         elif events & CLOSED:
@@ -165,18 +206,18 @@ class Connection(abc.ABC):
             if self.client is None and self.server is None:
                 self.flow.ended(self._port)
 
-    def _close_client(self):
+    def _close_client(self) -> None:
         if self.client is not None:
             self.flow.reactor.close(self.client)
             self.client = None
 
-    def _close_server(self):
+    def _close_server(self) -> None:
         if self.server is not None:
             self.flow.reactor.close(self.server)
             self.server = None
 
-    def _note_sender(self):
-        """Say what the flow's first connection shows of its sender, as soon as it is there."""
-        if self._first and self.sender() is not None:
+    def _note_sender(self) -> None:
+        """Record the congestion control of the flow's first sender, as soon as it exists."""
+        if self._first and (sender := self.sender()) is not None:
             self._first = False
-            self.flow.services.congestion(congestion_of(self.sender()))
+            self.flow.services.congestion(congestion_of(sender))

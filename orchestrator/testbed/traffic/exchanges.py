@@ -1,4 +1,6 @@
-"""Requests and responses over persistent connections: web sessions, or one long exchange."""
+"""Requests and responses over persistent connections: web sessions, or one endless exchange."""
+
+from __future__ import annotations
 
 import random
 
@@ -7,122 +9,139 @@ from orchestrator.testbed.traffic.connections import Connection, ConnectionsFlow
 from orchestrator.testbed.traffic.reactor import EVERYTHING, Incoming, Outgoing
 from orchestrator.testbed.traffic.sockets import window_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    import socket
+
+    from orchestrator.protocol.engine_parameters import ExchangesParameters
+    from orchestrator.protocol.specification import FlowSpec, QuantitySpec
+    from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.traffic import EngineClass, Services
+
 ENDLESS = 1 << 62
 
 
 class ExchangesFlow(ConnectionsFlow):
-    """``sink`` connects to ``source`` and asks; the responses are the flow's data.
+    """``sink`` connects to ``source`` and sends requests; the responses are the flow's data.
 
-    Parameters: those of ConnectionsFlow; "request" and "response", quantities of bytes (see
-    random_quantities.py); "objects" of a page, each asked for when the one before has come, and
-    "pages" of a connection, quantities, the latter None for no end; "think", between pages, a
-    quantity of ns or None. Each connection draws from a generator of its own.
-
-    A page is a transfer, from its first request to the last byte of its last response out of the
-    client's socket; the first one of a connection with an end, from the call to connect().
+    Each connection has a random generator of its own. A page is a transfer. It lasts from its first
+    request until the client has read the last byte of its last response. Where the number of pages
+    is limited, a connection's first page begins with the call to connect().
     """
 
-    def __init__(self, bed, spec, services):
-        super().__init__(bed, spec, services, spec["sink"], spec["source"], Session)
+    def __init__(self, bed: Bed, spec: FlowSpec, services: Services) -> None:
+        super().__init__(bed, spec, services, spec["sink"], spec["source"])
+        self.parameters: ExchangesParameters = spec["parameters"]
+
+    def new_connection(
+        self, client: socket.socket, port: int, start_ns: int, number: int
+    ) -> Session:
+        """Return a session of the flow."""
+        return Session(self, client, port, start_ns, number)
 
 
 class Session(Connection):
-    """One connection, from its first request until the server closes behind the last response."""
+    """One connection, from its first request until the server closes after the last response."""
 
-    def __init__(self, flow, client, port, start_ns, number):
+    def __init__(
+        self, flow: ExchangesFlow, client: socket.socket, port: int, start_ns: int, number: int
+    ) -> None:
         super().__init__(flow, client, port, number)
-        self._draws = random.Random(f"{flow.spec['seed']}:{number}")
+        self._parameters = flow.parameters
+        self._random = random.Random(f"{flow.spec['seed']}:{number}")
         self._requests, self._responses = Outgoing(client), Outgoing()
-        self._asked, self._coming = Incoming(), Incoming(0, window_of(flow.spec))
-        self._coming.come_from(client)
-        endless = flow.parameters["pages"] is None
-        self._pages = ENDLESS if endless else self._draw("pages")
-        self._page_ns = None if endless else start_ns  # of the page under way
+        self._request, self._response = Incoming(), Incoming(0, window_of(flow.spec))
+        self._response.read_from(client)
+        pages = self._parameters["pages"]
+        self._pages = ENDLESS if pages is None else self._draw(pages)
+        self._page_ns = None if pages is None else start_ns  # start of the current page
         self._has_begun = self._is_shut = False
         self._objects = self._page_bytes = self._response_bytes = 0
 
-    def _draw(self, name):
-        return max(1, draw(self._draws, self.flow.parameters[name]))
+    def _draw(self, quantity: QuantitySpec) -> int:
+        return max(1, draw(self._random, quantity))
 
-    def sender(self):
-        """Return the server, once it is there."""
+    def sender(self) -> socket.socket | None:
+        """Return the server; None while it does not exist."""
         return self.server
 
-    def accepted(self, server):
-        """Take the server's end, and wait for the first request."""
+    def accepted(self, server: socket.socket) -> None:
+        """Begin to use the server's end, and wait for the first request."""
         self._responses.connection = server
-        self._asked.come_from(server)
+        self._request.read_from(server)
         super().accepted(server)
 
-    def client_ready(self):
-        """Ask for the first object once connected, and for the next when one has come."""
+    def client_ready(self) -> None:
+        """Request the first object once connected, and the next one after each response."""
         if not self._has_begun:
             self._has_begun = True
             first_ns = self.flow.reactor.now_ns() if self._page_ns is None else self._page_ns
             self._begin_page(first_ns)
         self._requests.send()
-        if self._coming.left_bytes and self._coming.take():
-            self._object_came()
+        if self._response.remaining_bytes and self._response.read():
+            self._end_object()
 
-    def server_ready(self):
-        """Answer a request that has come; close behind the last response."""
-        if self._asked.left_bytes and self._asked.take():
-            self._responses.left_bytes = self._response_bytes
-        if not self._responses.left_bytes:
+    def server_ready(self) -> None:
+        """Answer a request that has arrived; close after the last response."""
+        if self._request.remaining_bytes and self._request.read():
+            self._responses.remaining_bytes = self._response_bytes
+        if not self._responses.remaining_bytes:
             return
         if not self._responses.send():
+            assert self.server is not None, "its socket is ready"
             self.flow.reactor.wait_for(self.server, EVERYTHING)
         elif self._pages == self._objects == 1:
             self._shut_server()
 
-    def cut(self):
-        """Send no more than what the kernel has."""
+    def cut(self) -> None:
+        """Send only what the kernel already has."""
         if self.server is None:
             self.abandon()
         else:
-            self._responses.left_bytes = 0
+            self._responses.remaining_bytes = 0
             self._shut_server()
 
-    def note_incomplete(self):
-        """Note the page under way with the bytes that were taken."""
+    def note_incomplete(self) -> None:
+        """Record the current page with the bytes that have been read."""
         if self._page_ns is not None:
-            self._note(-1, self._page_bytes + self._coming.came_bytes)
+            self._note(self._page_ns, -1, self._page_bytes + self._response.received_bytes)
 
-    def _shut_server(self):
+    def _shut_server(self) -> None:
         if not self._is_shut:
             self._is_shut = True
-            self.shut(self.server)
+            self.shut()
 
-    def _begin_page(self, time_ns):
+    def _begin_page(self, time_ns: int) -> None:
         if self.client is not None:
             self._page_ns, self._page_bytes = time_ns, 0
-            self._objects = self._draw("objects")
-            self._ask()
+            self._objects = self._draw(self._parameters["objects"])
+            self._send_request()
 
-    def _ask(self):
-        self._requests.left_bytes = self._draw("request")
-        self._response_bytes = self._draw("response")
-        self._asked.expect(self._requests.left_bytes)
-        self._coming.expect(self._response_bytes)
+    def _send_request(self) -> None:
+        self._requests.remaining_bytes = self._draw(self._parameters["request"])
+        self._response_bytes = self._draw(self._parameters["response"])
+        self._request.expect(self._requests.remaining_bytes)
+        self._response.expect(self._response_bytes)
         self._requests.send()
 
-    def _object_came(self):
+    def _end_object(self) -> None:
         self._page_bytes += self._response_bytes
         self._objects -= 1
         if self._objects:
-            self._ask()
+            self._send_request()
             return
         now_ns = self.flow.reactor.now_ns()
-        self._note(now_ns, self._page_bytes)
+        assert self._page_ns is not None, "the object belongs to a page"
+        self._note(self._page_ns, now_ns, self._page_bytes)
         self._pages -= 1
         if self._pages:
-            think = self.flow.parameters["think"]
-            next_ns = now_ns + (0 if think is None else draw(self._draws, think))
+            think = self._parameters["think"]
+            next_ns = now_ns + (0 if think is None else draw(self._random, think))
             self.flow.reactor.at(next_ns, self._begin_page, next_ns)
 
-    def _note(self, end_ns, size_bytes):
-        self.flow.services.transfer(self._page_ns, end_ns, size_bytes)
+    def _note(self, start_ns: int, end_ns: int, size_bytes: int) -> None:
+        self.flow.services.transfer(start_ns, end_ns, size_bytes)
         self._page_ns = None
 
 
-ENGINES = {"exchanges": ExchangesFlow}
+ENGINES: dict[str, EngineClass] = {"exchanges": ExchangesFlow}

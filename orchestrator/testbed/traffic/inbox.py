@@ -1,8 +1,10 @@
-"""Takes datagrams off sockets, hundreds to a system call, with the times of their arrival.
+"""Reads datagrams from sockets, hundreds in each system call, with the times of their arrival.
 
-The kernel keeps each datagram's arrival (SO_TIMESTAMPNS), so they need not be taken when they come.
+The kernel records when each datagram arrives (SO_TIMESTAMPNS), so they can be read later.
 Source: include/linux/socket.h (struct mmsghdr), recvmmsg(2), socket(7), net/ipv4/udp.c.
 """
+
+from __future__ import annotations
 
 import ctypes
 import errno
@@ -13,6 +15,10 @@ import struct
 
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.traffic.timed_send import HEADER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterator
 
 _BATCH = 512
 _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 33, 35
@@ -25,10 +31,10 @@ _LARGEST_BUFFER_BYTES = 1 << 30
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def overflows():
-    """Return how many datagrams sockets of the thread's namespace have had no room for.
+def overflows() -> int:
+    """Return how many datagrams did not fit into socket buffers, in the thread's namespace.
 
-    A socket's own count of drops holds those with a wrong checksum, too.
+    The drop counter of a single socket is not used: it includes wrong checksums.
     """
     with open("/proc/thread-self/net/snmp") as table:
         names, values = (line.split() for line in table if line.startswith("Udp:"))
@@ -37,12 +43,13 @@ def overflows():
 
 
 class Inbox:
-    """Any number of sockets and common buffers for taking; used by one thread."""
+    """Any number of sockets that are read into the same buffers; for use by one thread."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._poll = select.epoll()
         self._receivers = 0
-        self._looked, self._ready = None, set()
+        self._polled_ns: int | None = None
+        self._ready: set[int] = set()
         self._headers = bytearray(HEADER.size * _BATCH)
         self._stamps = bytearray(_STAMP_BYTES * _BATCH)
         self._buffers = bytearray(_BUFFER.size * _BATCH)
@@ -61,8 +68,8 @@ class Inbox:
         self._messages_at = ctypes.c_void_p(system.address_of(self._messages))
         self._wall_ahead_ns = system.realtime_ns() - system.monotonic_ns()
 
-    def open(self, address):
-        """Return a socket bound in the thread's namespace, with stamps and room for all."""
+    def open(self, address: tuple[str, int]) -> socket.socket:
+        """Return a socket with timestamps and the largest buffer, in the thread's namespace."""
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _LARGEST_BUFFER_BYTES)
         receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
@@ -71,13 +78,13 @@ class Inbox:
         self._receivers += 1
         return receiver
 
-    def take(self, receiver, now):
-        """Yield (sequence number, due ns, arrived ns) of each datagram, on the monotonic clock.
+    def read(self, receiver: socket.socket, now_ns: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (sequence number, due ns, arrival ns) of each datagram, on the monotonic clock.
 
-        At each other ``now`` all sockets are asked, in one system call, whether anything came.
+        The first call with another ``now_ns`` polls all sockets, in one system call.
         """
-        if now != self._looked:
-            self._looked = now
+        if now_ns != self._polled_ns:
+            self._polled_ns = now_ns
             self._ready = {each for each, _events in self._poll.poll(0, self._receivers)}
         descriptor = receiver.fileno()
         count = _BATCH if descriptor in self._ready else 0
@@ -90,8 +97,8 @@ class Inbox:
                 return
             headers = memoryview(self._headers).cast("q")[: 2 * count].tolist()
             stamps = memoryview(self._stamps).cast("q")[: 4 * count].tolist()
-            ahead = self._wall_ahead_ns
+            ahead_ns = self._wall_ahead_ns
             for sequence, due_ns, seconds, ns in zip(
                 headers[::2], headers[1::2], stamps[2::4], stamps[3::4], strict=True
             ):
-                yield sequence, due_ns, seconds * 10**9 + ns - ahead
+                yield sequence, due_ns, seconds * 10**9 + ns - ahead_ns

@@ -1,10 +1,12 @@
-"""A greedy sender that is on and off: over one connection that pauses, or a new one each time.
+"""Greedy TCP that is on and off: over one connection that pauses, or over a new one each time.
 
-While on, the kernel is handed a step of data whenever less than half of it waits to be sent: it
-never runs short, and when the sender goes off at most a step and a half are still to be sent for
-the first time. A step is what the narrowest link sends in 2 ms, which is two of the bursts in which
-a paced sender takes it (tcp_tso_autosize() in net/ipv4/tcp_output.c), and eight segments at least.
+While on, the sender passes one step of data to the kernel whenever less than half a step is unsent.
+So the kernel always has data to send. When the sender goes off, at most one and a half steps are
+unsent. A step is what the narrowest link sends in 2 ms, but at least eight segments. That is two of
+the bursts that a paced sender sends (tcp_tso_autosize() in net/ipv4/tcp_output.c).
 """
+
+from __future__ import annotations
 
 import random
 import select
@@ -13,7 +15,8 @@ import struct
 import threading
 
 from orchestrator.protocol.random_quantities import ALWAYS_NS, periods
-from orchestrator.testbed.traffic.bulk import take_all
+from orchestrator.testbed.traffic import FlowEngine
+from orchestrator.testbed.traffic.bulk import read_to_end
 from orchestrator.testbed.traffic.reactor import CLOSED, Outgoing, Reactor
 from orchestrator.testbed.traffic.sockets import (
     BROKEN,
@@ -23,6 +26,13 @@ from orchestrator.testbed.traffic.sockets import (
     window_of,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.protocol.engine_parameters import OnOffParameters
+    from orchestrator.protocol.specification import FlowSpec
+    from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.traffic import EngineClass, Services
+
 _WRITABLE = select.EPOLLOUT
 _TCP_NOTSENT_LOWAT = 25
 _STEP_S, _LEAST_STEP_BYTES = 0.002, 8 * 1448
@@ -30,61 +40,56 @@ _MOST_STEP_BYTES = 1 << 20
 _BYTES_RECEIVED = struct.Struct("=128xQ")  # of struct tcp_info
 
 
-class OnOffFlow:
+class OnOffFlow(FlowEngine):
     """Greedy data from ``source`` to ``sink`` while on.
 
-    Parameters: those of ``periods``; "reconnect", whether each period has a connection of its own,
-    which is then a transfer from the call to connect() to the end of the data at the receiver;
-    "period_bytes", the most that is sent in each period, or None; "path_rate_bps", of the narrowest
-    link, or None.
+    With "reconnect", each connection is a transfer. It lasts from the call to connect() until the
+    receiver has read the end of the data.
     """
 
-    def __init__(self, bed, spec, services):
-        self.spec, self.services = spec, services
-        self.parameters = spec["parameters"]
+    def __init__(self, bed: Bed, spec: FlowSpec, services: Services) -> None:
+        super().__init__(spec, services)
+        self.parameters: OnOffParameters = spec["parameters"]
         end = spec["source"] if bed.holds(spec["source"]) else spec["sink"]
         self.reactor = Reactor(bed, end, services)
-        self.sends, self._receiver = bed.holds(spec["source"]), None
+        self.sends = bed.holds(spec["source"])
+        self._receiver: Receiver | None = None
         if bed.holds(spec["sink"]):
-            self._listener = listen(bed, spec, spec["sink"])
-            self._receiver = Receiver(self)
+            self._receiver = Receiver(self, listen(bed, spec, spec["sink"]))
         self._connector = Connector(bed, spec, spec["source"], spec["sink"])
         self._periods = periods(random.Random(spec["seed"]), self.parameters)
         rate_bps = self.parameters["path_rate_bps"] or 0
         step_bytes = max(int(_STEP_S * rate_bps / 8), _LEAST_STEP_BYTES)
         self.step_bytes = min(step_bytes, _MOST_STEP_BYTES)
-        self._sender = None  # of the current period, or of all
+        self._sender: Sender | None = None  # of the current period, or of all periods
         self._duration_ns = bed.spec["duration_ns"]
         self._senders, self._stopped = 0, False
 
-    def start(self, origin_ns):
-        """Start one thread that sends and one that receives."""
+    def start(self, origin_ns: int) -> None:
+        """Start a thread that sends and one that receives."""
         if self.sends:
             self._plan_next()
             if self.spec["stop_ns"] is not None:
                 self.reactor.at(self.spec["stop_ns"], self._cut)
         if self._receiver is not None:
-            threading.Thread(target=self._receiver.run, args=(self._listener,), daemon=True).start()
+            threading.Thread(target=self._receiver.run, daemon=True).start()
         self.reactor.start(origin_ns)
 
-    def stop(self):
-        """Do nothing: the flow's own thread knows the time."""
+    def finish(self) -> None:
+        """Record the connections that have not ended by the end of the run."""
+        self.reactor.finish(self._note_incomplete)
 
-    def finish(self):
-        """Note the connections that have not ended by the end of the run."""
-        self.reactor.finish(self._finish)
-
-    def _finish(self):
+    def _note_incomplete(self) -> None:
         if self._receiver is not None:
             self._receiver.finish()
 
-    def _plan_next(self):
-        begin_ns, end_ns = next(self._periods, (None, None))
-        if begin_ns is not None:
-            start_ns = self.spec["start_ns"]
-            self.reactor.at(start_ns + begin_ns, self._on, start_ns + begin_ns, start_ns + end_ns)
+    def _plan_next(self) -> None:
+        period = next(self._periods, None)
+        if period is not None:
+            begin_ns, end_ns = (self.spec["start_ns"] + time_ns for time_ns in period)
+            self.reactor.at(begin_ns, self._turn_on, begin_ns, end_ns)
 
-    def _on(self, begin_ns, end_ns):
+    def _turn_on(self, begin_ns: int, end_ns: int) -> None:
         if self._stopped or begin_ns >= self._duration_ns:
             return
         if self._sender is None or self.parameters["reconnect"]:
@@ -93,21 +98,21 @@ class OnOffFlow:
             self._sender = Sender(self, client, self._senders == 0)
             self._senders += 1
         self._sender.turn_on(self.parameters["period_bytes"])
-        self.reactor.at(end_ns, self._off)
+        self.reactor.at(end_ns, self._turn_off)
 
-    def _expect(self, port, begin_ns):
-        """Let the receiver know of a connection: here, or on the machine that it is on."""
+    def _expect(self, port: int, begin_ns: int) -> None:
+        """Announce a connection to the receiver, on this machine or another one."""
         if self._receiver is not None:
             self._receiver.expect(port, begin_ns)
         elif self.parameters["reconnect"]:
             self.services.transfer_begins(port, begin_ns)
 
-    def _off(self):
+    def _turn_off(self) -> None:
         if not self._stopped and self._sender is not None:
             self._sender.turn_off(for_good=self.parameters["reconnect"])
             self._plan_next()
 
-    def _cut(self):
+    def _cut(self) -> None:
         self._stopped = True
         if self._sender is not None:
             self._sender.turn_off(for_good=True)
@@ -116,22 +121,23 @@ class OnOffFlow:
 class Sender:
     """The sending end of one connection."""
 
-    def __init__(self, flow, client, is_first):
-        self._flow, self._client, self._is_first = flow, client, is_first
+    def __init__(self, flow: OnOffFlow, client: socket.socket, is_first: bool) -> None:
+        self._flow, self._is_first = flow, is_first
+        self._client: socket.socket | None = client
         self._outgoing = Outgoing(client)
-        self._left_bytes, self._is_shut = 0, False
+        self._remaining_bytes, self._is_shut = 0, False
         client.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, flow.step_bytes)
         flow.reactor.watch(client, self._ready, CLOSED)
 
-    def turn_on(self, size_bytes):
-        """Send so much, or what there is time for when it is None, from now on."""
-        self._left_bytes = ALWAYS_NS if size_bytes is None else size_bytes
+    def turn_on(self, size_bytes: int | None) -> None:
+        """Send so many bytes from now on, or without a limit when it is None."""
+        self._remaining_bytes = ALWAYS_NS if size_bytes is None else size_bytes
         if self._client is not None:
             self._flow.reactor.wait_for(self._client, _WRITABLE | CLOSED)
 
-    def turn_off(self, for_good):
-        """Hand nothing more to the kernel; the connection stays unless ``for_good``."""
-        self._left_bytes = self._outgoing.left_bytes = 0
+    def turn_off(self, for_good: bool) -> None:
+        """Pass nothing more to the kernel; with ``for_good``, end the connection's data."""
+        self._remaining_bytes = self._outgoing.remaining_bytes = 0
         if self._client is None:
             return
         self._flow.reactor.wait_for(self._client, CLOSED)
@@ -139,7 +145,8 @@ class Sender:
             self._is_shut = True
             self._client.shutdown(socket.SHUT_WR)
 
-    def _ready(self, events):
+    def _ready(self, events: int) -> None:
+        assert self._client is not None, "its socket is ready"
         if events & ~_WRITABLE:
             self._flow.reactor.close(self._client)
             self._client = None
@@ -147,72 +154,78 @@ class Sender:
         if self._is_first:
             self._is_first = False
             self._flow.services.congestion(congestion_of(self._client))
-        if self._left_bytes and self._outgoing.left_bytes == 0:
-            self._outgoing.left_bytes = min(self._flow.step_bytes, self._left_bytes)
-            self._left_bytes -= self._outgoing.left_bytes
+        if self._remaining_bytes and self._outgoing.remaining_bytes == 0:
+            self._outgoing.remaining_bytes = min(self._flow.step_bytes, self._remaining_bytes)
+            self._remaining_bytes -= self._outgoing.remaining_bytes
         self._outgoing.send()
-        if not self._left_bytes and not self._outgoing.left_bytes:
+        if not self._remaining_bytes and not self._outgoing.remaining_bytes:
             self.turn_off(for_good=self._flow.parameters["reconnect"])
 
 
 class Receiver:
-    """The receiving ends: each is read by a thread of its own, in one system call for 64 MB."""
+    """The receiving ends. A thread reads each of them, up to 64 MB in one system call."""
 
-    def __init__(self, flow):
-        self._flow = flow
+    def __init__(self, flow: OnOffFlow, listener: socket.socket) -> None:
+        self._flow, self._listener = flow, listener
         self._lock = threading.Lock()
-        self._begun_ns, self._open = {}, {}  # by the client's port
+        # Both by the client's port.
+        self._begun_ns: dict[int, int] = {}
+        self._open: dict[int, socket.socket] = {}
         self._window_bytes = window_of(flow.spec)
         self._is_over = False
 
-    def expect(self, port, begin_ns):
-        """Take note of a connection that is about to come from that port."""
+    def expect(self, port: int, begin_ns: int) -> None:
+        """Remember when the connection from that client port began."""
         with self._lock:
             self._begun_ns[port] = begin_ns
 
-    def run(self, listener):
-        """Take connections for ever."""
+    def run(self) -> None:
+        """Accept connections for ever."""
         while True:
-            connection, (_address, port) = listener.accept()
+            connection, (_address, port) = self._listener.accept()
             self._open[port] = connection
-            threading.Thread(target=self._take, args=(connection, port), daemon=True).start()
+            threading.Thread(target=self._read, args=(connection, port), daemon=True).start()
 
-    def _take(self, connection, port):
+    def _read(self, connection: socket.socket, port: int) -> None:
         try:
-            size_bytes = take_all(connection, self._window_bytes)
+            size_bytes = read_to_end(connection, self._window_bytes)
             end_ns = self._flow.reactor.now_ns()
         except OSError as error:
             if error.errno not in BROKEN:
                 self._flow.services.problem(f"receiver: {error.strerror}")
             return
-        if self._flow.parameters["reconnect"]:  # else sampled to the end, as long as it is open
+        # A single connection stays open, so that it can be sampled until the end.
+        if self._flow.parameters["reconnect"]:
             with self._lock:
                 begin_ns = self._begun_ns.pop(port, None)
                 if not self._is_over:
                     self._note(port, begin_ns, end_ns, size_bytes)
                 self._open.pop(port).close()
 
-    def _note(self, port, begin_ns, end_ns, size_bytes):
-        """Note a connection as a transfer; of one that begins on another machine only its end."""
-        if self._flow.sends:
-            self._flow.services.transfer(begin_ns, end_ns, size_bytes)
-        else:
+    def _note(self, port: int, begin_ns: int | None, end_ns: int, size_bytes: int) -> None:
+        """Record a transfer, or only its end if it began on another machine."""
+        if begin_ns is None:
             self._flow.services.transfer_ends(port, end_ns, size_bytes)
+        else:
+            self._flow.services.transfer(begin_ns, end_ns, size_bytes)
 
-    def finish(self):
-        """Note the connections that have not ended, with the bytes that have come."""
+    def finish(self) -> None:
+        """Record the connections that have not ended, with the bytes that have arrived."""
         with self._lock:
             self._is_over = True
-            ports = dict(self._begun_ns) if self._flow.sends else dict.fromkeys(self._open)
-            for port, begin_ns in ports.items():
+            begun_ns: dict[int, int | None] = (
+                dict(self._begun_ns) if self._flow.sends else dict.fromkeys(self._open)
+            )
+            for port, begin_ns in begun_ns.items():
                 if self._flow.parameters["reconnect"]:
-                    self._note(port, begin_ns, -1, self._came_bytes(port))
+                    self._note(port, begin_ns, -1, self._received_bytes(port))
 
-    def _came_bytes(self, port):
+    def _received_bytes(self, port: int) -> int:
         if port not in self._open:
             return 0
-        told = self._open[port].getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-        return _BYTES_RECEIVED.unpack_from(told)[0]
+        info = self._open[port].getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        received_bytes: int = _BYTES_RECEIVED.unpack_from(info)[0]
+        return received_bytes
 
 
-ENGINES = {"onoff": OnOffFlow}
+ENGINES: dict[str, EngineClass] = {"onoff": OnOffFlow}

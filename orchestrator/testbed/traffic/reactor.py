@@ -1,8 +1,10 @@
-"""One thread of a flow: waits for its sockets and for absolute times, and calls back.
+"""The event loop of a flow: one thread waits for sockets and absolute times, and calls back.
 
-However many connections a flow has, it costs one waiting system call whenever something happens.
-Sockets are watched by their edges: a callback has to take all there is.
+Each wake-up costs one system call, however many connections the flow has. Sockets are watched
+edge-triggered (EPOLLET), so a callback has to read everything that has arrived.
 """
+
+from __future__ import annotations
 
 import errno
 import heapq
@@ -15,81 +17,95 @@ import traceback
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.traffic.sockets import BROKEN, hold_window
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Callable
+
+    from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.traffic import Services
+
 CLOSED, FAILED = select.EPOLLRDHUP, select.EPOLLERR
 """The other end sends nothing more; the connection is broken."""
 INCOMING = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
 EVERYTHING = INCOMING | select.EPOLLOUT
 
 _MOST_EVENTS = 256
-_LUMP_BYTES, _SMALL_BYTES = 16_384, 1448
+_LOW_WATER_BYTES, _SMALL_BYTES = 16_384, 1448
 _MOST_BYTES = 1 << 20
-_TAKE_FLAGS = socket.MSG_TRUNC | socket.MSG_DONTWAIT
+_READ_FLAGS = socket.MSG_TRUNC | socket.MSG_DONTWAIT
 
-_nothing = memoryview(bytes(_MOST_BYTES))
-_taken = bytearray(_MOST_BYTES)
+_zeros = memoryview(bytes(_MOST_BYTES))
+_discarded = bytearray(_MOST_BYTES)
 
 
 class Reactor:
-    """Calls back in one thread inside the namespace of ``host``.
+    """Calls back in one thread, inside the network namespace of ``host``.
 
     Args:
         bed: the built network.
         host: name of the host whose sockets the callbacks open.
-        services: told when a callback fails, after which none is called any more.
+        services: receives a report when a callback fails; no callback is called after that.
     """
 
-    def __init__(self, bed, host, services):
+    def __init__(self, bed: Bed, host: str, services: Services) -> None:
         self._namespace_fd = bed.host(host).namespace_fd
         self._services = services
         self._poll = select.epoll()
         self._timer = system.Timer()
         self._poll.register(self._timer.fd, select.EPOLLIN)
-        self._calls, self._listeners = {}, {}
-        self._due, self._order = [], itertools.count()
-        self._armed_ns = None
+        # Both by file descriptor.
+        self._calls: dict[int, Callable[[int], None]] = {}
+        self._listeners: dict[int, tuple[socket.socket, Callable[[socket.socket, int], None]]] = {}
+        self._due: list[tuple[int, int, Callable[..., None], tuple[int, ...]]] = []
+        self._order = itertools.count()
+        self._armed_ns: int | None = None
         self._lock = threading.Lock()
         self._origin_ns = 0
 
-    def start(self, origin_ns):
+    def start(self, origin_ns: int) -> None:
         """Start the thread; all times count from ``origin_ns``."""
         self._origin_ns = origin_ns
         threading.Thread(target=self._run, daemon=True).start()
 
-    def now_ns(self):
-        """Return the time."""
+    def now_ns(self) -> int:
+        """Return the time since traffic began."""
         return system.monotonic_ns() - self._origin_ns
 
-    def at(self, time_ns, call, *arguments):
-        """Call at that time; what is due together is called in the order of asking."""
+    def at(self, time_ns: int, call: Callable[..., None], *arguments: int) -> None:
+        """Call at that time; calls for the same time happen in the order of their requests."""
         heapq.heappush(self._due, (time_ns, next(self._order), call, arguments))
 
-    def watch(self, connection, call, events=EVERYTHING):
-        """Call with the events whenever something happens to the socket, until it is closed."""
+    def watch(
+        self, connection: socket.socket, call: Callable[[int], None], events: int = EVERYTHING
+    ) -> None:
+        """Call with the events whenever some occur at the socket, until it is closed."""
         descriptor = connection.fileno()
         self._calls[descriptor] = call
         self._poll.register(descriptor, events)
 
-    def wait_for(self, connection, events):
-        """From now on call with these events."""
+    def wait_for(self, connection: socket.socket, events: int) -> None:
+        """Watch for these events from now on."""
         self._poll.modify(connection.fileno(), events)
 
-    def watch_listener(self, listener, call):
-        """Call with (socket, peer's port) of each connection that comes in."""
+    def watch_listener(
+        self, listener: socket.socket, call: Callable[[socket.socket, int], None]
+    ) -> None:
+        """Call with (socket, peer's port) of each accepted connection."""
         self._listeners[listener.fileno()] = listener, call
         self._poll.register(listener, select.EPOLLIN)
 
-    def close(self, connection):
+    def close(self, connection: socket.socket) -> None:
         """Close a watched socket."""
         del self._calls[connection.fileno()]
         connection.close()
 
-    def finish(self, call):
-        """Call once while no other callback runs, and none after."""
+    def finish(self, call: Callable[[], None]) -> None:
+        """Call once, while no other callback runs, and call nothing after that."""
         with self._lock:
             self._calls, self._listeners, self._due = {}, {}, []
             call()
 
-    def _run(self):
+    def _run(self) -> None:
         try:
             system.enter(self._namespace_fd)
             while True:
@@ -101,110 +117,121 @@ class Reactor:
             traceback.print_exc()
             self._services.problem(f"{type(error).__name__}: {error}")
 
-    def _arm(self):
+    def _arm(self) -> None:
         first_ns = self._due[0][0] if self._due else None
         if first_ns is not None and first_ns != self._armed_ns:
             self._timer.arm(self._origin_ns + first_ns)
             self._armed_ns = first_ns
 
-    def _handle(self, ready):
+    def _handle(self, ready: list[tuple[int, int]]) -> None:
         for descriptor, events in ready:
-            call = self._calls.get(descriptor)
-            if call is not None:  # else closed by what came before it
-                call(events)
-        # What opens sockets comes last: their descriptors may be those of events still waiting.
+            on_events = self._calls.get(descriptor)
+            if on_events is not None:  # an earlier callback may have closed the socket
+                on_events(events)
+        # These callbacks open sockets, which can reuse descriptors of events above.
         for descriptor, _events in ready:
             if descriptor == self._timer.fd:
                 self._call_due()
             elif descriptor in self._listeners:
-                listener, call = self._listeners[descriptor]
+                listener, on_accepted = self._listeners[descriptor]
                 connection, (_address, port) = listener.accept()
-                call(connection, port)
+                on_accepted(connection, port)
 
-    def _call_due(self):
+    def _call_due(self) -> None:
         now_ns = self.now_ns()
         while self._due and self._due[0][0] <= now_ns:
             _time_ns, _order, call, arguments = heapq.heappop(self._due)
             call(*arguments)
         self._armed_ns = None
-        if not self._due:  # else it is armed anew, which has the same effect
+        if not self._due:  # otherwise arming it again has the same effect
             self._timer.take()
 
 
 class Outgoing:
-    """Bytes of nothing that still have to be handed to a socket, once there is one."""
+    """Data, all of them zeros, that still have to be passed to a socket.
 
-    def __init__(self, connection=None, size_bytes=0):
+    ``connection`` may be set later, but before there is anything to send.
+    """
+
+    def __init__(self, connection: socket.socket | None = None, size_bytes: int = 0) -> None:
         self.connection = connection
-        self.left_bytes = size_bytes
+        self.remaining_bytes = size_bytes
 
-    def send(self):
-        """Hand over what the kernel takes; return whether nothing is left."""
-        while self.left_bytes:
-            most_bytes = min(self.left_bytes, _MOST_BYTES)
+    def send(self) -> bool:
+        """Pass as many bytes as the kernel accepts; return whether none remain."""
+        while self.remaining_bytes:
+            assert self.connection is not None, "there is something to send"
+            most_bytes = min(self.remaining_bytes, _MOST_BYTES)
             try:
-                sent = self.connection.send(_nothing[:most_bytes], socket.MSG_DONTWAIT)
+                sent = self.connection.send(_zeros[:most_bytes], socket.MSG_DONTWAIT)
             except OSError as error:
-                _pass_over(error)
+                _ignore_expected(error)
                 return False
-            self.left_bytes -= sent
+            self.remaining_bytes -= sent
             if sent < most_bytes:
                 return False
         return True
 
 
 class Incoming:
-    """Bytes that still have to come out of a socket, once there is one; thrown away unseen.
+    """Bytes that still have to be read from a socket, and are discarded.
 
-    The kernel says that something came only when 16 kB or the rest are there, so that a
-    large transfer does not cost two system calls a segment. ``window_bytes`` is the largest window
-    that the socket may tell, None for any; to be held it takes a look at each segment.
+    The kernel reports data only when 16 kB or all remaining bytes have arrived (SO_RCVLOWAT). So a
+    large transfer does not cost two system calls for each segment. ``window_bytes`` is the largest
+    window that the socket may advertise, None for any. With a limit, the socket is read after each
+    segment.
     """
 
-    def __init__(self, size_bytes=0, window_bytes=None):
-        self.left_bytes, self.came_bytes = size_bytes, 0
-        self._connection, self._window_bytes = None, window_bytes
-        self._lump_bytes = 1
+    def __init__(self, size_bytes: int = 0, window_bytes: int | None = None) -> None:
+        self.remaining_bytes, self.received_bytes = size_bytes, 0
+        self._connection: socket.socket | None = None
+        self._window_bytes = window_bytes
+        self._low_water_bytes = 1
 
-    def come_from(self, connection):
-        """Take them out of that socket from now on."""
+    def read_from(self, connection: socket.socket) -> None:
+        """Read from that socket from now on."""
         self._connection = connection
-        self._set_lump()
+        self._set_low_water()
 
-    def expect(self, size_bytes):
-        """Wait for so many bytes more; ``came_bytes`` begins anew."""
-        self.left_bytes, self.came_bytes = size_bytes, 0
-        self._set_lump()
+    def expect(self, size_bytes: int) -> None:
+        """Expect so many further bytes, and count ``received_bytes`` from zero."""
+        self.remaining_bytes, self.received_bytes = size_bytes, 0
+        self._set_low_water()
 
-    def _set_lump(self):
+    def _set_low_water(self) -> None:
         if self._connection is None or self._window_bytes is not None:
             return
-        lump_bytes = 1 if self.left_bytes <= _SMALL_BYTES else min(self.left_bytes, _LUMP_BYTES)
-        if lump_bytes != self._lump_bytes:
-            self._lump_bytes = lump_bytes
-            self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lump_bytes)
+        is_small = self.remaining_bytes <= _SMALL_BYTES
+        low_water_bytes = 1 if is_small else min(self.remaining_bytes, _LOW_WATER_BYTES)
+        if low_water_bytes != self._low_water_bytes:
+            self._low_water_bytes = low_water_bytes
+            self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water_bytes)
 
-    def take(self):
-        """Take what has come; return whether nothing is left to come."""
-        while self.left_bytes and self._connection is not None:
-            most_bytes = min(self.left_bytes, _MOST_BYTES)
+    def read(self) -> bool:
+        """Read what has arrived; return whether no bytes remain."""
+        while self.remaining_bytes and self._connection is not None:
+            most_bytes = min(self.remaining_bytes, _MOST_BYTES)
             try:
-                count = self._connection.recv_into(_taken, most_bytes, _TAKE_FLAGS)
+                count = self._connection.recv_into(_discarded, most_bytes, _READ_FLAGS)
             except OSError as error:
-                _pass_over(error)
+                _ignore_expected(error)
                 return False
             if count and self._window_bytes is not None:
                 hold_window(self._connection, self._window_bytes)
-            self.left_bytes -= count
-            self.came_bytes += count
+            self.remaining_bytes -= count
+            self.received_bytes += count
             if count < most_bytes:
-                if self.left_bytes < self._lump_bytes:
-                    self._set_lump()
+                if self.remaining_bytes < self._low_water_bytes:
+                    self._set_low_water()
                 return False
-        return not self.left_bytes
+        return not self.remaining_bytes
 
 
-def _pass_over(error):
-    """Return when the socket is full, empty or broken, of which an event will tell."""
+def _ignore_expected(error: OSError) -> None:
+    """Return if the socket is full, empty or broken; an event reports that later.
+
+    Raises:
+        OSError: any other error.
+    """
     if error.errno != errno.EAGAIN and error.errno not in BROKEN:
         raise error

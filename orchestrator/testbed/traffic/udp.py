@@ -1,8 +1,11 @@
-"""UDP sources and their sinks: packets at exact times, however many flows there are.
+"""UDP sources and their sinks: packets leave at exact times, with any number of flows.
 
-One thread sends for all flows of the bed, in the order of time. Nothing receives while traffic
-runs: the kernel stamps what arrives, and it is taken when a sample is due.
+One thread sends the packets of all flows of the bed, in the order of their times. No thread
+receives while traffic runs. The kernel gives each arriving packet a timestamp, and the sampler
+reads them when a sample is due.
 """
+
+from __future__ import annotations
 
 import collections
 import functools
@@ -16,8 +19,19 @@ import threading
 from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
 from orchestrator.protocol.random_quantities import on_periods
 from orchestrator.testbed.kernel import system
+from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.inbox import Inbox, overflows
 from orchestrator.testbed.traffic.timed_send import BATCH, TimedSender
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterable, Iterator
+
+    from orchestrator.protocol.engine_parameters import UdpParameters
+    from orchestrator.protocol.specification import FlowSpec
+    from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.traffic import EngineClass, Services
+    from orchestrator.testbed.traffic.timed_send import Packet
 
 _HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 _SO_SNDBUFFORCE = 32
@@ -25,11 +39,14 @@ _LARGEST_BUFFER_BYTES = 1 << 30
 _BEFORE_ORIGIN_NS = 1_000_000
 
 
-def packet_times(start_ns, end_ns, periods, frame_bits, rate_bps):
-    """Yield when packets are due, from ``start_ns`` to before ``end_ns``, to the nanosecond.
+def packet_times(
+    start_ns: int, end_ns: int, periods: Iterable[tuple[int, int]], frame_bits: int, rate_bps: int
+) -> Iterator[int]:
+    """Yield the times when packets are due, from ``start_ns`` until before ``end_ns``.
 
-    Packet k is due once the source has been on for k frame_bits / rate_bps: over periods of
-    whatever lengths, as many packets are sent as the rate allows in the time that was on.
+    ``periods`` are (nanoseconds on, nanoseconds off). Packet k is due when the source has been on
+    for k frame_bits / rate_bps. So the number of packets depends only on the total time on, and not
+    on the lengths of the periods.
     """
     number = on_before_ns = 0
     for on_ns, off_ns in periods:
@@ -44,23 +61,23 @@ def packet_times(start_ns, end_ns, periods, frame_bits, rate_bps):
             return
 
 
-class UdpFlow:
+class UdpFlow(FlowEngine):
     """Datagrams from ``source`` to ``sink``, evenly spaced while the source is on.
 
-    Parameters: "rate_bps" on the link layer while on; "packet_bytes" of IP; "bytes" of payload in
-    all, sent in whole packets, or None; "on" and "off", the lengths of such periods in ns (see
-    random_quantities.py), of which the first is on, or None for always on. A payload begins with
-    timedsend.HEADER.
+    The source begins with a period that is on. Its last packet is whole, even if that exceeds the
+    flow's number of bytes. A payload begins with timed_send.HEADER.
     """
 
-    def __init__(self, bed, spec, services):
-        self.spec = spec
-        self._bed, self._services, self._parameters = bed, services, spec["parameters"]
+    def __init__(self, bed: Bed, spec: FlowSpec, services: Services) -> None:
+        super().__init__(spec, services)
+        self._bed = bed
+        self._parameters: UdpParameters = spec["parameters"]
         self._payload_bytes = self._parameters["packet_bytes"] - _HEADERS_BYTES
         self._duration_ns = bed.spec["duration_ns"]
         self._may_be_late_ns = bed.spec.get("late_datagrams_ns", 0)
         sink = (bed.address(spec["sink"]), spec["port"])
-        self._receiver = self._sender = None
+        self._receiver: socket.socket | None = None
+        self._sender: socket.socket | None = None
         if bed.holds(spec["sink"]):
             with bed.enter(spec["sink"]):
                 self._overflows = overflows()
@@ -72,47 +89,45 @@ class UdpFlow:
                 self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
                 self._sender.connect(sink)
         self._origin_ns = self._sent = 0
-        self._ahead = collections.deque()
+        self._uncounted_ns: collections.deque[int] = collections.deque()  # due times
         self._arrived = Arrived()
 
-    def start(self, origin_ns):
-        """Hand the flow to the common thread, which sends from its start time on."""
+    def start(self, origin_ns: int) -> None:
+        """Add the flow's packets to those of the common thread, which sends all of them."""
         self._origin_ns = origin_ns
         self._arrived.due_ahead_ns = self._bed.clock_ahead_ns(self.spec["source"])
         if self._sender is not None:
             _pacer().add(origin_ns, self._packets(self._sender.fileno()))
 
-    def stop(self):
-        """Do nothing: when the last packet is due was known from the beginning."""
-
-    def _packets(self, descriptor):
-        """Yield of each packet what TimedSender takes, with this flow."""
+    def _packets(self, descriptor: int) -> Iterator[Packet[UdpFlow]]:
+        """Yield the flow's packets for TimedSender."""
         spec, parameters = self.spec, self._parameters
         end_ns = self._duration_ns if spec["stop_ns"] is None else spec["stop_ns"]
         periods = on_periods(random.Random(spec["seed"]), parameters)
         frame_bits = 8 * (parameters["packet_bytes"] + ETHERNET_BYTES)
-        times = packet_times(spec["start_ns"], end_ns, periods, frame_bits, parameters["rate_bps"])
+        rate_bps = parameters["rate_bps"]
+        times = packet_times(spec["start_ns"], end_ns, periods, frame_bits, rate_bps)
         if parameters["bytes"] is not None:
             times = itertools.islice(times, -(-parameters["bytes"] // self._payload_bytes))
         for sequence, time_ns in enumerate(times):
-            self._ahead.append(time_ns)
+            self._uncounted_ns.append(time_ns)
             yield self._origin_ns + time_ns, descriptor, sequence, self._payload_bytes, self
 
-    def failed(self, code):
-        """Say that the kernel did not take a packet."""
-        self._services.problem(f"sender: {os.strerror(code)}")
+    def failed(self, code: int) -> None:
+        """Report that the kernel refused a packet with that errno."""
+        self.services.problem(f"sender: {os.strerror(code)}")
 
-    def counters(self, time_ns):
-        """Return records.DATAGRAM_COUNTERS at ``time_ns``: packets due then are not counted yet."""
-        while self._ahead and self._ahead[0] < time_ns:
-            self._ahead.popleft()
+    def counters(self, time_ns: int) -> tuple[int, ...]:
+        """Return records.DATAGRAM_COUNTERS just before ``time_ns`` since the start of traffic."""
+        while self._uncounted_ns and self._uncounted_ns[0] < time_ns:
+            self._uncounted_ns.popleft()
             self._sent += 1
         if _pacer().is_late(self._origin_ns + time_ns - self._may_be_late_ns):
-            self._services.problem("sender: datagrams leave later than they are due")
+            self.services.problem("sender: datagrams leave later than they are due")
         if self._receiver is not None:
-            self._arrived.take(_pacer().inbox.take(self._receiver, time_ns))
+            self._arrived.count(_pacer().inbox.read(self._receiver, time_ns))
             if time_ns >= self._duration_ns:
-                self._check_room()
+                self._check_overflows()
         return (
             self._sent,
             self._sent * self._payload_bytes,
@@ -121,38 +136,39 @@ class UdpFlow:
             *self._arrived.counters(),
         )
 
-    def _check_room(self):
+    def _check_overflows(self) -> None:
         with self._bed.enter(self.spec["sink"]):
-            lacking = overflows() - self._overflows
-        if lacking:
-            self._services.problem(
-                f"receiver: no room for {lacking} datagrams of the time between two samples; "
+            lost = overflows() - self._overflows
+        if lost:
+            self.services.problem(
+                f"receiver: no room for {lost} datagrams of the time between two samples; "
                 "sample TCP more often"
             )
 
 
 class Arrived:
-    """What came to one sink; delays are from when a packet was due to the kernel's stamp.
+    """Counts the packets that arrived at one sink, and their delays.
 
-    ``due_ahead_ns`` is how far the sink's clock is ahead of that by which packets are due.
+    A delay lasts from a packet's due time to the kernel's timestamp at its arrival.
+    ``due_ahead_ns`` is how far the sink's clock is ahead of the source's clock.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.packets = self.due_ahead_ns = 0
         self._seen = bytearray()
         self._reordered = self._duplicates = 0
         self._sum_ns = self._squares_ns2 = self._changes_ns = 0
-        self._last_ns = None
+        self._last_ns: int | None = None
         self._least_ns = self._most_ns = -1
 
-    def take(self, datagrams):
-        """Count datagrams given as (sequence number, due ns, arrived ns), in order of arrival."""
-        for sequence, due_ns, arrived_ns in datagrams:
+    def count(self, datagrams: Iterable[tuple[int, int, int]]) -> None:
+        """Count datagrams given as (sequence number, due ns, arrival ns), in order of arrival."""
+        for sequence, due_ns, arrival_ns in datagrams:
             if self._is_new(sequence):
                 self.packets += 1
-                self._note_delay(arrived_ns - due_ns - self.due_ahead_ns)
+                self._note_delay(arrival_ns - due_ns - self.due_ahead_ns)
 
-    def _is_new(self, sequence):
+    def _is_new(self, sequence: int) -> bool:
         seen = self._seen
         if sequence >= len(seen):
             seen.extend(bytes(sequence - len(seen)))
@@ -165,7 +181,7 @@ class Arrived:
         self._reordered += 1
         return True
 
-    def _note_delay(self, delay_ns):
+    def _note_delay(self, delay_ns: int) -> None:
         self._sum_ns += delay_ns
         self._squares_ns2 += delay_ns * delay_ns
         if self._last_ns is not None:
@@ -176,8 +192,8 @@ class Arrived:
         if self._least_ns < 0 or delay_ns < self._least_ns:
             self._least_ns = delay_ns
 
-    def counters(self):
-        """Return the counters behind the bytes; the extremes begin anew."""
+    def counters(self) -> tuple[int, ...]:
+        """Return the last eight of DATAGRAM_COUNTERS; extremes are those since the last call."""
         least_ns, most_ns = self._least_ns, self._most_ns
         self._least_ns = self._most_ns = -1
         return (
@@ -193,26 +209,26 @@ class Arrived:
 
 
 class Pacer:
-    """What the flows of a bed have in common: the thread that sends, and the inbox."""
+    """What all UDP flows of a bed share: the thread that sends, and the inbox."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.inbox = Inbox()
         self._sender = TimedSender()
-        self._flows = []
-        self._batch = []
+        self._flows: list[Iterator[Packet[UdpFlow]]] = []
+        self._batch: list[Packet[UdpFlow]] = []
 
-    def add(self, origin_ns, packets):
-        """Take one flow's packets; all flows come before ``origin_ns``, when sending begins."""
+    def add(self, origin_ns: int, packets: Iterator[Packet[UdpFlow]]) -> None:
+        """Add one flow's packets; every flow has to be added before sending begins."""
         if not self._flows:
             threading.Thread(target=self._run, args=(origin_ns,), daemon=True).start()
         self._flows.append(packets)
 
-    def is_late(self, now_ns):
+    def is_late(self, now_ns: int) -> bool:
         """Tell whether a packet that was due before ``now_ns`` has not been sent."""
-        waiting = self._batch[self._sender.gone() :]
+        waiting = self._batch[self._sender.sent_packets() :]
         return bool(waiting) and waiting[0][0] < now_ns
 
-    def _run(self, origin_ns):
+    def _run(self, origin_ns: int) -> None:
         system.Timer().sleep_until(origin_ns - _BEFORE_ORIGIN_NS)
         packets = heapq.merge(*self._flows)
         while True:
@@ -220,13 +236,13 @@ class Pacer:
             if not self._batch:
                 return
             for packet, code in self._sender.send(self._batch):
-                packet[-1].failed(code)
+                packet[4].failed(code)
 
 
 @functools.cache
-def _pacer():
-    """Return the one of this process, which has one bed."""
+def _pacer() -> Pacer:
+    """Return the process's only pacer, because a process has only one bed."""
     return Pacer()
 
 
-ENGINES = {"udp": UdpFlow}
+ENGINES: dict[str, EngineClass] = {"udp": UdpFlow}

@@ -178,7 +178,7 @@ def test_what_the_kernel_cannot_is_refused_where_it_stands(text: str, key: str, 
     [
         (f"{RED}, probability: 0", "must be above zero"),
         ("kind: pie, alpha: 0.1", "sixteenths; the nearest is 0.125"),
-        ("kind: pie, target: 5s", "target of 5s: the kernel can tell 4294ms at most"),
+        ("kind: pie, target: 5s", "target of 5s: the kernel reports 4294ms at most"),
         (f"{RED}, weight: heavy", "must be a number, not `heavy`"),
         ("kind: sfq, divisor: 1000", "must be a power of two"),
         ("kind: sfq, perturb: 1.5s", "whole seconds"),

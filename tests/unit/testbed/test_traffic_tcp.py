@@ -1,4 +1,4 @@
-"""TCP traffic: what is drawn, what the bed is told, and what a scenario may say."""
+"""TCP traffic: random draws, parameters of engines, and validation of scenarios."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SIZES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("given", SIZES.values(), ids=SIZES)
-def test_the_bed_draws_what_the_host_reckons_with(given: dict[str, Any]) -> None:
+def test_drawn_sizes_have_the_planned_mean_and_tail(given: dict[str, Any]) -> None:
     sizes = Sizes.model_validate(given)
     generator, number = random.Random(3), 100_000
     drawn = [draw(generator, sizes.document(1)) for _ in range(number)]
@@ -65,7 +65,7 @@ def test_the_bed_draws_what_the_host_reckons_with(given: dict[str, Any]) -> None
 
 
 def test_the_mean_is_the_integral_of_the_tail() -> None:
-    """In closed form, against the sum of P(X >= n) over whole numbers: the mean less 1/2."""
+    """The closed form equals the sum of P(X >= n) over whole n: the mean minus 1/2."""
     for given in SIZES.values():
         sizes = Sizes.model_validate({**given, "most": "60kB"})
         total = math.fsum(sizes.chance_of(n) for n in range(1, 60_001))
@@ -75,13 +75,13 @@ def test_the_mean_is_the_integral_of_the_tail() -> None:
 def test_counts_are_whole_and_at_least_one() -> None:
     assert Counts.model_validate(3).average_count() == 3
     counts = Counts.model_validate({"distribution": "exponential", "mean": 2})
-    # floor of an exponential number is geometric; what is below one counts as one.
+    # The floor of an exponential number is geometric; a number below one counts as one.
     ratio = math.exp(-1 / 2)
     assert counts.average_count() == pytest.approx(ratio / (1 - ratio) + 1 - ratio)
 
 
-def test_a_web_session_has_the_bytes_of_all_its_frames() -> None:
-    """Against the sum over every size that can be drawn."""
+def test_the_bytes_of_a_web_session_include_all_frames() -> None:
+    """The reference is the sum over every size that can be drawn."""
     web = Web.model_validate(
         {
             "kind": "web",
@@ -117,33 +117,33 @@ def test_periods_are_as_given_or_drawn_in_turn() -> None:
 
 def test_a_load_becomes_sessions_of_the_narrowest_links_rate(tmp_path: Path) -> None:
     run = planned(tmp_path, "{kind: web, load: 30%, response: 5kB}")
-    told = parameters(run)
+    found = parameters(run)
     session_bytes = 5000 + 4 * 66 + 4 * 66 + 8
-    assert told["rate_bps"] == 1_200_000  # 30% of 8 Mbit/s, and the line has two flows
-    assert told["arrivals_per_s"] == pytest.approx(1_200_000 / 8 / session_bytes)
+    assert found["rate_bps"] == 1_200_000  # 30% of 8 Mbit/s, and the entry has two flows
+    assert found["arrivals_per_s"] == pytest.approx(1_200_000 / 8 / session_bytes)
     assert (run.flows[0].server, run.flows[0].connections) == ("source", "many")
     # Smaller segments have more headers.
     small = planned(tmp_path, "{kind: web, load: 30%, response: 5kB}", "tcp: {mss: 1000}, ")
     session_bytes = 5000 + 6 * 66 + 4 * 66 + 8
     assert parameters(small)["arrivals_per_s"] == pytest.approx(1_200_000 / 8 / session_bytes)
-    asked = planned(tmp_path, "{kind: web, sessions: 30/min, response: 5kB}")
-    assert parameters(asked)["arrivals_per_s"] == 0.5
+    by_rate = planned(tmp_path, "{kind: web, sessions: 30/min, response: 5kB}")
+    assert parameters(by_rate)["arrivals_per_s"] == 0.5
 
 
-def test_the_flows_of_a_line_share_its_load(tmp_path: Path) -> None:
-    def told(load: str, more: str, *overrides: str) -> list[tuple[int, float]]:
+def test_the_flows_of_an_entry_share_its_load(tmp_path: Path) -> None:
+    def rates(load: str, more: str, *overrides: str) -> list[tuple[int, float]]:
         run = planned(tmp_path, f"{{kind: web, load: {load}, response: 5kB}}", more, *overrides)
         flows = bed_spec(run, 2**30)["flows"]
         return [(f["parameters"]["rate_bps"], f["parameters"]["arrivals_per_s"]) for f in flows]
 
-    (alone,) = told("30%", "", "topology.groups.a.hosts=1")
+    (alone,) = rates("30%", "", "topology.groups.a.hosts=1")
     assert alone[0] == 2_400_000
-    for shared in (told("30%", "count: 3, "), told("2400kbit", "count: 3, ")):
+    for shared in (rates("30%", "count: 3, "), rates("2400kbit", "count: 3, ")):
         assert len(shared) == 6
-        assert {rate_bps for rate_bps, _often in shared} == {400_000}
-        assert sum(often for _rate, often in shared) == pytest.approx(alone[1])
+        assert {rate_bps for rate_bps, _arrivals in shared} == {400_000}
+        assert sum(arrivals_per_s for _rate, arrivals_per_s in shared) == pytest.approx(alone[1])
     with pytest.raises(ScenarioError, match="64 bit/s for 10 flows is below 8 bit/s each"):
-        told("64bit", "count: 5, ")
+        rates("64bit", "count: 5, ")
 
 
 @pytest.mark.parametrize(
@@ -172,13 +172,13 @@ def test_a_campaign_becomes_a_flow_for_each_control(tmp_path: Path) -> None:
         ("one-westwood[1]", "westwood", 3.0),
     ]
     assert [flow.port for flow in run.flows] == [5001, 5002, 5003, 5004]
-    told = parameters(run)
-    assert (told["on"]["mean"], told["off"]["mean"]) == (2 * S, 5 * S)
-    assert (told["reconnect"], told["period_bytes"], told["bytes"]) == (True, 1_000_000, None)
+    found = parameters(run)
+    assert (found["on"]["mean"], found["off"]["mean"]) == (2 * S, 5 * S)
+    assert (found["reconnect"], found["period_bytes"], found["bytes"]) == (True, 1_000_000, None)
     assert {flow.connections for flow in run.flows} == {"sequential"}
 
 
-def test_flows_of_a_line_start_one_after_another_or_within_a_time(tmp_path: Path) -> None:
+def test_flows_of_an_entry_start_one_after_another_or_within_a_time(tmp_path: Path) -> None:
     bulk = "{kind: bulk}"
     run = planned(tmp_path, bulk, "start: 1s, stagger: 500ms, count: 2, ")
     assert [flow.start_s for flow in run.flows] == [1.0, 1.5, 2.0, 2.5]
@@ -220,7 +220,7 @@ def test_what_is_stored_of_a_scenario_makes_the_same_run_again(
 
 
 @pytest.mark.parametrize(
-    ("traffic", "more", "said"),
+    ("traffic", "more", "message"),
     [
         ("{kind: bulk, window: 2p}", "", "a window may have 5 segments (5p, or 7300B) to 256MiB"),
         (
@@ -291,10 +291,10 @@ def test_what_is_stored_of_a_scenario_makes_the_same_run_again(
         ("{kind: web, load: 1bit}", "", "the nearest is 8bit"),
     ],
 )
-def test_bad_input_is_explained(tmp_path: Path, traffic: str, more: str, said: str) -> None:
+def test_bad_input_is_explained(tmp_path: Path, traffic: str, more: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         planned(tmp_path, traffic, more)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_no_two_flows_have_one_name(tmp_path: Path) -> None:

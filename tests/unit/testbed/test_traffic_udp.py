@@ -1,4 +1,4 @@
-"""UDP sources: when packets are due, what is drawn, what a sink counts, what a scenario may say."""
+"""UDP sources: due times, random draws, counters of sinks, and validation of scenarios."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_a_packet_due_at_the_end_is_not_sent() -> None:
     assert times(7, 7, 1_000_000) == []
 
 
-def test_spacing_goes_on_over_the_times_off() -> None:
-    """An interval of 12.112 ms in periods of 10 ms: it is the time on that counts."""
+def test_packets_keep_their_spacing_in_time_on() -> None:
+    """With an interval of 12.112 ms in periods of 10 ms, only the time on counts."""
     on, off = quantity("fixed", 10_000_000), quantity("fixed", 90_000_000)
     found = times(0, 10 * SECOND, 1_000_000, on=on, off=off)
     assert found[:3] == [0, 100_000_000 + 2_112_000, 200_000_000 + 4_224_000]
@@ -100,15 +100,15 @@ def test_pareto_draws_have_their_tail_index() -> None:
     assert statistics.median(drawn) == pytest.approx(least * 2 ** (1 / 1.5), rel=0.01)
 
 
-def test_a_sink_tells_lost_reordered_and_doubled_apart() -> None:
+def test_a_sink_distinguishes_lost_reordered_and_duplicate_packets() -> None:
     arrived = Arrived()
-    arrived.take([(0, 0, 10), (1, 100, 112), (4, 400, 409), (3, 300, 420), (4, 400, 421)])
+    arrived.count([(0, 0, 10), (1, 100, 112), (4, 400, 409), (3, 300, 420), (4, 400, 421)])
     assert arrived.packets == 4
     expected, reordered, duplicates, total, _squares, changes, least, most = arrived.counters()
     assert (expected, reordered, duplicates) == (5, 1, 1)
     assert (total, changes, least, most) == (10 + 12 + 9 + 120, 2 + 3 + 111, 9, 120)
     assert arrived.counters()[-2:] == (-1, -1)
-    arrived.take([(5, 500, 505_000)])
+    arrived.count([(5, 500, 505_000)])
     assert arrived.counters()[4] == (504_500**2 + 10**2 + 12**2 + 9**2 + 120**2) // 10**6
     assert arrived.counters()[-3] == 116 + 504_380
 
@@ -133,7 +133,7 @@ def test_a_share_is_of_the_narrowest_link_on_the_path(tmp_path: Path) -> None:
     assert described["congestion"] is None
 
 
-def test_what_the_bed_is_told(tmp_path: Path) -> None:
+def test_the_parameters_of_a_udp_flow(tmp_path: Path) -> None:
     traffic = (
         "{kind: onoff-udp, rate: 0.5mbit, packet_size: 1000B, bytes: 1MB, on: 10s, "
         "off: {distribution: pareto, mean: 200ms, shape: 1.5}}"
@@ -149,15 +149,15 @@ def test_what_the_bed_is_told(tmp_path: Path) -> None:
         "off": quantity("pareto", 200_000_000, 1.5),
     }
     assert run.tcp_rows == 0
-    # What is stored of the scenario makes the same run again.
+    # The stored scenario gives the same run again.
     assert "congestion" not in run.resolved["flows"][0]
     assert run.resolved["flows"][0]["traffic"]["on"] == "10s"
 
 
-def test_the_cost_counts_what_is_sent_wherever_it_is_lost(tmp_path: Path) -> None:
+def test_the_estimate_counts_sent_packets_even_if_they_are_lost(tmp_path: Path) -> None:
     few_s = wall_s(planned(tmp_path, "{kind: cbr, rate: 8bit}"))
     run = planned(tmp_path, "{kind: cbr, rate: 1gbit, packet_size: 111B}")
-    # Three links, the second of which takes what it can.
+    # The packets cross three links, of which the second is the bottleneck.
     crossing = 2e-6 * 3 * BOTTLENECK_BPS / 8 / 125
     sent = 7e-6 * 1e6
     assert wall_s(run) - few_s == pytest.approx(run.duration_s * (sent + crossing), rel=1e-3)
@@ -167,7 +167,7 @@ def test_the_cost_counts_what_is_sent_wherever_it_is_lost(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("traffic", "more", "said"),
+    ("traffic", "more", "message"),
     [
         (
             "{kind: cbr, rate: 5mbit}",
@@ -193,11 +193,11 @@ def test_the_cost_counts_what_is_sent_wherever_it_is_lost(tmp_path: Path) -> Non
         ),
     ],
 )
-def test_bad_input_is_explained(tmp_path: Path, traffic: str, more: str, said: str) -> None:
+def test_bad_input_is_explained(tmp_path: Path, traffic: str, more: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         planned(tmp_path, traffic, more)
     (fault,) = caught.value.faults
-    assert said in fault.message
+    assert message in fault.message
     assert fault.line == FLOW_LINE
 
 

@@ -1,0 +1,106 @@
+"""The "parameters" of a flow in the specification, for each traffic engine.
+
+A class ``...Traffic`` has what a kind of traffic decides. The class ``...Parameters`` adds what the
+plan decides. The test bed imports this module for type checks only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from orchestrator.protocol.specification import QuantitySpec
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired  # noqa: UP035 - typing has it from Python 3.11 on
+
+
+class _PlannedParameters(TypedDict):
+    bytes: int | None
+    """Number of bytes to send; None is unlimited. Only bulk and UDP engines have a number."""
+    window_bytes: NotRequired[int]
+    """Largest receive window that the receiver of the data may advertise; unlimited if absent."""
+
+
+class BulkParameters(_PlannedParameters):
+    """Of the engines ``builtin`` and ``iperf3``."""
+
+
+class UdpTraffic(TypedDict):
+    """What a kind of UDP traffic decides."""
+
+    packet_bytes: int
+    """Size of an IP packet with its headers."""
+    on: QuantitySpec | None
+    """Lengths of the periods in which the source sends, in ns; None always sends."""
+    off: QuantitySpec | None
+    """Lengths of the periods between them, in ns."""
+
+
+class UdpParameters(_PlannedParameters, UdpTraffic):
+    """Of the engine ``udp``; "bytes" counts payload."""
+
+    rate_bps: int
+    """Rate on the link layer while the source sends."""
+
+
+class OnOffTraffic(TypedDict):
+    """What a kind of on-off TCP traffic decides."""
+
+    on: QuantitySpec | None
+    """Lengths of the periods in which the source sends, in ns; None where there are intervals."""
+    off: QuantitySpec | None
+    """Lengths of the periods between them, in ns."""
+    intervals: list[list[int]] | None
+    """[begin, end] of each period, in ns since the flow's start, instead of "on" and "off"."""
+    reconnect: bool
+    """Whether each period has a connection of its own, which is then a transfer."""
+    period_bytes: int | None
+    """Largest number of bytes to send in each period; None is unlimited."""
+
+
+class OnOffParameters(_PlannedParameters, OnOffTraffic):
+    """Of the engine ``onoff``."""
+
+    path_rate_bps: int | None
+    """Rate of the narrowest link; None where no link has a rate."""
+
+
+class ConnectionsTraffic(TypedDict):
+    """When the connections of a flow begin."""
+
+    arrivals_per_s: float | None
+    """Rate of a Poisson process; None begins a connection when the one before has ended."""
+    gap: QuantitySpec | None
+    """Time between the end of a connection and the next begin, in ns; None is no time."""
+    number: int | None
+    """Number of connections; None is unlimited."""
+
+
+class TransfersTraffic(ConnectionsTraffic):
+    """What a kind of transfers decides."""
+
+    sizes: list[QuantitySpec]
+    """Sizes of the transfers in bytes, in turn; after the last one the list repeats."""
+
+
+class TransfersParameters(_PlannedParameters, TransfersTraffic):
+    """Of the engine ``transfers``."""
+
+
+class ExchangesTraffic(ConnectionsTraffic):
+    """What a kind of requests and responses decides."""
+
+    request: QuantitySpec
+    """Size of a request in bytes."""
+    response: QuantitySpec
+    """Size of a response in bytes."""
+    objects: QuantitySpec
+    """Number of objects of a page; the client requests each when it has received the one before."""
+    pages: QuantitySpec | None
+    """Number of pages of a connection; None is unlimited."""
+    think: QuantitySpec | None
+    """Time between two pages in ns; None is no time."""
+
+
+class ExchangesParameters(_PlannedParameters, ExchangesTraffic):
+    """Of the engine ``exchanges``."""
