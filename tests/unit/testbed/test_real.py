@@ -17,6 +17,8 @@ from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import MachineError, UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.examination import Needs
+from orchestrator.protocol.facts import Machine
 from orchestrator.scenario import load
 from orchestrator.testbed import machines, preflight
 from orchestrator.testbed.kernel import modules, system
@@ -164,10 +166,14 @@ def test_modules_are_loaded_one_by_one_and_bring_no_interfaces(
 # ---- preflight ---------------------------------------------------------------------------------
 
 
-def test_preflight_names_what_is_missing_and_its_mend() -> None:
-    asked: dict[str, Any] = {"modules": ["sch_nosuch", "tcp_nosuch"], "ours": ["tcp_nosuch"]}
-    asked |= {"programs": ["iperf3"], "io_uring": False}
-    found = {each["name"]: each for each in local.ask(asked)}
+def test_preflight_names_what_is_missing_and_its_fix() -> None:
+    needs: Needs = {
+        "modules": ["sch_nosuch", "tcp_nosuch"],
+        "ours": ["tcp_nosuch"],
+        "programs": ["iperf3"],
+        "io_uring": False,
+    }
+    found = {each["name"]: each for each in local.ask(needs)}
     assert all(each["ok"] != bool(each["fix"]) for each in found.values())
     assert "DKMS" in found["tcp_nosuch"]["fix"]
     assert found["sch_nosuch"]["fix"].startswith("apt-get install linux-modules-extra-")
@@ -194,7 +200,8 @@ def test_a_mininet_that_cannot_be_imported(
     monkeypatch.setattr("builtins.__import__", importing)
     found = preflight._mininet()
     monkeypatch.undo()
-    assert found == ("mininet", f"No module named {missing!r}", fix)
+    detail = f"No module named {missing!r}"
+    assert found == {"name": "mininet", "ok": False, "detail": detail, "fix": fix}
 
 
 @pytest.mark.parametrize(
@@ -210,17 +217,25 @@ def test_versions_of_kernels(
     assert system.linux_version() == version
 
 
-def test_an_older_kernel_s_netem_is_not_told_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+class NotMonitored(host_load.LoadMonitor):
+    """A load monitor without a process."""
+
+    def __init__(self) -> None:
+        pass
+
+
+def test_an_older_kernel_s_netem_gets_no_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     def begun(version: tuple[int, int]) -> tuple[bool, bool]:
-        spec, host = bed_spec(run(), 2**30), dict[str, Any]()
+        spec, host = bed_spec(run(), 2**30), Machine(node="here")
         monkeypatch.setattr(system, "linux_version", lambda: version)
-        machines.Real(host, None).begin({**spec, "switches": []})
+        spec["switches"] = []
+        machines.Real(host, NotMonitored()).begin(spec)
         (netem,) = [link["forward"]["netem"] for link in spec["links"][:1]]
         assert netem is not None
-        told = any(setting["name"] == "seed" for setting in netem["settings"])
+        seeded = any(setting["name"] == "seed" for setting in netem["settings"])
         assert spec["links"][0]["reverse"]["late_timers_ns"] == host["late_timers_ns"]
         assert 500_000 <= host["late_timers_ns"] <= 10_000_000
-        return told, host["netem_seeded"]
+        return seeded, host["netem_seeded"]
 
     assert begun((6, 1)) == (False, False)
     assert begun((6, 6)) == (True, True)
@@ -239,9 +254,9 @@ def test_the_machine_is_watched_while_a_loop_keeps_it_busy() -> None:
             status = 1
             try:
                 os.sched_setaffinity(0, {cpu})
-                watcher = host_load.Watcher()
-                watcher.start(system.monotonic_ns() + 50_000_000, 1_500_000_000)
-                found = watcher.result()
+                monitor = host_load.LoadMonitor()
+                monitor.start(system.monotonic_ns() + 50_000_000, 1_500_000_000)
+                found = monitor.result()
                 seconds = found["seconds"]
                 good = (
                     found["cpu"] == cpu
@@ -268,14 +283,14 @@ def test_what_the_sampler_does_on_another_cpu_is_no_load_of_the_packets() -> Non
         try:
             os.setpgid(0, 0)
             os.sched_setaffinity(0, {max(allowed)})
-            watcher = host_load.Watcher(spare, shared=True)
+            monitor = host_load.LoadMonitor(spare, shared=True)
             origin_ns = system.monotonic_ns() + 50_000_000
-            watcher.start(origin_ns, 1_000_000_000)
-            watcher.leave()
+            monitor.start(origin_ns, 1_000_000_000)
+            monitor.leave()
             stays = os.sched_getaffinity(0) == (spare or {max(allowed)})
             while system.monotonic_ns() < origin_ns + 1_100_000_000:
                 pass
-            (second,) = watcher.result()["seconds"]
+            (second,) = monitor.result()["seconds"]
             status = 0 if stays and (second["own"] < 0.3) == bool(spare) else 2
         finally:
             os._exit(status)
@@ -290,9 +305,9 @@ def test_who_samples_elsewhere_is_back_among_the_packets_to_send_something() -> 
         status = 1
         try:
             os.sched_setaffinity(0, cpu)
-            watcher = host_load.Watcher(allowed - cpu)
-            watcher.leave()
-            with contextlib.suppress(KeyError), watcher.among_packets():
+            monitor = host_load.LoadMonitor(allowed - cpu)
+            monitor.leave()
+            with contextlib.suppress(KeyError), monitor.among_packets():
                 there = os.sched_getaffinity(0)
                 raise KeyError
             status = 0 if (there, os.sched_getaffinity(0)) == (cpu, allowed - cpu or cpu) else 2
@@ -301,10 +316,10 @@ def test_who_samples_elsewhere_is_back_among_the_packets_to_send_something() -> 
     assert os.waitpid(watched, 0)[1] == 0
 
 
-def test_a_watcher_of_a_bed_that_fails_ends_with_it() -> None:
+def test_a_monitor_of_a_bed_that_fails_ends_with_it() -> None:
     watched = os.fork()
     if watched == 0:
-        host_load.Watcher()
+        host_load.LoadMonitor()
         os._exit(0)
     assert os.waitpid(watched, 0)[1] == 0
 
