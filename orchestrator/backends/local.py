@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from kmods import catalogue
 from orchestrator.backends import process
@@ -33,20 +32,20 @@ from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, deco
 from orchestrator.errors import MachineError, UsageError
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol import engines, kernel_modules
+from orchestrator.protocol import engines, examination, kernel_modules
 from orchestrator.recording.model import Recording
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 """Runs the bed: Mininet is installed for it."""
 
 SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
-ANY_RUN: Mapping[str, Any] = {
+ANY_RUN: examination.Needs = {
     "modules": sorted({*kernel_modules.ALWAYS, "openvswitch"}),
     "ours": [],
     "programs": sorted({"modprobe", *engines.packages(), *SWITCH_PROGRAMS}),
     "io_uring": True,
 }
-"""What runs need of a machine as a rule, as ``needs`` returns it."""
+"""What most runs need of a machine."""
 
 PREFLIGHT_TIMEOUT_S = 60
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(PROJECT)}
@@ -143,8 +142,8 @@ def write_input(
     return handed
 
 
-def needs(runs: Iterable[RunSpec]) -> dict[str, Any]:
-    """Return what runs need of a machine, as ``testbed/preflight.py`` reads it.
+def needs(runs: Iterable[RunSpec]) -> examination.Needs:
+    """Return what runs need of a machine.
 
     Raises:
         UsageError: a run asks for what no machine of its own has.
@@ -181,7 +180,7 @@ def needs(runs: Iterable[RunSpec]) -> dict[str, Any]:
     }
 
 
-def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
+def ask(needs: examination.Needs) -> list[examination.Finding]:
     """Return the findings of ``testbed/preflight.py`` on this machine.
 
     Raises:
@@ -189,7 +188,7 @@ def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     fix = "apt-get install python3"
     try:
-        told = subprocess.run(
+        done = subprocess.run(
             [SYSTEM_PYTHON, "-B", "-m", "orchestrator.testbed.preflight"],
             input=json.dumps(needs),
             env=ENVIRONMENT,
@@ -200,14 +199,14 @@ def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MachineError(f"{SYSTEM_PYTHON} does not run: {error}", fix) from None
-    if told.returncode:
-        said = told.stderr.strip().splitlines() or [f"status {told.returncode}"]
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise MachineError(f"{SYSTEM_PYTHON} cannot look at this machine: {said[-1]}", fix)
-    found: list[dict[str, Any]] = json.loads(told.stdout)
+    found: list[examination.Finding] = json.loads(done.stdout)
     return found
 
 
-def require_all(findings: Iterable[Mapping[str, Any]], where: str = "this machine") -> None:
+def require_all(findings: Iterable[examination.Finding], where: str = "this machine") -> None:
     """Raise MachineError, naming each thing that is not ok and its fix, unless all are."""
     missing = [finding for finding in findings if not finding["ok"]]
     if missing:

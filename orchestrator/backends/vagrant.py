@@ -11,7 +11,6 @@ import json
 import queue
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from orchestrator.decode.output import malformed
 from orchestrator.errors import BedError, MachineError, RemoteError
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import examination
 from orchestrator.recording.model import Recording
 
 """The Vagrantfile's folder."""
@@ -74,7 +74,7 @@ class Vagrant:
                 self._memory_bytes = _memory_bytes(remote)
             except RemoteError as error:
                 raise MachineError(str(error), "vagrant reload") from None
-        local.require_all(_mended(found), WHAT)
+        local.require_all(_with_fix_here(found), WHAT)
 
     def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
         """Run one planned run in the machine and return its recording.
@@ -125,7 +125,7 @@ def examine() -> Examined:
     except RemoteError as error:
         return Examined([Finding("machine", False, str(error), "vagrant reload")])
     up = Finding("machine", True, str(there))
-    return Examined([up, *(Finding(**finding) for finding in _mended(found))])
+    return Examined([up, *(Finding(**finding) for finding in _with_fix_here(found))])
 
 
 def address() -> Address:
@@ -250,7 +250,7 @@ class _Kept:
         phase, simulated_s = parsed(b" ".join(words[:2]), self._headway.duration_s)
         written = words[2] if len(words) == 3 else b""
         if not written.isdigit() or len(written) > _MOST_DIGITS:
-            raise malformed(f"the keeper says {b' '.join(words)[:80]!r}")
+            raise malformed(f"the remote supervisor says {b' '.join(words)[:80]!r}")
         self._report(phase, simulated_s)
         self._headway.take(phase, simulated_s, int(written))
 
@@ -260,7 +260,7 @@ def _new_folder(remote: Remote) -> str:
     return remote.require(words, root=True).decode().strip()
 
 
-def _ask(remote: Remote, needs: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _ask(remote: Remote, needs: examination.Needs) -> list[examination.Finding]:
     """Return the findings of ``testbed/preflight.py`` in the machine."""
     there = _new_folder(remote)
     try:
@@ -273,12 +273,12 @@ def _ask(remote: Remote, needs: Mapping[str, Any]) -> list[dict[str, Any]]:
         )
     finally:
         remote.require(["rm", "-rf", "--", there], root=True)
-    found: list[dict[str, Any]] = json.loads(said)
+    found: list[examination.Finding] = json.loads(said)
     return found
 
 
-def _mended(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return findings with the fix for here, besides that for inside the machine."""
+def _with_fix_here(found: list[examination.Finding]) -> list[examination.Finding]:
+    """Return findings with the fix outside the machine added to the fix inside it."""
     return [
         each if each["ok"] else {**each, "fix": f"vagrant provision (inside: {each['fix']})"}
         for each in found

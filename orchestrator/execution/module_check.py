@@ -21,6 +21,7 @@ from orchestrator.errors import GuestError
 from orchestrator.execution.runner import Observer, RunOptions, run_plan
 from orchestrator.files.temporary import temporary_folder
 from orchestrator.planning.plan import Plan, plan
+from orchestrator.protocol.examination import ModuleAnswer, ModuleCheck, Observed, ParameterCheck
 from orchestrator.scenario import load
 from results.store import Store
 
@@ -64,8 +65,8 @@ class Answer:
     about: str
     parameter: str | None
     asked: str
-    wanted: object
-    got: object
+    wanted: Observed
+    got: Observed
 
     @property
     def ok(self) -> bool:
@@ -159,20 +160,28 @@ def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[Answ
     if said.status:
         lines = said.output.decode(errors="replace").splitlines()
         raise GuestError("the modules could not be checked in the guest", lines[-8:])
-    return [[Answer(**answer) for answer in answers] for answers in json.loads(said.output)]
+    found: list[list[ModuleAnswer]] = json.loads(said.output)
+    return [[Answer(**answer) for answer in answers] for answers in found]
 
 
-def _spec(module: Module) -> dict[str, object]:
+def _spec(module: Module) -> ModuleCheck:
     """Return what testbed/module_check.py reads of a module."""
-    told: dict[str, list[dict[str, object]]] = {"kernel": [], "namespace": []}
+    by_scope: dict[str, list[ParameterCheck]] = {"kernel": [], "namespace": []}
     for each in module.parameters.values():
-        spec = {"name": each.name, "default": each.default, "low": each.low, "high": each.high}
-        told[each.scope].append({**spec, "bad": bad_values(each)})
+        by_scope[each.scope].append(
+            {
+                "name": each.name,
+                "default": each.default,
+                "low": each.low,
+                "high": each.high,
+                "bad": bad_values(each),
+            }
+        )
     return {
         "name": module.name,
         "file": f"{sandbox.INPUT}/{module.source.stem}.ko",
-        "parameters": told["kernel"],
-        "settings": told["namespace"],
+        "parameters": by_scope["kernel"],
+        "settings": by_scope["namespace"],
     }
 
 

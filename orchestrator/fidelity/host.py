@@ -35,7 +35,7 @@ RATE_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Host:
-    """What was seen of one machine while traffic ran; see ``hostload.Watcher.result``.
+    """What was seen of one machine while traffic ran; see ``protocol.facts.Host``.
 
     ``late_timers_s`` is how much time's worth of bytes the token buckets hold beside a frame.
     """

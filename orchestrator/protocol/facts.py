@@ -266,52 +266,66 @@ class Clock(TypedDict):
     """The time between the two measurements."""
 
 
-class Lateness(TypedDict, total=False):
-    """How late the process that watches a machine woke up, in ns."""
+class Lateness(TypedDict):
+    """How late the process that monitors a machine woke up, in ns."""
 
     median: int
     p99: int
     max: int
 
 
-class Second(TypedDict, total=False):
-    """One second of a machine; shares are of the CPU's time."""
+class Second(TypedDict):
+    """One second of a machine; shares are of the time of the packets' CPU."""
 
     late_ns: int
     """The worst lateness."""
     own: float
+    """Share of the bed's processes."""
     others: float
+    """Share of all other processes and of interrupts."""
     softirq: float
     steal: float
     idle: float
     pressure: float | None
-    """Share of the time in which anything on the machine waited for a CPU."""
+    """Share of the time in which anything on the machine waited for a CPU; None where unknown."""
 
 
-class _OfHost(TypedDict, total=False):
+class Load(TypedDict):
+    """How busy and how late a real machine was while traffic ran."""
+
+    cpu: int
+    """The CPU of the packets."""
+    cpus: int
+    """The number of CPUs of the machine."""
+    wakeups: int
+    missed: int
+    """Wake-ups that were due while the CPU's counters were read."""
+    late_ns: Lateness
+    seconds: list[Second]
+
+
+class _OfMachine(TypedDict, total=False):
     late_timers_ns: int
     netem_seeded: bool
     """Whether the machine's netem takes a seed."""
     uptime_s: float
     processor: str
     python: str
-    modules: Any
+    modules: dict[str, dict[str, Any]]
+    """{name of a module: its version and parameters}."""
     machine: str
 
 
-class Host(_OfHost):
-    """How busy and how late a real machine was while traffic ran."""
+class Machine(_OfMachine):
+    """What is known of a real machine."""
+
+    node: str
+
+
+class Host(Machine, Load):
+    """What is known of a real machine, and its load while traffic ran."""
 
     fact: str
-    node: str
-    cpu: int
-    """The CPU of the packets."""
-    cpus: int
-    wakeups: int
-    missed: int
-    """Wake-ups that were due while the CPU's counters were read."""
-    late_ns: Lateness
-    seconds: list[Second]
 
 
 class Done(TypedDict):

@@ -393,27 +393,3 @@ class AgentSpec(_RunSpec):
     """The start of traffic on this machine's monotonic clock; comes with the order to start."""
     origins_ns: NotRequired[dict[str, int]]
     """The same of every host of the network, each by its own clock."""
-
-
-class SurveySpec(TypedDict):
-    """What a lab's machine is asked before a run; see ``testbed/lab/survey.py``."""
-
-    version: int
-    """See ``version.SPECIFICATION_VERSION``."""
-    interfaces: list[str]
-    congestion: list[str]
-    """Congestion controls to look for."""
-    routes_to: list[str]
-    """Addresses to whose routes the answer tells."""
-    echoes: list[tuple[str, str]]
-    """[own address, other's address] to measure the round trip of."""
-    ports: list[int]
-    """The first and the last port that flows listen at."""
-    udp: bool
-    """Whether flows need what datagrams need."""
-    programs: list[str]
-    """Programs that flows need."""
-    links: list[AgentLinkSpec]
-    """What a router is to emulate."""
-    sysctls: list[str]
-    """Sysctls that the run sets."""

@@ -1,55 +1,61 @@
 """The guest's first process: mounts, loads modules, runs the bed, and powers off.
 
-The kernel starts it as ``python3 -S -B -m orchestrator.testbed.init``. The boot line sets an
-environment that names host folders: BED_CODE (on the Python path), BED_INPUT (spec.json, modules/)
-and BED_OUTPUT, the only one that is written. The root stays read-only; all else is tmpfs.
+The kernel starts it as ``python3 -S -B -m orchestrator.testbed.init``. The boot line sets
+environment variables that name host folders: BED_CODE (on the Python path), BED_INPUT (spec.json,
+modules/) and BED_OUTPUT. Only BED_OUTPUT is written. The root stays read-only; all else is tmpfs.
 """
+
+from __future__ import annotations
 
 import json
 import os
 import sys
 import traceback
 
+from orchestrator.testbed.errors import write_failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.protocol.specification import TestbedSpec
+
 CODE, INPUT, OUTPUT = "/run/bed/code", "/run/bed/in", "/run/bed/out"
 HOST_FOLDERS = {"BED_CODE": CODE, "BED_INPUT": INPUT, "BED_OUTPUT": OUTPUT}
 
 
-def main():
+def main() -> None:
     """Run as process 1 and never return."""
     from orchestrator.testbed.kernel import system
 
     status = "failed"
     try:
-        _mount_everything(system)
+        _mount_everything()
         _redirect_output()
         sys.path.append("/usr/lib/python3/dist-packages")
-        _load_modules(system)
-        _run_bed()
+        spec = _spec()
+        _load_modules(spec)
+        _run_bed(spec)
         status = "done"
     except BaseException as error:  # noqa: BLE001 - process 1 must power off whatever happened
         traceback.print_exc()
-        _tell_failure(error)
+        write_failure(OUTPUT, error)
     finally:
         print(f"bed {status}", flush=True)
         sys.stderr.flush()
         system.power_off()
 
 
-def _tell_failure(error):
-    """Hand out what went wrong in one line; the traceback is in the log."""
-    with open(f"{OUTPUT}/failure", "w") as file:
-        file.write(f"{type(error).__name__}: {error}")
+def _mount_everything() -> None:
+    from orchestrator.testbed.kernel import system
 
-
-def _mount_everything(system):
-    # Inside a user namespace root's files show as nobody's: a setuid program would lose root.
+    # Inside a user namespace the files of root have the owner nobody. A setuid program would
+    # therefore run as nobody.
     system.mount("none", "/", "none", system.MS_REMOUNT | system.MS_RDONLY | system.MS_NOSUID)
     system.mount("proc", "/proc", "proc")
     system.mount("tmpfs", "/run", "tmpfs")
     for folder in ("/run/home", "/dev/pts"):
         os.makedirs(folder)
     system.mount("devpts", "/dev/pts", "devpts")
-    # By ways of their own, because a folder of the host may lie below /tmp, which is covered now.
+    # Each folder has a mount of its own. It may lie below /tmp of the host, which is hidden then.
     for folder, place in HOST_FOLDERS.items():
         os.makedirs(place)
         system.mount("none", place, "hostfs", 0, os.environ[folder])
@@ -62,8 +68,8 @@ def _mount_everything(system):
     os.environ["HOME"] = os.environ["TMPDIR"] = "/run/home"
 
 
-def _redirect_output():
-    """What the bed and its programs say goes to a file; the console keeps the kernel's words."""
+def _redirect_output() -> None:
+    """Send the output of the bed and its programs to a file; the console has the kernel's."""
     descriptor = os.open(f"{OUTPUT}/bed.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
@@ -71,26 +77,29 @@ def _redirect_output():
     sys.stderr = os.fdopen(2, "w", buffering=1)
 
 
-def _load_modules(system):
-    for module in _spec()["modules"]:
+def _load_modules(spec: TestbedSpec) -> None:
+    from orchestrator.testbed.kernel import system
+
+    for module in spec["modules"]:
         system.load_module(f"{INPUT}/modules/{module['name']}.ko", module["parameters"])
 
 
-def _spec():
+def _spec() -> TestbedSpec:
     from orchestrator.protocol.version import check_version
 
     with open(f"{INPUT}/spec.json") as text:
-        spec = json.load(text)
+        spec: TestbedSpec = json.load(text)
     check_version(spec)
     return spec
 
 
-def _run_bed():
+def _run_bed(spec: TestbedSpec) -> None:
     from orchestrator.testbed.machines import Guest
     from orchestrator.testbed.run import run
     from orchestrator.testbed.sampling.records import Records
 
-    run({**_spec(), "folder": INPUT}, Records(OUTPUT), Guest())
+    spec["folder"] = INPUT
+    run(spec, Records(OUTPUT), Guest())
 
 
 if __name__ == "__main__":

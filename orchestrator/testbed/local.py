@@ -1,19 +1,22 @@
-"""A bed on a real machine, in real time; started as root.
+"""Runs a test bed on a real machine, in real time; started as root.
 
 Command: ``python3 -B -m orchestrator.testbed.local IN OUT``.
 
-The folder that holds this package is to be on PYTHONPATH; nothing else of the project is needed.
-IN holds ``spec.json`` and, where the run uses modules that are not installed, ``modules/NAME.ko``;
-it is only read. OUT is there and empty; the bed writes what ``records.py`` says, ``bed.log``, and
-``failure`` with the reason in one line if it fails. The phase is in ``OUT/progress`` all along.
+PYTHONPATH must name the folder that holds this package; the bed needs nothing else of the project.
+IN holds ``spec.json`` and, where the run uses modules that are not installed, ``modules/NAME.ko``.
+It is only read. OUT exists and is empty. The bed writes the files of ``records.py`` there, and
+``bed.log``. If it fails, it writes the reason to ``failure`` in one line. ``OUT/progress`` always
+has the phase.
 
-Standard input is to be a pipe or a socket: when it ends, because whoever started the bed is
-gone, so does the run. Exit status: 0 when the run is whole, else 1.
+Standard input must be a pipe or a socket. When it ends, the process that started the bed has
+ended, and the run is ended too. Exit status: 0 when the run is complete, else 1.
 
-What is global to the machine is done here and undone whatever happens: one bed at a time (LOCK),
-modules are loaded, their parameters set and given back. All else is inside of new namespaces
-(``confine.py``).
+This process changes what is global to the machine, and undoes the changes in every case. It
+allows one bed at a time (LOCK), loads modules, sets their parameters and restores them. Everything
+else is inside new namespaces (``confine.py``).
 """
+
+from __future__ import annotations
 
 import contextlib
 import fcntl
@@ -26,28 +29,41 @@ import sys
 import traceback
 
 from orchestrator.protocol.version import check_version
+from orchestrator.testbed.errors import write_failure
 from orchestrator.testbed.kernel import confine, modules, system
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterator
+
+    from orchestrator.protocol.facts import Machine
+    from orchestrator.protocol.specification import TestbedSpec
 
 LOCK = "/run/orchestrator-local.lock"
 
 
-def main(given, output):
+def main(given: str, output: str) -> int:
     """Run the bed; return its exit status."""
     try:
-        with _alone(), open(f"{given}/spec.json") as text:
-            spec = json.load(text)
+        with _locked_machine(), open(f"{given}/spec.json") as text:
+            spec: TestbedSpec = json.load(text)
             check_version(spec)
             with modules.loaded(spec, given) as found:
-                return _run(spec, given, output, {**_machine(), "modules": found})
+                machine = _machine()
+                machine["modules"] = found
+                return _run(spec, given, output, machine)
     except (OSError, RuntimeError, ValueError) as error:
         traceback.print_exc()
-        _tell_failure(output, error)
+        write_failure(output, error)
         return 1
 
 
 @contextlib.contextmanager
-def _alone():
-    """Keep all other beds off this machine for as long as this process or the bed's runs."""
+def _locked_machine() -> Iterator[None]:
+    """Hold the lock that keeps other beds off this machine.
+
+    The bed's first process inherits it, so it lasts until both processes have ended.
+    """
     descriptor = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         try:
@@ -61,29 +77,25 @@ def _alone():
         os.close(descriptor)
 
 
-def _run(spec, given, output, host):
+def _run(spec: TestbedSpec, given: str, output: str, host: Machine) -> int:
+    """Run the bed until it ends or standard input does; return the exit status."""
     bed = confine.start(given, output, lambda: _bed(spec, host))
-    ended = os.pidfd_open(bed)
-    watched = select.poll()
-    watched.register(ended, select.POLLIN)
-    watched.register(0, select.POLLIN)
-    while not _happened(watched, ended):
+    bed_end = os.pidfd_open(bed)
+    events = select.poll()
+    events.register(bed_end, select.POLLIN)
+    events.register(0, select.POLLIN)
+    while bed_end not in {descriptor for descriptor, _event in events.poll()}:
         if not os.read(0, 4096):
             os.kill(bed, signal.SIGKILL)
             break
-    os.close(ended)
+    os.close(bed_end)
     _pid, status = os.waitpid(bed, 0)
     if os.WIFSIGNALED(status):
-        _tell_failure(output, RuntimeError(f"the bed was ended by signal {os.WTERMSIG(status)}"))
+        write_failure(output, RuntimeError(f"the bed was ended by signal {os.WTERMSIG(status)}"))
     return 0 if status == 0 else 1
 
 
-def _happened(watched, descriptor):
-    """Wait for anything and tell whether it was this."""
-    return descriptor in (ready for ready, _events in watched.poll())
-
-
-def _machine():
+def _machine() -> Machine:
     """Return facts about the machine."""
     with open("/proc/uptime") as text:
         uptime_s = float(text.read().split()[0])
@@ -97,33 +109,28 @@ def _machine():
     }
 
 
-def _bed(spec, host):
+def _bed(spec: TestbedSpec, host: Machine) -> None:
     """Run as the bed's first process, in its namespaces."""
     descriptor = os.open(f"{confine.OUTPUT}/bed.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     try:
         spare = system.prefer_this_session()
-        from orchestrator.testbed.sampling.host_load import Watcher
+        from orchestrator.testbed.sampling.host_load import LoadMonitor
 
-        load = Watcher(spare)
+        load = LoadMonitor(spare)
         from orchestrator.testbed.machines import Real
         from orchestrator.testbed.run import run
         from orchestrator.testbed.sampling.records import Records
 
-        run({**spec, "folder": confine.INPUT}, Records(confine.OUTPUT, far=False), Real(host, load))
+        spec["folder"] = confine.INPUT
+        run(spec, Records(confine.OUTPUT, far=False), Real(host, load))
     except BaseException as error:
         traceback.print_exc()
-        _tell_failure(confine.OUTPUT, error)
+        write_failure(confine.OUTPUT, error)
         raise
     finally:
         sys.stderr.flush()
-
-
-def _tell_failure(output, error):
-    """Hand out what went wrong in one line; the traceback is in the log."""
-    with open(f"{output}/failure", "w") as file:
-        file.write(f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

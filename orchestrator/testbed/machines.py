@@ -1,4 +1,6 @@
-"""What a run does otherwise in a guest's virtual time than on a real machine."""
+"""What a run does differently in a guest's virtual time and on a real machine."""
+
+from __future__ import annotations
 
 import contextlib
 import fcntl
@@ -10,39 +12,46 @@ from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
 from orchestrator.testbed.network import ovs
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from orchestrator.protocol import facts
+    from orchestrator.protocol.specification import AgentSpec, TestbedSpec
+    from orchestrator.testbed.sampling.host_load import LoadMonitor
+
 ORIGIN_GRID_NS = 10_000_000_000
 ORIGIN_OFFSET_NS = 333_333
-"""Keeps samples and starts, on round times, apart from the kernel's ticks, on round times too."""
+"""Samples and starts are at round times, and so are the kernel's ticks; this separates them."""
 
 _SETTLE_NS = 100_000_000
 _LEAST_ROUNDS = 3
-"""Of a probe, so that one in which the machine halts is one of several."""
+"""Of a burst probe: the machine may halt during one round."""
 _LATE_DATAGRAMS_NS = 100_000_000
-"""A datagram that has not left by then after it was due makes a run fail. Less counts into its
-delay, and shows as the machine's scheduling delay."""
+"""A run fails if a datagram leaves later than this after its due time. A shorter delay counts as
+part of the datagram's delay, and appears as the machine's scheduling delay."""
 _SEEDED_NETEM = (6, 6)
-"""The first Linux whose netem takes a seed; before, it draws from the kernel's common generator."""
+"""The first Linux whose netem takes a seed; an older one uses the kernel's common generator."""
 _TRIAL_WAKEUPS, _TRIAL_PERIOD_NS = 250, 2_000_000
 _LEAST_LATE_NS, _MOST_LATE_NS, _MARGIN = 500_000, 10_000_000, 4
-"""A quiet machine is 0.1 ms late; with a bucket for 0.34 ms one that was 1 ms late in 1 of 100
-cases lost 1% of a link's rate. Deeper than 10 ms the bursts would matter more."""
+"""Timers of an idle machine are 0.1 ms late. A machine with a bucket for 0.34 ms lost 1% of a
+link's rate when 1% of its timers were 1 ms late. A bucket for more than 10 ms allows bursts that
+distort the results more."""
 _SOFTIRQ_ROUNDS = 20
-"""What has come meanwhile the kernel sees to up to ten times before a timer's turn comes again
-(MAX_SOFTIRQ_RESTART in kernel/softirq.c), and a packet costs about what a wake-up does; but ten
-were too few. An emulated processor that had been 0.45 ms late when idle was 5 ms late in the run,
-where a wake-up took 1 ms. On one where it took 0.3 ms, a 10 Mbit/s link lost 1% of its rate with a
-bucket for 3 ms, and less than 0.1% with one for 5.5."""
+"""The kernel handles new packets up to ten times before it handles a timer again
+(MAX_SOFTIRQ_RESTART in kernel/softirq.c). A packet costs about as much CPU time as a wake-up. Ten
+rounds were too few: an emulated processor with wake-ups of 1 ms was 0.45 ms late when idle, and
+5 ms late in the run. With wake-ups of 0.3 ms, a 10 Mbit/s link lost 1% of its rate with a bucket
+for 3 ms, and less than 0.1% with a bucket for 5.5 ms."""
 
 
 class Guest:
-    """A guest in virtual time, all of which is the bed's.
-
-    ``echoes`` is how many round trips are measured for a base RTT, the least of which counts.
-    """
+    """A guest in virtual time; the whole machine belongs to the bed."""
 
     echoes = 3
 
-    def begin(self, spec):
+    def begin(self, spec: TestbedSpec) -> None:
         """Prepare the whole machine, before anything is built."""
         system.prefer_softirqs()
         self.restart_randomness()
@@ -50,13 +59,13 @@ class Guest:
             write_sysctl(name, value)
         if spec["switches"]:
             ovs.start_daemons()
-        # However long this took: timers of queues (PIE's) then run in step with traffic.
+        # At a fixed time, however long this took: queues' timers (PIE's) count from here.
         system.Timer().sleep_until(ovs.EARLIEST_START_NS)
 
-    def restart_randomness(self):
+    def restart_randomness(self) -> None:
         """Begin a new epoch of the kernel's seeded generator (our guest's patch).
 
-        Whatever number of random values was drawn before, what follows depends on the seed alone.
+        Later random values depend on the seed alone, and not on how many were drawn before.
         """
         descriptor = os.open("/dev/urandom", os.O_RDONLY)
         try:
@@ -64,89 +73,89 @@ class Guest:
         finally:
             os.close(descriptor)
 
-    def origin_ns(self):
+    def origin_ns(self) -> int:
         """Return when traffic starts: on a coarse grid of the clock, however long set-up took."""
         soonest = system.monotonic_ns() + _SETTLE_NS
         grid_ns = max(2 * ORIGIN_GRID_NS, -(-soonest // ORIGIN_GRID_NS) * ORIGIN_GRID_NS)
         return grid_ns + ORIGIN_OFFSET_NS
 
-    def watch(self, origin_ns, duration_ns):
-        """Watch over nothing: computing takes no time in a guest."""
+    def watch(self, origin_ns: int, duration_ns: int) -> None:
+        """Do nothing: computation takes no time in a guest."""
 
-    def leave_to_packets(self):
+    def leave_to_packets(self) -> None:
         """Do nothing: a guest has one CPU."""
 
-    def among_packets(self):
-        """Return a context for what the sampling thread sends: none is needed."""
+    def among_packets(self) -> AbstractContextManager[None]:
+        """Return a context that does nothing: a guest has one CPU."""
         return contextlib.nullcontext()
 
-    def watched(self):
-        """Return the facts of what ``watch`` began: none."""
+    def watched(self) -> Mapping[str, Mapping[str, object]]:
+        """Return no facts: ``watch`` measures nothing."""
         return {}
 
 
 class Real:
-    """A real machine in real time, on which the bed is a guest itself: nothing global is touched.
+    """A real machine in real time; the bed changes nothing of it outside its own namespaces.
 
     Args:
-        host: facts about the machine, JSON-ready.
-        load: a ``hostload.Watcher``.
+        host: facts about the machine; ``begin`` adds to them.
+        load: measures the machine's load.
     """
 
-    # Each wake-up of the process that waits for an answer may be late: the least of three echoes
-    # over 100 ms was once 1.8 ms too long on a busy virtual machine.
+    # Each wake-up of the process that waits for an answer may be late. The shortest of three
+    # echoes over 100 ms was once 1.8 ms too long on a busy virtual machine.
     echoes = 12
 
-    def __init__(self, host, load):
+    def __init__(self, host: facts.Machine, load: LoadMonitor) -> None:
         self._host, self._load = host, load
 
-    def begin(self, spec):
-        """Start the switches' daemons, and size the token buckets for how late timers are here.
+    def begin(self, spec: TestbedSpec) -> None:
+        """Start the switches' daemons, and size the token buckets for late timers.
 
-        What is global has been seen to by local.py.
+        The lock and the kernel modules, which concern the whole machine, are local.py's part.
         """
         late_ns, seeded = fit_to_machine(spec)
-        self._host |= {"late_timers_ns": late_ns, "netem_seeded": seeded}
+        self._host["late_timers_ns"], self._host["netem_seeded"] = late_ns, seeded
         for probe in spec["probes"]["bursts"]:
             probe["rounds"] = max(probe["rounds"], _LEAST_ROUNDS)
         if spec["switches"]:
             ovs.start_daemons()
 
-    def restart_randomness(self):
-        """Do nothing: the machine's own randomness is not the bed's to touch."""
+    def restart_randomness(self) -> None:
+        """Do nothing: the bed may not change the machine's random generator."""
 
-    def origin_ns(self):
+    def origin_ns(self) -> int:
         """Return when traffic starts: soon."""
         return system.monotonic_ns() + _SETTLE_NS
 
-    def watch(self, origin_ns, duration_ns):
-        """Watch the machine's load and the delays of its scheduler during that time."""
+    def watch(self, origin_ns: int, duration_ns: int) -> None:
+        """Measure the machine's load and the lateness of its timers during that time."""
         self._load.start(origin_ns, duration_ns)
 
-    def leave_to_packets(self):
-        """Go on elsewhere than on the CPU of the packets; for the thread that called ``watch``."""
+    def leave_to_packets(self) -> None:
+        """Move the calling thread, which called ``watch``, away from the packets' CPU."""
         self._load.leave()
 
-    def among_packets(self):
-        """Return a context for what the sampling thread sends: it is back on the packets' CPU."""
+    def among_packets(self) -> AbstractContextManager[None]:
+        """Return a context in which the sampling thread is back on the packets' CPU."""
         return self._load.among_packets()
 
-    def watched(self):
-        """Return the facts of what was watched, by the names of the facts."""
+    def watched(self) -> Mapping[str, Mapping[str, object]]:
+        """Return what was measured, by the names of the facts."""
         return {"host": {**self._host, **self._load.result()}}
 
 
-def fit_to_machine(spec):
-    """Let a specification ask only for what this machine can do.
+def fit_to_machine(spec: TestbedSpec | AgentSpec) -> tuple[int, bool]:
+    """Change a specification so that it requests only what this machine can do.
 
-    Token buckets are made for how late its timers are, netems get no seed that the kernel does not
-    know, and datagrams may be as late as a machine is.
+    Token buckets get the depth that this machine's late timers need. Netems get no seed if the
+    kernel does not know it. Datagrams may be as late as on a real machine.
 
     Returns:
         How late timers are expected to be, in ns, and whether netems are seeded.
     """
-    late_ns, cost_ns = _trial()
-    late_ns = max(_MARGIN * late_ns, _SOFTIRQ_ROUNDS * cost_ns, _LEAST_LATE_NS)
+    late_ns, cpu_ns = _measured_wakeups()
+    late_ns = max(_MARGIN * late_ns, _SOFTIRQ_ROUNDS * cpu_ns, _LEAST_LATE_NS)
     late_ns = min(late_ns, _MOST_LATE_NS)
     seeded = system.linux_version() >= _SEEDED_NETEM
     spec["real_time"] = True
@@ -160,14 +169,15 @@ def fit_to_machine(spec):
     return late_ns, seeded
 
 
-def _trial():
-    """Return how late 99 of 100 wake-ups are, now, and how long one keeps the CPU; both in ns."""
-    timer, late = system.Timer(), []
+def _measured_wakeups() -> tuple[int, int]:
+    """Return the 99th percentile of wake-ups' lateness now, and a wake-up's CPU time, in ns."""
+    timer = system.Timer()
+    late: list[int] = []
     due_ns = system.monotonic_ns()
-    spent_ns = time.thread_time_ns()
+    began_ns = time.thread_time_ns()
     for _wakeup in range(_TRIAL_WAKEUPS):
         due_ns += _TRIAL_PERIOD_NS
         timer.sleep_until(due_ns)
         late.append(system.monotonic_ns() - due_ns)
-    spent_ns = time.thread_time_ns() - spent_ns
+    spent_ns = time.thread_time_ns() - began_ns
     return sorted(late)[len(late) * 99 // 100], spent_ns // _TRIAL_WAKEUPS

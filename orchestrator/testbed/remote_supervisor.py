@@ -1,11 +1,12 @@
-"""Watches a bed that was sent to another machine; started as root.
+"""Supervises a test bed that was sent to another machine; started as root.
 
 Command: ``python3 -B -m orchestrator.testbed.remote_supervisor PLACE``.
 
-PLACE holds this package, and ``in`` as ``local.py`` says; ``out`` is made here. While the bed runs,
-its progress is printed whenever it changes, as ``progress PHASE NANOSECONDS BYTES``, where BYTES is
-what it has written; then ``ended STATUS``. Then ``out`` can be fetched. When standard input ends,
-because the controller has it all or is gone, the bed is ended and PLACE is removed.
+The folder PLACE holds this package, and ``in`` as ``local.py`` describes it. The supervisor makes
+``out``. While the bed runs, it prints ``progress PHASE NANOSECONDS BYTES`` at each change, where
+BYTES is the size of all files in ``out``. At the end it prints ``ended STATUS``, and the controller
+can fetch ``out``. When standard input ends, the controller has fetched it or is gone. The bed is
+then ended and PLACE is removed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import shutil
 import subprocess
 import sys
 
-LOOK_S = 0.5
+_PERIOD_S = 0.5
 
 
 def main(place: str) -> int:
@@ -27,7 +28,7 @@ def main(place: str) -> int:
         words = [sys.executable, "-B", "-m", "orchestrator.testbed.local", given, output]
         with subprocess.Popen(words) as bed:
             _follow(bed, output)
-        _say(f"ended {bed.returncode}")
+        _print(f"ended {bed.returncode}")
         while os.read(0, 4096):
             pass
         return 0
@@ -36,19 +37,21 @@ def main(place: str) -> int:
 
 
 def _follow(bed: subprocess.Popen[bytes], output: str) -> None:
+    """Print the bed's progress until it ends."""
     last = None
     while True:
         try:
-            bed.wait(LOOK_S)
+            bed.wait(_PERIOD_S)
             return
         except subprocess.TimeoutExpired:
             now = _progress(output)
             if now not in (None, last):
                 last = now
-                _say(f"progress {now}")
+                _print(f"progress {now}")
 
 
 def _progress(output: str) -> str | None:
+    """Return the phase, its time in ns, and the bytes written; None before the first phase."""
     try:
         with open(f"{output}/progress") as file:
             phase, time_ns = file.read().split()
@@ -57,8 +60,8 @@ def _progress(output: str) -> str | None:
     return f"{phase} {time_ns} {sum(entry.stat().st_size for entry in os.scandir(output))}"
 
 
-def _say(text: str) -> None:
-    # When nobody listens any more, the bed sees the end of its input by itself.
+def _print(text: str) -> None:
+    # The controller may be gone. The bed then ends by itself, at the end of its standard input.
     with contextlib.suppress(BrokenPipeError):
         print(text, flush=True)
 

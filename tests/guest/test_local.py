@@ -93,7 +93,7 @@ def test_a_modules_parameter_is_set_and_given_back(results: dict[str, Any]) -> N
     before = str(1 << 30) + "\n"
     assert busy["parameter before"] == busy["parameter after"] == before
     assert busy["parameter"] == "64\n"
-    # By its guardian, where nobody else is left to do it.
+    # By the parameter restorer, which is the only process left.
     assert (killed["before"], killed["during"], killed["parameter"]) == (before, "64\n", before)
 
 

@@ -170,3 +170,14 @@ def test_a_hook_that_raises_fails_the_run_with_its_words(run: Run, tmp_path: Pat
     document = run("duration=15s", "warmup=2s", hook=hook)
     assert document["status"] == "failed"
     assert "broken on purpose" in document["error"]
+
+
+def test_a_sysctl_that_is_gone_at_the_end_fails_the_run_by_its_name(
+    run: Run, tmp_path: Path
+) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text("bed.namespaces['a_src0'] = {'net.ipv4.nosuch'}\n", encoding="utf-8")
+    document = run("duration=1s", "warmup=0s", hook=hook)
+    assert document["status"] == "failed"
+    assert "BuildError: Linux " in document["error"]
+    assert "has no sysctl net.ipv4.nosuch" in document["error"]

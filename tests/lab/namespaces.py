@@ -152,12 +152,12 @@ class Lab:
         head += "  children:\n    lab:\n      hosts:\n"
         self.inventory.write_text(head + "".join(lines))
 
-    def received(self, host: str) -> int:
-        """Return how many packets have come to a host's eth1."""
+    def received_bytes(self, host: str) -> int:
+        """Return how many bytes have come to a host's eth1."""
         # Read by way of the host's server, without a process for each look.
         process = self.servers[host].process.pid
         table = Path(f"/proc/{process}/net/dev").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[2]) for line in table if line.split()[0] == "eth1:")
+        return next(int(line.split()[1]) for line in table if line.split()[0] == "eth1:")
 
     def agents(self, host: str) -> list[int]:
         """Return an agent's processes: cleanup process, worker and the watcher of the load."""

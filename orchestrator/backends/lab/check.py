@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kmods import catalogue
 from orchestrator.backends.lab.agent_spec import (
@@ -18,16 +17,20 @@ from orchestrator.backends.remote.ssh import ClockOffset
 from orchestrator.errors import MachineError
 from orchestrator.planning.runspec import LabHost, LabRouter, RunSpec
 from orchestrator.protocol import engines
+from orchestrator.protocol.examination import (
+    InterfaceState,
+    InterfaceStates,
+    RouteState,
+    SurveyAnswer,
+    SurveySpec,
+)
+from orchestrator.protocol.version import SPECIFICATION_VERSION
 
 MTU_BYTES = 1500
 MOST_UNCERTAIN_NS = 2_500_000
 """Half of what clocks may differ by at the end (see fidelity/check_clock.py)."""
 LEAST_HEADROOM = 1.05
 _MODULES_MEND = "ansible-playbook -i INVENTORY playbooks/site.yml"
-
-Answer = dict[str, Any]
-Ask = Callable[[str, Answer], Answer]
-"""Asks a machine a question of testbed/lab/survey.py."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Found:
     ``bare_ns`` are round trips from machine to machine with nothing emulated.
     """
 
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, SurveyAnswer] = field(default_factory=dict)
     clocks: dict[str, ClockOffset] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     bare_ns: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -64,11 +67,12 @@ def require_none(problems: Sequence[Problem]) -> None:
     raise MachineError(text, problems[0].fix if len(problems) == 1 else "the last column, by line")
 
 
-def question(run: RunSpec, host: LabHost) -> Answer:
+def question(run: RunSpec, host: LabHost) -> SurveySpec:
     """Return what a machine is asked first."""
     flows = list(flows_of(run, host))
-    told = [run.hosts[node].sysctls for node in host.nodes if node in run.hosts]
+    sysctls = [run.hosts[node].sysctls for node in host.nodes if node in run.hosts]
     return {
+        "version": SPECIFICATION_VERSION,
         "interfaces": list(host.interfaces),
         "congestion": [one["congestion"] for one in modules_of(run, host)],
         "routes_to": [],
@@ -77,11 +81,12 @@ def question(run: RunSpec, host: LabHost) -> Answer:
         "udp": any(flow.transport == "udp" for flow in flows),
         "programs": engines.programs(flow.engine for flow in flows),
         "links": emulated(run) if host.role == "router" else [],
-        "sysctls": sorted({name for each in told for name in each}),
+        "sysctls": sorted({name for each in sysctls for name in each}),
     }
 
 
-_SILENT: Answer = {
+_SILENT: SurveySpec = {
+    "version": SPECIFICATION_VERSION,
     "interfaces": [], "congestion": [], "routes_to": [], "echoes": [], "ports": [1, 1],
     "udp": False, "programs": [], "links": [], "sysctls": [],
 }  # fmt: skip
@@ -110,7 +115,7 @@ def look(run: RunSpec, found: Found) -> Iterator[Problem]:
     yield from _modules(run, found)
 
 
-def _machine(run: RunSpec, host: LabHost, answer: Answer) -> Iterator[Problem]:
+def _machine(run: RunSpec, host: LabHost, answer: SurveyAnswer) -> Iterator[Problem]:
     name = host.name
     if answer["locked"]:
         yield Problem(name, answer["locked"], "wait for its end")
@@ -134,9 +139,9 @@ def _machine(run: RunSpec, host: LabHost, answer: Answer) -> Iterator[Problem]:
 
 
 def _interface(
-    run: RunSpec, host: LabHost, name: str, interfaces: Mapping[str, Any]
+    run: RunSpec, host: LabHost, name: str, interfaces: InterfaceStates
 ) -> Iterator[Problem]:
-    state = interfaces[name]
+    state: InterfaceState | None = interfaces[name]
     if state is None:
         there = ", ".join(each for each in interfaces[""] if each != "lo")
         fix = f"name one of these in the scenario's `lab`: {there}"
@@ -157,12 +162,12 @@ def _interface(
         yield Problem(host.name, what, "lower topology.bottleneck.rate, or take a faster interface")
 
 
-def _router(router: LabRouter, answer: Answer) -> Iterator[Problem]:
+def _router(router: LabRouter, answer: SurveyAnswer) -> Iterator[Problem]:
     if not answer["forwards"]:
         yield Problem(router.host, "it does not forward", "sysctl -w net.ipv4.ip_forward=1")
     for name in (router.left, router.right):
-        state = answer["interfaces"][name] or {"foreign": []}
-        for foreign in state["foreign"]:
+        state: InterfaceState | None = answer["interfaces"][name]
+        for foreign in [] if state is None else state["foreign"]:
             what = f"{name} has {foreign}, which somebody else has set"
             hook = "clsact" if foreign.startswith(("clsact", "ingress")) else "root"
             yield Problem(router.host, what, f"tc qdisc del dev {name} {hook}")
@@ -177,7 +182,7 @@ def _router(router: LabRouter, answer: Answer) -> Iterator[Problem]:
 
 def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
     """Yield congestion controls that are missing, take other parameters, or are not the same."""
-    first: dict[str, tuple[str, str]] = {}
+    first: dict[str, tuple[str, str | None]] = {}
     for host in plan_of(run).hosts:
         for one in modules_of(run, host):
             name = one["congestion"]
@@ -198,7 +203,7 @@ def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
                 yield Problem(host.name, what, _MODULES_MEND)
 
 
-def second_question(run: RunSpec, host: LabHost, found: Found) -> Answer:
+def second_question(run: RunSpec, host: LabHost, found: Found) -> SurveySpec:
     """Return what a machine is asked once all addresses are known."""
     lab = plan_of(run)
     peers = sorted({found.addresses[other] for other in _peers(run, host)})
@@ -206,7 +211,7 @@ def second_question(run: RunSpec, host: LabHost, found: Found) -> Answer:
         others = [other.name for other in lab.hosts if other.role != "router"]
         return {**_SILENT, "routes_to": [found.addresses[other] for other in others]}
     own = found.addresses[host.name]
-    return {**_SILENT, "routes_to": peers, "echoes": [[own, peer] for peer in peers]}
+    return {**_SILENT, "routes_to": peers, "echoes": [(own, peer) for peer in peers]}
 
 
 def _peers(run: RunSpec, host: LabHost) -> list[str]:
@@ -217,15 +222,15 @@ def _peers(run: RunSpec, host: LabHost) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def look_again(run: RunSpec, found: Found, second: Mapping[str, Answer]) -> Iterator[Problem]:
-    """Yield what is wrong with the ways between machines, and note their round trips."""
+def look_again(run: RunSpec, found: Found, second: Mapping[str, SurveyAnswer]) -> Iterator[Problem]:
+    """Yield what is wrong with the routes between machines, and note their round trips."""
     lab = plan_of(run)
     at = {address: name for name, address in found.addresses.items()}
     for host in lab.hosts:
         if host.role == "router":
             continue
-        for address, way in second[host.name]["routes"].items():
-            yield from _way(lab.router, host, at[address], address, way, found)
+        for address, route in second[host.name]["routes"].items():
+            yield from _route(lab.router, host, at[address], address, route, found)
         for echo in second[host.name]["echoes"]:
             there = at[echo["destination"]]
             if echo["round_trip_ns"] is None:
@@ -240,37 +245,37 @@ def look_again(run: RunSpec, found: Found, second: Mapping[str, Answer]) -> Iter
     for host in lab.hosts:
         if host.role in sides:
             address = found.addresses[host.name]
-            way = second[lab.router.host]["routes"][address]
-            out = None if way is None else way["interface"]
+            route = second[lab.router.host]["routes"][address]
+            out = None if route is None else route["interface"]
             if out != sides[host.role]:
                 what = f"packets to {host.name} ({address}) leave by {out or 'no interface'}"
                 fix = f"let them leave by {sides[host.role]}: ip route add {address}/32 dev ..."
                 yield Problem(lab.router.host, what, fix)
 
 
-def _way(
+def _route(
     router: LabRouter | None,
     host: LabHost,
     there: str,
     address: str,
-    way: Answer | None,
+    route: RouteState | None,
     found: Found,
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the way from an end to another."""
+    """Yield what is wrong with the route from one end to another."""
     what = f"packets to {there} ({address}) "
-    if way is None:
+    if route is None:
         yield Problem(host.name, f"{what}have no route", f"ip route add {address}/32 via ...")
         return
-    if way["interface"] != host.interfaces[0]:
+    if route["interface"] != host.interfaces[0]:
         fix = f"ip route add {address}/32 dev {host.interfaces[0]} ..., or name that interface"
-        yield Problem(host.name, f"{what}leave by {way['interface']}", fix)
+        yield Problem(host.name, f"{what}leave by {route['interface']}", fix)
         return
     if router is None:
         return
     near = router.left if host.role == "sender" else router.right
-    state = found.answers[router.host]["interfaces"][near] or {"addresses": []}
-    gateways = [pair[0] for pair in state["addresses"]]
-    if way["gateway"] not in gateways:
-        by = f"by {way['gateway']}" if way["gateway"] else "directly"
+    state: InterfaceState | None = found.answers[router.host]["interfaces"][near]
+    gateways = [] if state is None else [address for address, _prefix in state["addresses"]]
+    if route["gateway"] not in gateways:
+        by = f"by {route['gateway']}" if route["gateway"] else "directly"
         fix = f"ip route add {address}/32 via {', '.join(gateways) or 'the router'}"
         yield Problem(host.name, f"{what}go {by}, not by {router.host}", fix)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 from orchestrator.backends.bed_code import bed_code
 from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote
 from orchestrator.errors import RemoteError
-from orchestrator.protocol.version import SPECIFICATION_VERSION
+from orchestrator.protocol.examination import SurveyAnswer, SurveySpec
 from orchestrator.scenario.inventory import InventoryHost
 
 LEAST_PYTHON = (3, 10)
@@ -84,12 +83,12 @@ class LabConnection:
         remote.put(bed_code(), place, root=True)
         return connection
 
-    def survey(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Return what the host answers to a question of testbed/lab/survey.py."""
+    def survey(self, question: SurveySpec) -> SurveyAnswer:
+        """Return the host's answer to a question; testbed/lab/survey.py answers."""
         words = self._words("orchestrator.testbed.lab.survey")
-        given = json.dumps({"version": SPECIFICATION_VERSION, **question}).encode()
+        given = json.dumps(question).encode()
         said = self.remote.require(words, given=given, root=True, timeout_s=SURVEY_S)
-        answer: dict[str, Any] = json.loads(said)
+        answer: SurveyAnswer = json.loads(said)
         return answer
 
     def start_agent(

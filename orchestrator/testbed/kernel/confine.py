@@ -1,9 +1,9 @@
-"""Namespaces around a bed on a real machine: whatever it does, the machine stays as it is.
+"""Namespaces around a bed on a real machine, which keep the machine's state unchanged.
 
 The bed's first process has new PID, mount, network, IPC and UTS namespaces. Interfaces, bridges,
-qdiscs and processes of the bed are therefore none of the machine's; when that process ends, however
-it ends, the kernel ends all others of the bed and removes the network with them. It sees the
-machine's files read-only, and has a /run and /tmp of its own.
+qdiscs and processes of the bed therefore exist only there. When that process ends in any way, the
+kernel ends all other processes of the bed and removes its network. The bed sees the machine's files
+read-only, and has a /run and /tmp of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def start(given: str, output: str, body: Callable[[], None]) -> int:
     status = 1
     try:
         system.die_with_parent()
-        if os.path.exists(f"/proc/{parent}"):  # or it has died before
+        if os.path.exists(f"/proc/{parent}"):  # it may have ended before die_with_parent
             _enter(given, output)
             body()
             status = 0
@@ -49,7 +49,7 @@ def _enter(given: str, output: str) -> None:
     system.mount("none", "/", "none", system.MS_REC | system.MS_PRIVATE)
     system.set_read_only("/")
     code = os.path.abspath(f"{__file__}/../../../..")
-    # By descriptors, because what is at those paths may be covered by then.
+    # Mounted by descriptors: the mounts at /run and /tmp may hide the paths.
     places = {INPUT: given, OUTPUT: output, code: code}
     held = {place: os.open(path, os.O_PATH) for place, path in places.items()}
     for place in ("/run", "/tmp"):
@@ -62,7 +62,7 @@ def _enter(given: str, output: str) -> None:
         os.close(descriptor)
     system.set_read_only(OUTPUT, False)
     system.mount("proc", "/proc", "proc")
-    system.disable_ipv6()  # the ports of switches are here
+    system.disable_ipv6()  # of the switches' ports, which are in this namespace
     os.makedirs("/run/home")
     os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run/home", TMPDIR="/run/home")
-    os.environ["PYTHONHASHSEED"] = "0"  # of programs that are started
+    os.environ["PYTHONHASHSEED"] = "0"  # for programs that the bed starts

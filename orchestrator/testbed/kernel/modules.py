@@ -1,8 +1,8 @@
-"""Kernel modules of a real machine for one run: loaded, their parameters set and given back.
+"""Kernel modules of a real machine for one run: loads them, sets and restores their parameters.
 
-A module that was loaded already stays loaded and gets back the parameters that it had. Modules of
-the kernel or installed beside it are loaded by modprobe and stay, as they are there for all; one
-that came with the run (IN/modules/NAME.ko) is unloaded again.
+A module that was loaded before stays loaded, and its parameters are restored. Modules of the
+machine are loaded by modprobe and stay loaded. A module that came with the run
+(IN/modules/NAME.ko) is unloaded again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
 SYSFS = "/sys/module"
 _OPTIONS = {"ifb": ("numifbs=0",)}
-"""By default ifb brings the machine two interfaces that nobody has asked for."""
-_TRIES, _AGAIN_NS = 100, 50_000_000
-"""A module is in use until the kernel has cleared up the run's sockets: some 5 s at most."""
+"""By default ifb adds two interfaces to the machine."""
+_TRIES, _RETRY_NS = 100, 50_000_000
+"""A module is in use until the kernel has removed the run's sockets, which takes up to 5 s."""
 
 
 def needed(spec: TestbedSpec) -> set[str]:
-    """Return the names of the modules that a run needs of the machine, in no order."""
+    """Return the names of the modules that a run needs of the machine."""
     names = {*ALWAYS}
     if spec["switches"]:
         names.add("openvswitch")
@@ -74,13 +74,13 @@ def _built_in() -> set[str]:
 
 @contextlib.contextmanager
 def loaded(spec: TestbedSpec, given: str) -> Iterator[dict[str, dict[str, Any]]]:
-    """Let the run have its modules, and give the machine back what it had.
+    """Load the run's modules for the time of the body, and restore the machine's state.
 
     Yields:
         {name of a module of the specification: {"parameters": {name: value}, "version" ...}}.
 
     Raises:
-        RuntimeError: a module cannot be loaded, or does not take a parameter.
+        RuntimeError: a module cannot be loaded or unloaded, or does not take a parameter.
     """
     own = {
         os.path.basename(path).removesuffix(".ko"): path
@@ -125,16 +125,16 @@ def _unload(name: str) -> None:
             system.unload_module(name.replace("-", "_"))
             return
         except BlockingIOError:
-            timer.sleep_until(system.monotonic_ns() + _AGAIN_NS)
+            timer.sleep_until(system.monotonic_ns() + _RETRY_NS)
     raise RuntimeError(f"module {name} is still in use after the run")
 
 
 @contextlib.contextmanager
-def _parameters(asked: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
-    """Set parameters ({module: {name: value}}), and have them given back whatever happens."""
+def _parameters(requested: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
+    """Set parameters ({module: {name: value}}), and restore them in every case."""
     texts = {
         f"{SYSFS}/{module.replace('-', '_')}/parameters/{name}": value
-        for module, values in asked.items()
+        for module, values in requested.items()
         for name, value in values.items()
     }
     if not texts:
@@ -147,31 +147,32 @@ def _parameters(asked: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
                 before[path] = file.read()
         except FileNotFoundError:
             raise RuntimeError(f"{path} is not there: the module takes no such parameter") from None
-    alive, guard = os.pipe()
-    guardian = os.fork()
-    if guardian == 0:
-        os.close(guard)
-        _guardian(alive, before)
-    os.close(alive)
+    # The pipe closes when this process closes its end or ends in any way.
+    end_of_run, held_end = os.pipe()
+    restorer = os.fork()
+    if restorer == 0:
+        os.close(held_end)
+        _restore_parameters(end_of_run, before)
+    os.close(end_of_run)
     try:
         for path, value in texts.items():
             _write(path, value)
         yield
     finally:
-        os.close(guard)  # the guardian gives all back, now or whenever this process dies
-        _pid, status = os.waitpid(guardian, 0)
+        os.close(held_end)
+        _pid, status = os.waitpid(restorer, 0)
     if status:
-        raise RuntimeError(f"not all parameters could be given back: {', '.join(before)}")
+        raise RuntimeError(f"not all parameters could be restored: {', '.join(before)}")
 
 
-def _guardian(alive: int, texts: Mapping[str, str]) -> NoReturn:
-    """Wait for the end of the process that forked this one, and write the texts to the files."""
+def _restore_parameters(end_of_run: int, texts: Mapping[str, str]) -> NoReturn:
+    """Wait for the pipe's end, write the texts to the files, and exit; the parameter restorer."""
     status = 1
     try:
-        os.setsid()  # what ends the bed's process group must not end this
+        os.setsid()  # a signal to the bed's process group must not end this process
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        select.select([alive], [], [])
+        select.select([end_of_run], [], [])
         for path, text in texts.items():
             _write(path, text)
         status = 0
@@ -188,7 +189,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _described(name: str) -> dict[str, Any]:
-    """Return what the machine says of a loaded module, such as its source's version."""
+    """Return the version and the parameters of a loaded module, as the machine has them."""
     folder = f"{SYSFS}/{name.replace('-', '_')}"
     found = {}
     for key in ("version", "srcversion", "taint"):

@@ -35,7 +35,7 @@ from orchestrator.testbed.lab import icmp_probe
 from orchestrator.testbed.lab.bed import LabBed
 from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
 from orchestrator.testbed.network import readback
-from orchestrator.testbed.sampling.host_load import Watcher
+from orchestrator.testbed.sampling.host_load import LoadMonitor
 from orchestrator.testbed.sampling.records import Records
 
 TYPE_CHECKING = False
@@ -142,10 +142,10 @@ def say(what: str, **values: object) -> None:
 
 
 def work(place: str, spare: Collection[int]) -> int:
-    """Do the host's part; return the exit status. See ``Watcher`` about ``spare``."""
+    """Do the host's part; return the exit status. See ``LoadMonitor`` about ``spare``."""
     early_end = _EarlyEnd(place)
     signal.signal(signal.SIGTERM, lambda _number, _frame: early_end.end())
-    load = Watcher(spare, shared=True)
+    load = LoadMonitor(spare, shared=True)
     commands: Commands = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(commands, early_end), daemon=True).start()
     try:
@@ -207,24 +207,24 @@ class LabRecords(Records):
 class _LabLoad:
     """Measures the load of this host during traffic; see bed.LoadWatch."""
 
-    def __init__(self, watcher: Watcher, host: dict[str, object]) -> None:
-        self._watcher, self._host = watcher, host
+    def __init__(self, monitor: LoadMonitor, host: dict[str, object]) -> None:
+        self._monitor, self._host = monitor, host
 
     def watch(self, origin_ns: int, duration_ns: int) -> None:
         """Begin to measure the load."""
-        self._watcher.start(origin_ns, duration_ns)
+        self._monitor.start(origin_ns, duration_ns)
 
     def leave_to_packets(self) -> None:
         """Move the calling thread away from the CPU on which packets are processed."""
-        self._watcher.leave()
+        self._monitor.leave()
 
     def among_packets(self) -> AbstractContextManager[None]:
         """Return a context in which the calling thread is on the CPU of the packets."""
-        return self._watcher.among_packets()
+        return self._monitor.among_packets()
 
     def watched(self) -> Mapping[str, Mapping[str, object]]:
         """Return the fact "host"."""
-        return {"host": {**self._host, **self._watcher.result()}}
+        return {"host": {**self._host, **self._monitor.result()}}
 
 
 class _LabHost:
@@ -236,13 +236,13 @@ class _LabHost:
         records: LabRecords,
         undo_log: UndoLog,
         commands: Commands,
-        watcher: Watcher,
+        monitor: LoadMonitor,
     ) -> None:
         self._spec, self._records, self._undo_log = spec, records, undo_log
         self._commands = commands
         self._host: dict[str, object] = {"node": spec["name"]}
         self._bed: LabBed
-        self.load: LoadWatch = _LabLoad(watcher, self._host)
+        self.load: LoadWatch = _LabLoad(monitor, self._host)
 
     def build(self) -> LabBed:
         """Measure how late timers are here, set what the run needs, and return the bed."""

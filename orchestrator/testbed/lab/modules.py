@@ -1,4 +1,6 @@
-"""Congestion-control modules of this host: loading them, their parameters, what they are."""
+"""Congestion-control modules of this lab host: loads them, sets parameters, and describes them."""
+
+from __future__ import annotations
 
 import hashlib
 import os
@@ -6,18 +8,25 @@ import socket
 
 from orchestrator.testbed.errors import BuildError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterable
+
+    from orchestrator.protocol.examination import CongestionState
+    from orchestrator.protocol.specification import AgentModuleSpec
+    from orchestrator.testbed.lab.undo_log import UndoLog
+
 _MODULES = "/sys/module"
-_TELLING = ("version", "srcversion")
 
 
-def present():
+def present() -> list[str]:
     """Return the names of the congestion controls that the kernel has now."""
     with open("/proc/sys/net/ipv4/tcp_available_congestion_control") as text:
         return text.read().split()
 
 
-def provide(name):
-    """Let the kernel have that congestion control, loading its module; return whether it does."""
+def provide(name: str) -> bool:
+    """Have the kernel load a congestion control if needed; return whether the kernel has it."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
@@ -26,30 +35,31 @@ def provide(name):
     return True
 
 
-def load(wanted, ledger):
-    """Load modules and set their parameters, each [{"congestion", "parameters"}].
+def load(wanted: Iterable[AgentModuleSpec], undo_log: UndoLog) -> None:
+    """Load modules and set their parameters; note in ``undo_log`` what must be undone.
 
     Raises:
-        BuildError: the kernel has none, no such parameter, or another value than the one set.
+        BuildError: the kernel has no such congestion control or parameter, or another value than
+            the one that was set.
     """
     for one in wanted:
         name, module = one["congestion"], f"tcp_{one['congestion']}"
         if name not in present():
-            ledger.note("module", module=module)
+            undo_log.note("module", module=module)
             if not provide(name):
                 raise BuildError(f"there is no congestion control {name}")
         for parameter, value in one["parameters"].items():
-            _set(module, parameter, value, ledger)
+            _set(module, parameter, value, undo_log)
 
 
-def _set(module, parameter, value, ledger):
+def _set(module: str, parameter: str, value: int, undo_log: UndoLog) -> None:
     path = f"{_MODULES}/{module}/parameters/{parameter}"
     try:
         with open(path) as file:
             before = file.read().strip()
         if _number(before) == value:
             return
-        ledger.note("parameter", file=path, value=before)
+        undo_log.note("parameter", file=path, value=before)
         with open(path, "w") as file:
             file.write(str(value))
         with open(path) as file:
@@ -57,30 +67,29 @@ def _set(module, parameter, value, ledger):
     except OSError as error:
         raise BuildError(f"{module}: {parameter}={value}: {error.strerror}") from None
     if _number(found) != value:
-        raise BuildError(f"{module}: {parameter} is {found}, asked was {value}")
+        raise BuildError(f"{module}: {parameter} is {found}, requested was {value}")
 
 
-def _number(text):
+def _number(text: str) -> int:
     return int({"Y": "1", "N": "0"}.get(text, text), 0)
 
 
-def describe(name):
-    """Return what is known of a congestion control that the kernel has.
-
-    {"version", "srcversion", "sha256" of its file, "parameters": names}, each None or empty where
-    it is built in or does not say. Modules of the same sources have the same srcversion.
-    """
+def describe(name: str) -> CongestionState:
+    """Return what is known of a congestion control that the kernel has."""
     folder = f"{_MODULES}/tcp_{name}"
-    found = {key: _read(f"{folder}/{key}") for key in _TELLING}
-    found["sha256"] = _hash(f"tcp_{name}")
     try:
-        found["parameters"] = sorted(os.listdir(f"{folder}/parameters"))
+        parameters = sorted(os.listdir(f"{folder}/parameters"))
     except OSError:
-        found["parameters"] = []
-    return found
+        parameters = []
+    return {
+        "version": _read(f"{folder}/version"),
+        "srcversion": _read(f"{folder}/srcversion"),
+        "sha256": _hash(f"tcp_{name}"),
+        "parameters": parameters,
+    }
 
 
-def _read(path):
+def _read(path: str) -> str | None:
     try:
         with open(path) as file:
             return file.read().strip() or None
@@ -88,8 +97,8 @@ def _read(path):
         return None
 
 
-def _hash(module):
-    """Return the SHA-256 of the module's file where modprobe would find it."""
+def _hash(module: str) -> str | None:
+    """Return the SHA-256 of the file that modprobe would load; None where there is none."""
     root = f"/lib/modules/{os.uname().release}"
     try:
         with open(f"{root}/modules.dep") as lines:

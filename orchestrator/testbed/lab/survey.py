@@ -1,13 +1,14 @@
-"""What a lab host is and has: ``python3 -m orchestrator.testbed.lab.survey PLACE``.
+"""Finds out what a lab host has: ``python3 -m orchestrator.testbed.lab.survey PLACE``.
 
-Standard input is a question as JSON: {"interfaces": names, "congestion": names, "routes_to":
-addresses, "echoes": [[own address, other's], ...], "ports": [first, last], "udp": whether a
-flow is UDP, "programs": names, "links": what a router is to emulate, "sysctls": names}.
+Standard input is a ``SurveySpec`` and standard output a ``SurveyAnswer``, both as JSON on one line;
+see protocol/examination.py.
 
-The answer is one line of JSON. It changes nothing: modules that it loads to look at are unloaded,
-and what a router is to emulate is tried in a namespace that goes with this process. What a run that
-was killed has left behind is undone, and told.
+The survey leaves the host as it was. It unloads the modules that it loads for inspection. It tries
+out a router's emulation in a network namespace that disappears with this process. Only what killed
+runs have left behind is undone, and the answer names it.
 """
+
+from __future__ import annotations
 
 import glob
 import json
@@ -17,7 +18,7 @@ import sys
 import threading
 import time
 
-from orchestrator.protocol.version import check_version
+from orchestrator.protocol.version import SPECIFICATION_VERSION, check_version
 from orchestrator.testbed import machines
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink
@@ -29,34 +30,51 @@ from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
 from orchestrator.testbed.network import qdisc, readback, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterable, Iterator
+
+    from orchestrator.protocol.examination import (
+        CongestionState,
+        EchoResult,
+        InterfaceState,
+        InterfaceStates,
+        RouteState,
+        SurveyAnswer,
+        SurveySpec,
+    )
+    from orchestrator.protocol.specification import AgentLinkSpec, AgentSpec
+    from orchestrator.testbed.kernel.netlink import Netlink
+
 _ECHOES = 5
 _YOUNG_S = 60
-"""A folder that is younger, without a ledger, may be of a run that is about to begin."""
+"""A younger folder without an undo log may belong to a run that is about to begin."""
 _TCP_TABLE, _LISTENING, _CLOSED_STATES = "/proc/net/tcp", "0A", ("06", "07")
 _IO_URING_OFF = "kernel.io_uring_disabled"
 
 
-def main():
-    """Answer the question."""
+def main() -> None:
+    """Print the answer to the question."""
     place = sys.argv[1]
-    question = json.load(sys.stdin)
+    question: SurveySpec = json.load(sys.stdin)
     check_version(question)
     answer = survey(question, place)
     print(json.dumps(answer, separators=(",", ":")), flush=True)
-    os._exit(0)  # threads inside other namespaces have nothing left to do
+    os._exit(0)  # without waiting for threads inside other namespaces
 
 
-def survey(question, place):
-    """Return what was asked for; see the package's ``labcheck`` on the controller's side."""
+def survey(question: SurveySpec, place: str) -> SurveyAnswer:
+    """Return the answer; backends/lab/check.py of the controller judges it."""
     held = None
+    locked, leftovers = None, list[str]()
     try:
         held = lock()
-        locked, leftovers = None, recover(place)
+        leftovers = recover(place)
     except Locked as error:
-        locked, leftovers = str(error), []
+        locked = str(error)
     route = netlink.Netlink()
     kernel = os.uname()
-    answer = {
+    answer: SurveyAnswer = {
         "kernel": kernel.release,
         "machine": kernel.machine,
         "locked": locked,
@@ -67,11 +85,11 @@ def survey(question, place):
         "congestion": {name: _congestion(name, place) for name in question["congestion"]},
         "missing_sysctls": [name for name in question["sysctls"] if read_sysctl(name) is None],
         "ports_in_use": sorted(_ports_in_use(*question["ports"])),
-        "routes": {to: _way(route, to) for to in question["routes_to"]},
+        "routes": {to: _route(route, to) for to in question["routes_to"]},
         "echoes": [_echo(*ends) for ends in question["echoes"]],
         "programs": {name: shutil.which(name) is not None for name in question["programs"]},
         "io_uring": _io_uring() if question["udp"] else None,
-        "emulation": next(filter(None, (_trial(each, place) for each in question["links"])), None),
+        "emulation": _emulation_problem(question["links"], place),
         "clock_source": _clock_source(),
     }
     route.close()
@@ -80,8 +98,12 @@ def survey(question, place):
     return answer
 
 
-def recover(own):
-    """Undo what runs of this host have left whose agents were killed; return what they were."""
+def recover(own: str) -> list[str]:
+    """Undo what killed runs have left on this host; return their folders and what is left.
+
+    Args:
+        own: the folder of this survey, which stays.
+    """
     found = []
     for place in glob.glob(f"{PREFIX}.*/"):
         place = place.rstrip("/")
@@ -98,11 +120,11 @@ def recover(own):
     return found
 
 
-def _interfaces(route, names):
-    """Return {name: what it is}, None for one that is not there."""
+def _interfaces(route: Netlink, names: Iterable[str]) -> InterfaceStates:
+    """Return the states of these interfaces, and the names of all interfaces."""
     present, addresses, tool = rtnl.interfaces(route), rtnl.addresses(route), Ethtool()
     flags = rtnl.flags_and_mtu(route)
-    found = dict.fromkeys(names)
+    found: dict[str, InterfaceState | None] = dict.fromkeys(names)
     for name in found:
         if name not in present:
             continue
@@ -121,31 +143,31 @@ def _interfaces(route, names):
     return {**found, "": sorted(present)}
 
 
-def _comes_in_by(route):
-    """Return the interface that has the address to which the controller has connected."""
-    told = os.environ.get("SSH_CONNECTION", "").split()
-    if len(told) != 4:
+def _comes_in_by(route: Netlink) -> str | None:
+    """Return the interface with the address that the controller connected to."""
+    connection = os.environ.get("SSH_CONNECTION", "").split()
+    if len(connection) != 4:
         return None
     names = {index: name for name, (index, _counters) in rtnl.interfaces(route).items()}
     for index, pairs in rtnl.addresses(route).items():
-        if told[2] in [address for address, _prefix in pairs]:
+        if connection[2] in [address for address, _prefix in pairs]:
             return names[index]
     return None
 
 
-def _congestion(name, place):
-    """Return what the kernel has of that name, None when it has none; see modules.describe."""
-    ledger_path = os.path.join(place, f"survey.{name}")
+def _congestion(name: str, place: str) -> CongestionState | None:
+    """Return a congestion control's description, None where the kernel has none of that name."""
+    undo_log_path = os.path.join(place, f"survey.{name}")
     if name not in modules.present():
-        UndoLog(ledger_path).note("module", module=f"tcp_{name}")
+        UndoLog(undo_log_path).note("module", module=f"tcp_{name}")
     try:
         return modules.describe(name) if modules.provide(name) else None
     finally:
-        undo_all(ledger_path)
+        undo_all(undo_log_path)
 
 
-def _ports_in_use(first, last):
-    """Yield the ports of flows that other sockets have."""
+def _ports_in_use(first: int, last: int) -> Iterator[int]:
+    """Yield the ports from ``first`` to ``last`` that sockets use."""
     with open(_TCP_TABLE) as table:
         next(table)
         for line in table:
@@ -155,8 +177,8 @@ def _ports_in_use(first, last):
                 yield port
 
 
-def _way(route, destination):
-    """Return {"interface", "gateway", "source"} of how packets leave, None when they do not."""
+def _route(route: Netlink, destination: str) -> RouteState | None:
+    """Return how packets to an address leave, None where there is no route."""
     way = rtnl.way_to(route, destination)
     if way is None:
         return None
@@ -165,17 +187,17 @@ def _way(route, destination):
     return {"interface": interface, "gateway": way["gateway"], "source": way["source"]}
 
 
-def _echo(source, destination):
+def _echo(source: str, destination: str) -> EchoResult:
     best_ns, ttl = icmp_probe.round_trips(source, destination, _ECHOES, awake=True)
     return {"source": source, "destination": destination, "round_trip_ns": best_ns, "ttl": ttl}
 
 
-def _io_uring():
-    """Tell whether UDP sources can be had: they send by io_uring."""
+def _io_uring() -> bool:
+    """Return whether this process may use io_uring, which sends datagrams."""
     return read_sysctl(_IO_URING_OFF) in (None, "0", "1")
 
 
-def _clock_source():
+def _clock_source() -> str | None:
     path = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
     try:
         with open(path) as text:
@@ -184,38 +206,67 @@ def _clock_source():
         return None
 
 
-class _Nowhere:
-    """Takes facts of a trial."""
+class _NoRecords:
+    """Takes the facts of a trial, and writes nothing."""
 
-    def fact(self, _name, **_values):
-        """Forget it."""
+    def fact(self, name: str, /, **values: object) -> None:
+        """Do nothing."""
 
 
-def _trial(link, place):
-    """Emulate in a namespace of its own; return what went wrong, None when nothing did."""
-    problem = []
+def _emulation_problem(links: Iterable[AgentLinkSpec], place: str) -> str | None:
+    """Return why this kernel cannot emulate one of the links, None where it can."""
+    return next(filter(None, (_trial(link, place) for link in links)), None)
 
-    def attempt():
+
+def _trial(link: AgentLinkSpec, place: str) -> str | None:
+    """Emulate a link in a new namespace; return the error, None where there is none."""
+    problems: list[str] = []
+
+    def attempt() -> None:
         try:
             spare_namespace()
             route = netlink.Netlink()
             rtnl.add_veth(route, rtnl.End(link["left"]), rtnl.End(link["right"]))
             route.flush()
-            spec = {"nodes": [], "addresses": {}, "interfaces": [], "offloads_off": False,
-                    "links": [link], "flows": [], "sysctls": {}, "namespaces": {}, "modules": [],
-                    "route_metrics": {}, "ports": [1, 1]}  # fmt: skip
+            spec = _trial_spec(link)
             machines.fit_to_machine(spec)
-            bed = LabBed(spec, _Nowhere(), UndoLog(os.path.join(place, "trial")))
+            bed = LabBed(spec, _NoRecords(), UndoLog(os.path.join(place, "trial")))
             bed.build()
             readback.verify_channels(bed)
         except (OSError, BuildError) as error:
-            problem.append(str(error))
+            problems.append(str(error))
 
-    # Of a thread, whose namespace is its own; never undone by the ledger, but with the thread.
+    # A thread has a network namespace of its own. The namespace disappears with the thread, so the
+    # undo log is never used for undoing.
     thread = threading.Thread(target=attempt)
     thread.start()
     thread.join()
-    return problem[0] if problem else None
+    return problems[0] if problems else None
+
+
+def _trial_spec(link: AgentLinkSpec) -> AgentSpec:
+    """Return the specification of a router that emulates a link, without any traffic."""
+    return {
+        "version": SPECIFICATION_VERSION,
+        "name": "",
+        "nodes": [],
+        "addresses": {},
+        "interfaces": [],
+        "offloads_off": False,
+        "links": [link],
+        "flows": [],
+        "sysctls": {},
+        "namespaces": {},
+        "modules": [],
+        "route_metrics": {},
+        "ports": [1, 1],
+        "round_trips": [],
+        "planned_steps": [],
+        "traces": [],
+        "duration_ns": 0,
+        "edges_ns": [],
+        "sample": {"tcp_ns": 1, "queue_ns": 1},
+    }
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class Sampler:
         flows: the engines, in the order of the specification's flows. Engines with ``counters()``
             report by it; of the others the sockets are sampled.
         among_packets: returns a context in which flows are stopped, because that sends packets;
-            see ``host_load.Watcher``.
+            see ``host_load.LoadMonitor``.
     """
 
     def __init__(

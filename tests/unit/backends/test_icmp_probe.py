@@ -18,7 +18,7 @@ def test_a_packet_has_come_when_the_kernel_got_it_however_late_it_is_read() -> N
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
     ):
         receiver.bind(("127.0.0.1", 0))
-        icmp_probe.ask_for_arrivals(receiver)
+        icmp_probe.timestamp_arrivals(receiver)
         until = time.monotonic() + _RETRY_TIME_S
         late_ns, number = 0, 0
         # The kernel begins to note arrivals in its own time; until then it says when one is read.

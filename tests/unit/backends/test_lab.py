@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.backends.lab import check
+from orchestrator.backends.lab.agent_spec import plan_of
 from orchestrator.backends.lab.check import Found, Problem
 from orchestrator.backends.lab.merge_agent_records import merge
 from orchestrator.backends.lab.survey import _together
@@ -20,6 +21,15 @@ from orchestrator.decode.output import Output
 from orchestrator.errors import BedError, MachineError
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.examination import (
+    CongestionState,
+    EchoResult,
+    InterfaceState,
+    RouteState,
+    SurveyAnswer,
+    SurveySpec,
+)
+from orchestrator.protocol.specification import AgentLinkSpec
 from orchestrator.scenario import load
 from orchestrator.testbed.sampling.records import Records
 from tests.unit.scenario.test_shipped_lab import LIVE, ROUTER, planned
@@ -28,21 +38,24 @@ S = 10**9
 GOOD = ClockOffset(5000 * S, 0, 100_000, 0)
 
 
-def interface(*addresses: str, **other: Any) -> dict[str, Any]:
+def interface(*addresses: str) -> InterfaceState:
     return {
-        "up": True, "mtu": 1500, "addresses": [[address, 24] for address in addresses],
-        "speed_mbitps": 1000, "offloads": {}, "qdisc": "mq", "foreign": [], **other,
+        "up": True, "mtu": 1500, "addresses": [(address, 24) for address in addresses],
+        "speed_mbitps": 1000, "offloads": {}, "qdisc": "mq", "foreign": [],
     }  # fmt: skip
 
 
-def answer(**interfaces: Any) -> dict[str, Any]:
-    module = {"version": None, "srcversion": "A1", "sha256": None, "parameters": ["alpha_max"]}
+def module() -> CongestionState:
+    return {"version": None, "srcversion": "A1", "sha256": None, "parameters": ["alpha_max"]}
+
+
+def answer(**interfaces: InterfaceState) -> SurveyAnswer:
     return {
-        "kernel": "6.1.0", "locked": None, "leftovers": [], "forwards": True,
+        "kernel": "6.1.0", "machine": "x86_64", "locked": None, "leftovers": [], "forwards": True,
         "interfaces": {**interfaces, "": ["eth0", *interfaces]}, "comes_in_by": "eth0",
-        "congestion": {"reno": module, "cubic": module, "logwestwood": dict(module)},
-        "missing_sysctls": [], "ports_in_use": [], "programs": {}, "io_uring": None,
-        "emulation": None,
+        "congestion": {"reno": module(), "cubic": module(), "logwestwood": module()},
+        "missing_sysctls": [], "ports_in_use": [], "routes": {}, "echoes": [], "programs": {},
+        "io_uring": None, "emulation": None, "clock_source": "tsc",
     }  # fmt: skip
 
 
@@ -65,24 +78,27 @@ def found() -> Found:
     )
 
 
-def ways() -> dict[str, dict[str, Any]]:
+def answers_about_routes() -> dict[str, SurveyAnswer]:
     """The answers to the second question in a lab without a fault."""
 
-    def way(interface: str, gateway: str | None) -> dict[str, Any]:
+    def route(interface: str, gateway: str | None) -> RouteState:
         return {"interface": interface, "gateway": gateway, "source": None}
 
-    def echo(*ends: str) -> dict[str, Any]:
+    def echo(*ends: str) -> EchoResult:
         return {"source": ends[0], "destination": ends[1], "round_trip_ns": 200_000, "ttl": 63}
 
     one, two, three = "10.1.0.1", "10.2.0.2", "10.2.0.3"
-    return {
-        "one": {"routes": {each: way("eth1", "10.1.0.9") for each in (two, three)},
-                "echoes": [echo(one, two), echo(one, three)]},
-        "two": {"routes": {one: way("eth1", "10.2.0.9")}, "echoes": [echo(two, one)]},
-        "three": {"routes": {one: way("eth2", "10.2.0.9")}, "echoes": [echo(three, one)]},
-        "four": {"routes": {one: way("eth1", None), two: way("eth2", None),
-                            three: way("eth2", None)}, "echoes": []},
+    found = {host: answer() for host in ("one", "two", "three", "four")}
+    found["one"]["routes"] = {each: route("eth1", "10.1.0.9") for each in (two, three)}
+    found["one"]["echoes"] = [echo(one, two), echo(one, three)]
+    found["two"]["routes"] = {one: route("eth1", "10.2.0.9")}
+    found["two"]["echoes"] = [echo(two, one)]
+    found["three"]["routes"] = {one: route("eth2", "10.2.0.9")}
+    found["three"]["echoes"] = [echo(three, one)]
+    found["four"]["routes"] = {
+        one: route("eth1", None), two: route("eth2", None), three: route("eth2", None),
     }  # fmt: skip
+    return found
 
 
 def told(problems: Any) -> list[tuple[str, str]]:
@@ -92,7 +108,7 @@ def told(problems: Any) -> list[tuple[str, str]]:
 def test_nothing_stands_in_the_way_of_a_good_lab(run: RunSpec, found: Found) -> None:
     assert told(check.look(run, found)) == []
     assert found.addresses == {"one": "10.1.0.1", "two": "10.2.0.2", "three": "10.2.0.3"}
-    assert told(check.look_again(run, found, ways())) == []
+    assert told(check.look_again(run, found, answers_about_routes())) == []
     assert found.bare_ns["one", "three"] == 200_000
 
 
@@ -128,8 +144,8 @@ def test_every_fault_of_a_host_is_told(run: RunSpec, found: Found) -> None:
 
 def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: Found) -> None:
     found.answers["one"]["congestion"]["cubic"] = None
-    found.answers["two"]["congestion"]["logwestwood"]["parameters"] = []
-    found.answers["three"]["congestion"]["logwestwood"]["srcversion"] = "B2"
+    found.answers["two"]["congestion"]["logwestwood"] = {**module(), "parameters": []}
+    found.answers["three"]["congestion"]["logwestwood"] = {**module(), "srcversion": "B2"}
     problems = list(check.look(run, found))
     assert told(problems) == [
         ("one", "there is no congestion control cubic"),
@@ -143,13 +159,14 @@ def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: Found) -> No
 
 def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: Found) -> None:
     assert told(check.look(run, found)) == []
-    second = ways()
+    second = answers_about_routes()
     second["one"]["routes"]["10.2.0.2"] = None
-    second["one"]["routes"]["10.2.0.3"]["gateway"] = "10.1.0.254"
+    one, two, three, four = (second[host]["routes"] for host in ("one", "two", "three", "four"))
+    one["10.2.0.3"] = {"interface": "eth1", "gateway": "10.1.0.254", "source": None}
     second["one"]["echoes"][0]["round_trip_ns"] = None
-    second["two"]["routes"]["10.1.0.1"]["interface"] = "eth0"
-    second["three"]["routes"]["10.1.0.1"]["gateway"] = None
-    second["four"]["routes"]["10.2.0.3"]["interface"] = "eth0"
+    two["10.1.0.1"] = {"interface": "eth0", "gateway": "10.2.0.9", "source": None}
+    three["10.1.0.1"] = {"interface": "eth2", "gateway": None, "source": None}
+    four["10.2.0.3"] = {"interface": "eth0", "gateway": None, "source": None}
     assert told(check.look_again(run, found, second)) == [
         ("one", "packets to two (10.2.0.2) have no route"),
         ("one", "packets to three (10.2.0.3) go by 10.1.0.254, not by four"),
@@ -173,12 +190,19 @@ def test_what_stands_in_the_way_is_a_table() -> None:
     ]
 
 
-def test_the_questions_of_several_runs_are_one() -> None:
-    first = {"interfaces": ["a"], "ports": [5001, 5003], "udp": False, "links": [{"rate": 1}]}
-    second = {"interfaces": ["a", "b"], "ports": [5001, 5002], "udp": True, "links": [{"rate": 2}]}
+def test_the_questions_of_several_runs_are_one(run: RunSpec) -> None:
+    router = check.question(run, next(host for host in plan_of(run).hosts if host.role == "router"))
+    (link,) = router["links"]
+    slow: AgentLinkSpec = {**link, "forward": {**link["forward"], "rate_bps": 10**6}}
+    fast: AgentLinkSpec = {**link, "forward": {**link["forward"], "rate_bps": 10**7}}
+    first: SurveySpec = {**router, "interfaces": ["a"], "ports": [5001, 5003], "links": [slow]}
+    second: SurveySpec = {
+        **router, "interfaces": ["a", "b"], "ports": [5001, 5002], "udp": True, "links": [fast],
+    }  # fmt: skip
+    assert first["udp"] is False
     assert _together([first, second]) == {
-        "interfaces": ["a", "b"], "ports": [5001, 5003], "udp": True,
-        "links": [{"rate": 1}, {"rate": 2}],
+        **router, "interfaces": ["a", "b"], "ports": [5001, 5003], "udp": True,
+        "links": [slow, fast],
     }  # fmt: skip
     assert first["interfaces"] == ["a"]
 

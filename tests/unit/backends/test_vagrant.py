@@ -1,4 +1,4 @@
-"""The back end ``vagrant`` up to the machine, its keeper, and the playbooks' files."""
+"""The back end ``vagrant`` up to the machine, the remote supervisor, and the playbooks' files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_without_a_machine_the_fix_is_vagrant_up(
     assert vagrant.examine().absent.endswith("vagrant up")
 
 
-def test_the_keeper_tells_of_the_bed_and_removes_its_folder(tmp_path: Path) -> None:
+def test_the_remote_supervisor_reports_the_bed_s_end_and_removes_its_folder(tmp_path: Path) -> None:
     place = tmp_path / "place"
     (place / "in").mkdir(parents=True)  # without a spec.json, so the bed fails at once
     words = [sys.executable, "-B", "-m", "orchestrator.testbed.remote_supervisor", str(place)]
@@ -87,15 +87,15 @@ def test_the_keeper_tells_of_the_bed_and_removes_its_folder(tmp_path: Path) -> N
         stderr=subprocess.PIPE,
         env=environment,
         text=True,
-    ) as keeper:
-        assert keeper.stdin is not None
-        assert keeper.stdout is not None
-        assert keeper.stdout.readline() == "ended 1\n"
+    ) as supervisor:
+        assert supervisor.stdin is not None
+        assert supervisor.stdout is not None
+        assert supervisor.stdout.readline() == "ended 1\n"
         assert "Error" in (place / "out" / "failure").read_text(encoding="utf-8")
-        keeper.stdin.close()
-        assert keeper.wait(60) == 0
-        assert keeper.stderr is not None
-        keeper.stderr.read()
+        supervisor.stdin.close()
+        assert supervisor.wait(60) == 0
+        assert supervisor.stderr is not None
+        supervisor.stderr.read()
     assert not place.exists()
 
 

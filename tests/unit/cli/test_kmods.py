@@ -14,6 +14,7 @@ from kmods import catalogue
 from orchestrator.cli import commands, kmods
 from orchestrator.execution import module_check
 from orchestrator.execution.module_check import Answer, Checked, Driven
+from orchestrator.protocol.examination import Observed
 
 GOOD = Checked(
     "tibet",
@@ -38,7 +39,7 @@ NOT_LOADED = Checked(
 )
 
 
-def turned(index: int, got: object) -> Checked:
+def turned(index: int, got: Observed) -> Checked:
     """Return the good one with another answer of the kernel."""
     answers = list(GOOD.answers)
     answers[index] = replace(answers[index], got=got)
@@ -194,7 +195,7 @@ def test_bad_values_lie_just_outside(limits: dict[str, Any], bad: list[str]) -> 
 
 
 def test_modules_are_told_to_the_guest_as_their_sources_say() -> None:
-    libra: dict[str, Any] = module_check._spec(catalogue.modules()["libra"])
+    libra = module_check._spec(catalogue.modules()["libra"])
     assert libra["file"] == "/bed/in/tcp_libra.ko"
     assert [each["name"] for each in libra["settings"]] == ["libra_capacity_kbps"]
     assert "pacing" in {each["name"] for each in libra["parameters"]}

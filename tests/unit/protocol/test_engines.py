@@ -15,6 +15,7 @@ from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
 from orchestrator.protocol.engines import ENGINES, Engine, Program
+from orchestrator.protocol.examination import Needs
 from orchestrator.protocol.specification import FlowSpec
 from orchestrator.sandbox import limits
 from orchestrator.scenario import load
@@ -58,16 +59,18 @@ def test_no_other_file_tests_for_an_engine_by_name() -> None:
 def test_a_machine_is_asked_for_the_programs_of_an_engine(made_up: str) -> None:
     assert "true" in local.needs([with_engine(made_up)])["programs"]
     assert "true" not in local.needs([with_engine("builtin")])["programs"]
-    asked = {"programs": ["true"], "modules": [], "ours": [], "io_uring": False}
-    (found,) = [each for each in preflight.findings(asked) if each["name"] == "true"]
+    needs: Needs = {"programs": ["true"], "modules": [], "ours": [], "io_uring": False}
+    (found,) = [each for each in preflight.findings(needs) if each["name"] == "true"]
     assert found["ok"]
 
 
 def test_what_is_missing_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program("no-such-program", "its-package")
     monkeypatch.setitem(ENGINES, "made-up", Engine(programs=(program,)))
-    asked = {"programs": ["no-such-program"], "modules": [], "ours": [], "io_uring": False}
-    (found,) = [each for each in preflight.findings(asked) if each["name"] == program.name]
+    needs: Needs = {
+        "programs": ["no-such-program"], "modules": [], "ours": [], "io_uring": False,
+    }  # fmt: skip
+    (found,) = [each for each in preflight.findings(needs) if each["name"] == program.name]
     assert found["fix"] == "apt-get install its-package"
 
 

@@ -49,7 +49,7 @@ def given(folder: Path) -> Path:
 def test_a_guest_refuses_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(init, "INPUT", str(given(tmp_path) / "in"))
     with pytest.raises(VersionError, match=WHY):
-        init._load_modules(None)  # the first that reads the specification
+        init._spec()
 
 
 def test_a_local_bed_hands_out_that_the_version_is_another(
