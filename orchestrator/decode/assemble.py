@@ -14,14 +14,15 @@ import numpy.typing as npt
 from orchestrator.compile.netem import netem_provenance
 from orchestrator.decode import decode
 from orchestrator.decode.event_log import event_provenance, rate_steps
-from orchestrator.decode.facts import Fact, one_fact, require_of_run
 from orchestrator.decode.facts import facts as read_facts
+from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
 from orchestrator.decode.ranges import require_samples
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol import facts as protocol
+from orchestrator.protocol.facts import Fact
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     CHILD_HANDLE,

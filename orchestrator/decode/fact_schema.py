@@ -65,9 +65,10 @@ class _Channels(_Form):
 class _RoundTrip(_Form):
     source: Name
     sink: Name
+    expected_ns: Count
+    attempts: Count
     measured_ns: Count | None
-    expected_ns: Count = 0
-    attempts: Count = 0
+    bare_ns: Count = 0
     ttl: Count | None = None
 
 
@@ -78,6 +79,9 @@ class _Burst(_Form):
     channel: Name
     source: Name
     sink: Name
+    packets: Count
+    rounds: Count
+    settle_ns: TimeNs
     rate_bps: Rate
     queue_packets: Count | None
     came: Count
@@ -86,9 +90,15 @@ class _Burst(_Form):
 
 class _Policer(_Form):
     channel: Name
+    source: Name
+    sink: Name
+    packets: Count
+    rounds: Count
+    pause_ns: TimeNs
+    settle_ns: TimeNs
     rate_bps: Rate
     burst_bytes: Count
-    rounds: Count
+    queued: Flag
     came: Count
     passed: list[_Passed]
 
@@ -143,6 +153,7 @@ class _Namespace(_Form):
 
 
 class _Checksums(_Form):
+    at: When
     errors: dict[Name, Count]
 
 
@@ -166,7 +177,9 @@ class _Late(_Form):
 class _Host(_Form):
     node: Word
     cpu: Count
+    cpus: Count
     wakeups: Count
+    missed: Count
     late_ns: _Late
     seconds: Annotated[list[_Second], Field(min_length=1)]
     late_timers_ns: Count = 0

@@ -22,6 +22,7 @@ from orchestrator.errors import BedError, UsageError
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.network import Network
 from orchestrator.planning import network_json
+from orchestrator.protocol.facts import Fact
 from orchestrator.recording.model import Check, Recording
 from results.database import utc_now
 from results.judgements import Judgement, plain_checks
@@ -158,13 +159,15 @@ def _evidence(run: StoredRun) -> Evidence:
         raise CannotJudge(f"run {run.id} cannot be judged again: {error}") from error
 
 
-def _facts(facts: Any) -> list[dict[str, Any]]:
+def _facts(facts: object) -> list[Fact]:
+    if not isinstance(facts, list):
+        raise ValueError("the stored facts are no list")
     for fact in facts:
         if not isinstance(fact, dict):
             raise ValueError("a stored fact is no object")
         if wrong := fact_schema.problem(fact):
             raise ValueError(wrong)
-    return list(facts)
+    return facts
 
 
 def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:

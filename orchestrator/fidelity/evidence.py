@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from orchestrator.fidelity.host import Host
 from orchestrator.network import Channel, Network
 from orchestrator.protocol import facts, netem
+from orchestrator.protocol.facts import Fact
 from orchestrator.recording.model import FlowRecord, QueueRecord, by_queue
 
 F = TypeVar("F")
@@ -39,7 +41,7 @@ class Evidence:
     """Facts of the bed, in their order, and the samples; see ``orchestrator.protocol.facts``."""
 
     network: Network
-    facts: list[dict[str, Any]]
+    facts: Sequence[Fact]
     flows: list[FlowRecord]
     queues: list[QueueRecord]
     queue_samples: npt.NDArray[np.void]

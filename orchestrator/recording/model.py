@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.facts import Fact
 from orchestrator.protocol.records import DATAGRAM_COUNTERS
 
 Verdict = Literal["faithful", "doubtful", "unfaithful"]
@@ -249,7 +250,7 @@ class Recording:
     provenance: dict[str, Any] = field(default_factory=dict)
     console: str = ""
     log: str = ""
-    facts: list[dict[str, Any]] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     verdict: Verdict | None = None
     checks: list[Check] = field(default_factory=list)
