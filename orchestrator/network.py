@@ -80,6 +80,10 @@ class LossModel(Protocol):
         """Name of the model."""
 
     @property
+    def caption(self) -> str:
+        """What a drawing writes before the mean loss, such as "markov loss"."""
+
+    @property
     def netem_resets(self) -> bool:
         """Whether netem resets its state when the delay changes."""
 

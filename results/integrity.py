@@ -21,6 +21,9 @@ from results.samples import TABLES
 
 State = Literal["ok", "damaged", "not checked", "running"]
 
+_COUNTED = 7
+"""From this schema on, ``checksums`` has the number of judgements that were added to a run."""
+
 UNCHECKED = "stored by an earlier version, without a checksum"
 
 
@@ -93,25 +96,21 @@ def examine_run(connection: sqlite3.Connection, key: int) -> RunState:
             "SELECT id, status, sealed FROM runs WHERE run = ?", (key,)
         ).fetchone()
         run_id, status, sealed = row or (f"#{key}", None, None)
-        stored = {
-            table: (schema, Checksum(rows, sha256))
-            for table, schema, rows, sha256 in connection.execute(
-                'SELECT "table", schema, rows, sha256 FROM checksums WHERE run = ?', (key,)
-            )
-        }
+        stored = _checksums(connection, key)
     except database.ERRORS as error:
         return RunState(f"#{key}", "damaged", [Damage("runs", str(error))])
-    if status == "running" and not stored:
+    last = stored.pop("judgements", None)
+    if not stored and last is None and status == "running":
         return RunState(run_id, "running")
-    if sealed == 0 and not stored:
+    if not stored and last is None and sealed == 0:
         return RunState(run_id, "not checked")
     damage = [
         Damage(table, problem)
         for table in _tables(stored)
         if (problem := _problem(connection, key, table, stored.get(table)))
     ]
-    if later := _judgement_problem(connection, key, str(run_id)):
-        damage.append(Damage("judgements", later))
+    if problem := _judgement_problem(connection, key, str(run_id), stored, last):
+        damage.append(Damage("judgements", problem))
     damage += [Damage(str(table), "has a checksum, and no rows of runs") for table in
                stored.keys() - set(ALL_TABLES)]  # fmt: skip
     return RunState(str(run_id), "damaged" if damage else "ok", damage)
@@ -136,19 +135,51 @@ def _tables_of_run(connection: sqlite3.Connection, key: int) -> Iterable[str]:
         return ALL_TABLES
 
 
-def _judgement_problem(connection: sqlite3.Connection, key: int, run_id: str) -> str | None:
+def _judgement_problem(
+    connection: sqlite3.Connection,
+    key: int,
+    run_id: str,
+    others: Mapping[str, tuple[int, Checksum]],
+    last: tuple[int, Checksum] | None,
+) -> str | None:
+    """Return what is wrong with the judgements that were added to a run, None when nothing is.
+
+    Args:
+        connection: an open store.
+        key: ``runs.run``.
+        run_id: the run's id.
+        others: the run's checksums of all other tables.
+        last: number and SHA-256 of the last judgement, with the schema of the run's checksums.
+    """
     if not _has(connection, "judgements"):
         return None
+    if others and database.schema_version(connection) >= _COUNTED:
+        if last is None:
+            return "its checksum is missing"
+        if last[0] not in {schema for schema, _sum in others.values()}:
+            return f"its checksum is of schema {last[0]!r}, and the others are not"
     try:
-        return judgements.problem(connection, key, run_id)
+        return judgements.problem(connection, key, run_id, last and last[1])
     except database.ERRORS as error:
         return f"cannot be read: {error}"
 
 
 def require_judgements_intact(connection: sqlite3.Connection, key: int, run_id: str) -> None:
-    """Raise StoreError when a judgement that was added to a run is not what was stored."""
-    if problem := _judgement_problem(connection, key, run_id):
+    """Raise StoreError when the judgements that were added to a run are not what was stored."""
+    stored = _checksums(connection, key)
+    last = stored.pop("judgements", None)
+    if problem := _judgement_problem(connection, key, run_id, stored, last):
         raise damaged(run_id, f"table judgements: {problem}")
+
+
+def _checksums(connection: sqlite3.Connection, key: int) -> dict[str, tuple[int, Checksum]]:
+    """Return the schema and the checksum of each table of a run."""
+    return {
+        table: (schema, Checksum(rows, sha256))
+        for table, schema, rows, sha256 in connection.execute(
+            'SELECT "table", schema, rows, sha256 FROM checksums WHERE run = ?', (key,)
+        )
+    }
 
 
 def require_intact(connection: sqlite3.Connection, key: int, table: str) -> None:

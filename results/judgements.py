@@ -1,7 +1,9 @@
-"""What a run is judged by, and its judgements after its own, as the store holds them.
+"""Stores and reads the evidence of runs, and the judgements that are added to runs.
 
-The run's own judgement is in ``runs`` and ``checks`` and under their checksums. A later one is a
-row of ``judgements`` with a checksum of its own, because it is added after the run was sealed.
+The first judgement of a run is in ``runs`` and ``checks``, whose checksums cover it. A later one is
+a row of ``judgements``, because it is added after these checksums were written. Each such row has a
+SHA-256 of its own, which also covers the SHA-256 of the row before it. Number and SHA-256 of the
+last row are in ``checksums``, so a deleted row is found, too. Migration 0007 has the details.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ import sqlite3
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orchestrator.errors import StoreError
 from orchestrator.recording.model import Check, Verdict
 from results import typed
+from results.checksum import Checksum
 
 MOST_EVIDENCE_BYTES = 2**30
 """Of one value's JSON; a bed's facts are bounded far below (orchestrator/compile/bounds.py)."""
@@ -81,64 +84,103 @@ def plain_checks(checks: Sequence[Check]) -> list[dict[str, Any]]:
 
 def insert(connection: sqlite3.Connection, run: int, run_id: str, judgement: Judgement) -> None:
     """Add a judgement of a run, inside the caller's transaction."""
-    (number,) = connection.execute(
-        "SELECT coalesce(max(number), 0) + 1 FROM judgements WHERE run = ?", (run,)
-    ).fetchone()
-    values = (
-        number,
+    number, previous = connection.execute(
+        "SELECT number, sha256 FROM judgements WHERE run = ? ORDER BY number DESC LIMIT 1", (run,)
+    ).fetchone() or (0, "")
+    row = _Row(
+        number + 1,
         judgement.judged_utc,
         judgement.checks_version,
         judgement.verdict,
         json.dumps(plain_checks(judgement.checks), allow_nan=False),
+        previous,
     )
+    row = row._replace(sha256=_sha256(run_id, row))
     connection.execute(
-        "INSERT INTO judgements (run, number, judged_utc, checks_version, verdict, checks, sha256)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (run, *values, _sha256(run_id, values)),
+        f"INSERT INTO judgements (run, {', '.join(_Row._fields)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (run, *row),
     )
 
 
 def read(connection: sqlite3.Connection, run: int) -> list[Judgement]:
-    """Return the judgements after the run's own, oldest first, of which :func:`problem` is None."""
+    """Return the judgements after the first one, oldest first.
+
+    The caller has checked them by :func:`problem`.
+    """
     return [_judgement(row) for row in _rows(connection, run)]
 
 
-def problem(connection: sqlite3.Connection, run: int, run_id: str) -> str | None:
-    """Return what is wrong with the judgements after the run's own, None when nothing is."""
-    for expected, row in enumerate(_rows(connection, run), start=1):
-        if row[0] != expected:
-            return f"number {expected} is missing"
-        if _sha256(run_id, row[:-1]) != row[-1]:
-            return f"number {expected} is not what was stored"
+def problem(
+    connection: sqlite3.Connection, run: int, run_id: str, last: Checksum | None
+) -> str | None:
+    """Return what is wrong with the judgements after the first one, None when nothing is.
+
+    ``last`` has the number and the SHA-256 of the last judgement, as ``checksums`` keeps them. It
+    is None for a run that has no checksums.
+    """
+    number, previous = 0, ""
+    for row in _rows(connection, run):
+        if row.number != number + 1:
+            return f"number {number + 1} is missing"
+        number = row.number
+        if row.sha256 != _sha256(run_id, row) or row.previous not in (None, previous):
+            return f"number {number} is not what was stored"
         try:
             _judgement(row)
         except typed.SYMPTOMS as error:
-            return f"number {expected}: {error}"
-    return None
+            return f"number {number}: {error}"
+        previous = row.sha256
+    if last is None or last == (number, previous):
+        return None
+    if last.rows != number:
+        return f"{number} are there, and {last.rows} were stored"
+    return f"number {number} is not what was stored"
 
 
-def _rows(connection: sqlite3.Connection, run: int) -> list[tuple[Any, ...]]:
-    return connection.execute(
-        "SELECT number, judged_utc, checks_version, verdict, checks, sha256 FROM judgements "
-        "WHERE run = ? ORDER BY number",
-        (run,),
-    ).fetchall()
+class _Row(NamedTuple):
+    """A row of ``judgements``."""
+
+    number: int
+    judged_utc: str
+    checks_version: str | None
+    verdict: str
+    checks: str
+    previous: str | None
+    sha256: str = ""
 
 
-def _judgement(row: Sequence[Any]) -> Judgement:
-    _number, judged_utc, version, verdict, checks, _sha = row
+def _rows(connection: sqlite3.Connection, run: int) -> list[_Row]:
+    known = connection.execute(
+        "SELECT count(*) FROM pragma_table_info('judgements') WHERE name = 'previous'"
+    ).fetchone() == (1,)
+    names = [name if known or name != "previous" else "NULL" for name in _Row._fields]
+    rows = connection.execute(
+        f"SELECT {', '.join(names)} FROM judgements WHERE run = ? ORDER BY number", (run,)
+    )
+    return [_Row(*row) for row in rows]
+
+
+def _judgement(row: _Row) -> Judgement:
     names = {field.name for field in fields(Check)}
     made = []
-    for check in json.loads(checks):
+    for check in json.loads(row.checks):
         if check.keys() != names:
             raise ValueError("a check has other fields")
         made.append(typed.make(Check, check))
     return typed.make(
         Judgement,
-        {"verdict": verdict, "checks": made, "checks_version": version, "judged_utc": judged_utc},
+        {
+            "verdict": row.verdict,
+            "checks": made,
+            "checks_version": row.checks_version,
+            "judged_utc": row.judged_utc,
+        },
     )
 
 
-def _sha256(run_id: str, values: Sequence[Any]) -> str:
-    text = json.dumps([run_id, *values], default=repr, separators=(",", ":"))
+def _sha256(run_id: str, row: _Row) -> str:
+    """Return the SHA-256 over a row; a row of an earlier version does not cover the one before."""
+    values = row[: _Row._fields.index("previous")]
+    previous = () if row.previous is None else (row.previous,)
+    text = json.dumps([run_id, *values, *previous], default=repr, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

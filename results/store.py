@@ -181,11 +181,16 @@ class Store:
             self._seal(key)
 
     def add_judgement(self, run_id: str, judgement: Judgement) -> None:
-        """Add a later judgement of a run; the earlier ones stay. StoreError unless it is ok."""
+        """Add a later judgement of a run; the earlier ones stay.
+
+        Raises:
+            StoreError: the run is not ok, or its judgements are damaged.
+        """
         ((key, row),) = self._rows("id = ?", self.resolve(run_id))
         if row.status != "ok":
             raise StoreError(f"run {row.id} is {row.status}; only an ok run has a verdict")
         with self._writing():
+            integrity.require_judgements_intact(self._connection, key, row.id)
             judgements.insert(self._connection, key, row.id, judgement)
 
     def list_runs(self, experiment: str | None = None) -> list[RunRow]:

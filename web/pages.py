@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
-from flask import Blueprint, Response, abort, redirect, render_template, request, url_for
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    current_app,
+    redirect,
+    render_template,
+    request,
+    url_for,
+)
+from jinja2 import nodes
 from werkzeug.wrappers import Response as AnyResponse
 
+from results import columns
+from results.model import RunRow
 from results.stored import StoredRun
 from web import query, view
 from web.reader import reading_run, reading_store
@@ -48,6 +61,7 @@ def run(run_id: str) -> str | AnyResponse:
         if found.id != run_id:
             return redirect(url_for("pages.run", run_id=found.id))
         document = store.document([found.id])["runs"][0]
+        links = view.links(found, document["links"])
         return render_template(
             "run.html",
             run=document,
@@ -58,12 +72,14 @@ def run(run_id: str) -> str | AnyResponse:
             passed=sum(check.ok is True for check in found.checks),
             unmeasured=sum(check.ok is None for check in found.checks),
             checks=found.checks,
-            links=view.links(found, document["links"]),
+            emulated=bool(found.queues),
+            links=links,
+            links_note=view.links_note(links),
             short_columns=view.short_columns,
             all_columns=view.all_columns,
             paired=view.paired,
             policers=view.policers(found),
-            provenance=[(key, _shown(value)) for key, value in found.provenance.items()],
+            provenance=[(key, _shown(value)) for key, value in _provenance(found)],
             tails={name: view.tail(found.artefact(name)) for name in ("console", "log")},
             live=found.status == "running",
         )
@@ -100,6 +116,27 @@ def _filter() -> tuple[str, str, int, list[str]]:
     names = [column.name for column in view.choosable()]
     chosen = [names[index] for index in query.read_indices(request.args, "metric", names, ())]
     return request.args.get("q", "")[:200], status, page - 1, chosen
+
+
+def _provenance(run: StoredRun) -> Iterator[tuple[str, object]]:
+    """Yield the shown fields of a run that its page names nowhere else, then its provenance."""
+    named = _named("run.html")
+    for name in columns.names(RunRow, columns.SHOWN):
+        if name not in named:
+            yield name, getattr(run.row, name)
+    yield from run.provenance.items()
+
+
+def _named(template: str) -> set[str]:
+    """Return the names of a run's fields that a template reads of ``run`` and ``row``."""
+    environment = current_app.jinja_env
+    assert environment.loader is not None, "Flask has one"
+    source, _path, _is_current = environment.loader.get_source(environment, template)
+    return {
+        found.attr
+        for found in environment.parse(source).find_all(nodes.Getattr)
+        if isinstance(found.node, nodes.Name) and found.node.name in ("run", "row")
+    }
 
 
 def _shown(value: object) -> str:

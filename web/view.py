@@ -174,6 +174,19 @@ def links(run: StoredRun, metrics: Sequence[Mapping[str, Any]]) -> list[LinkLine
     return sorted(lines, key=lambda line: not line.bottleneck)
 
 
+def links_note(lines: Sequence[LinkLine]) -> str:
+    """Return where the values in the table of links are from."""
+    if not lines:
+        return "no queue of this run is known: its links are not emulated or have no rate"
+    changing = any(line.queue.rate_steps for line in lines)
+    read_back = "constant rates and first delays" if changing else "rates and delays"
+    requested = "changing rates, queue kinds" if changing else "queue kinds"
+    return (
+        f"each direction by itself; {read_back} as read back from the kernel before traffic, "
+        f"{requested}, limits and losses as requested"
+    )
+
+
 @dataclass(frozen=True)
 class PolicerLine:
     """One policer as it was set, and what it did in the whole run."""

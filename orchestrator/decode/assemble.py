@@ -1,4 +1,4 @@
-"""Puts a ``Recording`` together from what the test bed wrote."""
+"""Makes a ``Recording`` from the files of a test bed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ import numpy.typing as npt
 from orchestrator.compile.netem import netem_provenance
 from orchestrator.decode import decode
 from orchestrator.decode.event_log import event_provenance, rate_steps
-from orchestrator.decode.facts import Fact, one_fact, require_of_run
 from orchestrator.decode.facts import facts as read_facts
+from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
 from orchestrator.decode.ranges import require_samples
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol import facts as protocol
+from orchestrator.protocol.facts import Fact
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     CHILD_HANDLE,
@@ -49,11 +50,10 @@ _MOST_PER_CHANNEL = 4
 
 @dataclass(frozen=True)
 class Machine:
-    """What a bed ran on, as the back end knows it.
+    """The machine of a test bed, as the back end knows it.
 
-    ``provenance`` is JSON-ready and goes into the run's as it stands: the guest says
-    ``guest_kernel`` and ``confined``. What the bed itself says of a real machine is the fact
-    ``host``.
+    ``provenance`` is JSON-ready and becomes part of the run's. A guest's has ``guest_kernel`` and
+    ``confined``. What the bed itself reports of a real machine is the fact ``host``.
     """
 
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -93,11 +93,11 @@ def assemble(
 
     Args:
         spec: the planned run.
-        output: what the test bed wrote.
+        output: the files of the test bed.
         console: file with the console's text; it need not exist.
         tcp: decoder of the run's TCP samples, which may have decoded some already.
-        modules: what the back end gave to the test bed.
-        machine: what the test bed ran on.
+        modules: the kernel modules that the back end gave to the test bed.
+        machine: the machine of the test bed.
 
     Raises:
         BedError: the bed's files are incomplete or malformed, or a traffic end point failed.
@@ -162,11 +162,13 @@ def digest(
 ) -> str:
     """Return sha256 over integers observed in the kernel, in a canonical order.
 
-    For each flow: cwnd at every 100 ms, then the final bytes received, bytes sent, segments and
-    retransmits; for each queue the bytes, packets and drops since traffic started; for each UDP
-    flow the final packets and bytes sent and received; and every transfer. Of TCP only samples
-    on the 100 ms grid enter, so that the sampling periods do not; of ``crowds``, the flows with
-    many connections at a time, only the last.
+    - Of each flow: cwnd at every 100 ms, and the final bytes received, bytes sent, segments and
+      retransmits. Of each UDP flow: the final packets and bytes sent and received.
+    - Of each queue: bytes, packets and drops since the start of traffic.
+    - Every transfer.
+
+    Of TCP only samples every 100 ms are included, so the digest does not depend on the sampling
+    period. Of ``crowds``, the flows with many connections at a time, only the last sample is.
     """
     total = hashlib.sha256()
     on_grid = tcp[tcp["time_ns"] % DIGEST_NS == 0]
@@ -200,11 +202,11 @@ def digest(
 def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield (name, (requested, largest advertised window in bytes)) of each flow with a limit."""
     for number, flow in enumerate(spec.flows):
-        asked = flow.traffic_parameters.get("window_bytes")
-        if asked is not None:
-            told = tcp["snd_wnd_bytes"][(tcp["flow"] == number) & (tcp["endpoint"] == SENDER)]
-            if told.any():
-                yield flow.name, (asked, int(told.max()))
+        limit_bytes = flow.traffic_parameters.get("window_bytes")
+        if limit_bytes is not None:
+            windows = tcp["snd_wnd_bytes"][(tcp["flow"] == number) & (tcp["endpoint"] == SENDER)]
+            if windows.any():
+                yield flow.name, (limit_bytes, int(windows.max()))
 
 
 def _crowds(spec: RunSpec) -> set[int]:
@@ -225,7 +227,8 @@ def _queues(
 ) -> tuple[list[QueueRecord], list[int]]:
     """Return the queues in the order of the scenario's links, and for each its place in samples.
 
-    Of a token bucket and the queue under it only the queue is kept: the same packets pass both.
+    Of a token bucket and the queue below it only the queue is kept, because the same packets pass
+    both.
     """
     place_of = {(index, handle): place for place, (index, handle) in enumerate(names)}
     steps = rate_steps(spec)
@@ -247,7 +250,7 @@ def _queues(
 
 
 def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int, int]]:
-    """Yield (link, direction, its device where packets come in, its queue's, its last)."""
+    """Yield (link, direction, index of its first device, of its queue's device, of its last)."""
     for number, link in enumerate(spec.network.links):
         for direction in _DIRECTIONS:
             source, queue, sink = (wire_index(number, end) for end in CHANNEL_ENDS[direction])
@@ -255,7 +258,7 @@ def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int, int
 
 
 def _statistics(spec: RunSpec, names: list[tuple[int, int]]) -> list[tuple[Statistic, ...]]:
-    """Return what is sampled of each qdisc of the bed's list beside its counters."""
+    """Return the sampled statistics of each qdisc in the bed's list, without its counters."""
     kept = {
         (device, CHILD_HANDLE): queue.qdisc.statistics
         for link, direction, _source, device, _sink in _devices(spec)
@@ -316,7 +319,7 @@ def _flows(
         (fact["source"], fact["sink"]): fact["measured_ns"]
         for fact in protocol.of(facts, protocol.RoundTrip)
     }
-    told = {fact["flow"]: fact["kernel"] for fact in protocol.of(facts, protocol.Congestion)}
+    reported = {fact["flow"]: fact["kernel"] for fact in protocol.of(facts, protocol.Congestion)}
     records = []
     for number, flow in enumerate(spec.flows):
         measured_ns = trips.get((flow.source, flow.sink))
@@ -328,7 +331,7 @@ def _flows(
                 sink=flow.sink,
                 engine=flow.engine,
                 congestion_asked=flow.congestion,
-                congestion_control=tcp.congestion_names.get(number, told.get(flow.name)),
+                congestion_control=tcp.congestion_names.get(number, reported.get(flow.name)),
                 start_s=flow.start_s,
                 stop_s=flow.stop_s,
                 base_rtt_s=_base_rtt_s(spec, flow, measured_ns),
@@ -343,7 +346,7 @@ def _flows(
 
 
 def _base_rtt_s(spec: RunSpec, flow: PlannedFlow, measured_ns: int | None) -> float:
-    """Return the base RTT that the scenario says; over a live path, that which was measured."""
+    """Return the requested base RTT; of a live path the measured one."""
     if not spec.network.live:
         return flow.base_rtt_s
     if measured_ns is None:

@@ -1,7 +1,7 @@
 """Flows of many connections as one series: counters over all connections, closed ones included.
 
-The kernel tells the last state of every socket that it destroys (SKNLGRP_INET_TCP_DESTROY), so the
-counters are exact whatever opened and closed between two samples.
+The kernel reports the last state of every socket that it destroys (SKNLGRP_INET_TCP_DESTROY). So
+the counters include connections that opened and closed between two samples.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ PRESENT = (
 """Of a flow with many connections at a time: sums over those that are open."""
 
 LARGEST = "snd_wnd_bytes"
-"""Of a flow with many connections at a time: the largest of those that are open, or were since the
-row before, and have lost nothing. While a connection's first segment is missing, what comes behind
-it makes the kernel forget the limit of its window, and there is nothing to read that would let the
-receiver set it again."""
+"""Of a flow with many connections at a time: the largest value of connections without loss that
+were open since the previous row. Connections with loss are left out. If a connection's first
+segment is lost, the next one makes the kernel forget the window's limit. The receiver sets it again
+only when it has read something."""
 
 _ESTABLISHED, _CLOSE = 1, 7  # include/net/tcp_states.h
 _SUMS = np.dtype(
@@ -69,20 +69,21 @@ _Key = tuple[int, int]
 
 @dataclass
 class _End:
-    """What was seen of one end of a flow: open sockets, and the last states of closed ones."""
+    """Samples of one end of a flow: of open sockets, and the last states of closed ones."""
 
     open: list[tuple[Array, npt.NDArray[np.uint64]]] = field(default_factory=list)
     closed: list[Array] = field(default_factory=list)
 
 
 class ConnectionsDecoder:
-    """Puts samples of single connections together.
+    """Merges samples of single connections into one series for each flow.
 
-    A row of a flow with one connection at a time shows its newest open connection, or the state
-    CLOSE and zeros while it has none, of which time the first and the last row are kept; of a
-    flow with many, the state ESTABLISHED, the sums of PRESENT and LARGEST. bytes_received of closed
-    connections, and of all where there are many at a time, are without the FIN, which the kernel
-    counts as a byte.
+    If a flow has one connection at a time, a row shows its newest open connection. Without one it
+    shows the state CLOSE and zeros; of such rows in sequence the first and the last are kept. If a
+    flow has many at a time, a row shows the state ESTABLISHED, the sums of PRESENT and LARGEST.
+
+    The kernel counts a FIN in bytes_received as a byte. It is subtracted for closed connections,
+    and for all connections of flows with many at a time.
 
     Args:
         kinds: of each flow by its number.
@@ -136,14 +137,14 @@ def _sums(rows: Array, cookies: npt.NDArray[np.uint64]) -> Array:
 
 
 def _windows(rows: Array) -> npt.NDArray[np.uint32]:
-    """Return the windows told to connections that have lost nothing, 0 for others."""
+    """Return the advertised windows of connections without loss, 0 for others."""
     whole = (rows["total_retrans_segments"] == 0) & (rows["sacked_segments"] == 0)
     windows: npt.NDArray[np.uint32] = rows[LARGEST] * whole
     return windows
 
 
 def _series(end: _End, times_ns: Times, many: bool) -> Array:
-    """Return the rows of one end, from the first time at which anything was seen."""
+    """Return the rows of one end, from its first sample on."""
     closed = np.concatenate([np.zeros(0, _SUMS), *end.closed])
     closed = closed[np.argsort(closed["time_ns"], kind="stable")]
     rows = _still_open(end, closed)
@@ -182,7 +183,7 @@ def _series(end: _End, times_ns: Times, many: bool) -> Array:
 
 
 def _telling(rows: Array, grid_ns: Times) -> npt.NDArray[np.bool_]:
-    """Mark all rows but those on the grid that are as the one before and the one behind.
+    """Mark all rows except rows on the grid that equal both the row before and the row after.
 
     Only rows on the grid are compared, so that it does not depend on what else is sampled.
     """
@@ -199,7 +200,7 @@ def _telling(rows: Array, grid_ns: Times) -> npt.NDArray[np.bool_]:
 def _still_open(end: _End, closed: Array) -> Array:
     """Return the samples of open sockets by time, and the newest of several at a time last.
 
-    Those that were closed before the last states were asked for, at the same time, are left out.
+    Sockets that were closed at the same time, before the last states were read, are left out.
     """
     rows = np.concatenate([np.zeros(0, TCP_DTYPE), *(rows for rows, _cookies in end.open)])
     cookies = np.concatenate([np.zeros(0, np.uint64), *(cookies for _rows, cookies in end.open)])

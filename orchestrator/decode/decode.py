@@ -1,4 +1,4 @@
-"""Reads the samples that the test bed wrote (see testbed/sampling/records.py) into arrays."""
+"""Reads the samples of a test bed (see testbed/sampling/records.py) into arrays."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _MOST_RECORD_BYTES = 2**26
 _MOST_MESSAGE_BYTES = 4096
 _MOST_ATTRIBUTES = 64
 _MOST_LAYOUTS = 128
-"""Of a record, a message, and all messages of a run. A kernel's have some 450 bytes, a dozen
-attributes, and a few layouts: by the congestion control, its own information and the state."""
+"""Limits of a record, a message, and all messages of a run. A kernel's message has about 450 bytes,
+a dozen attributes, and one of a few layouts. The layout depends on congestion control and state."""
 _MOST_NAME_BYTES = 16  # TCP_CA_NAME_MAX
 
 # An algorithm's own info attribute: the kind's number (include/uapi/linux/inet_diag.h), the
@@ -95,10 +95,10 @@ Layout = list[tuple[int, int, int]]
 
 
 class FlowPorts(NamedTuple):
-    """By what a flow's sockets are known: the port that listens, and with one connection the other.
+    """The ports by which a flow's sockets are found.
 
-    With more the other port is one of those that are for such flows alone. ``sender_listens`` when
-    the receiver connects.
+    With one connection both ports are known. With more, the client's port is any port that is
+    reserved for such flows. ``sender_listens`` is set when the receiver connects.
     """
 
     client: int
@@ -108,10 +108,10 @@ class FlowPorts(NamedTuple):
 
 
 class TcpDecoder:
-    """Takes the TCP samples apart while the bed still writes them.
+    """Decodes the TCP samples while the bed still writes them.
 
     Args:
-        output: what the bed writes; its tcp.bin need not exist yet.
+        output: the bed's files; tcp.bin need not exist yet.
         ports: of each flow.
         edges_ns: when everything is sampled; the last is the run's duration.
 
@@ -135,7 +135,7 @@ class TcpDecoder:
         self.congestion_fields: dict[int, tuple[tuple[str, str], ...]] = {}
 
     def advance(self) -> None:
-        """Take what has been written since the last call, up to the last whole record.
+        """Decode what was written since the last call, up to the last whole record.
 
         Raises:
             BedError: the file or a record in it is not what a bed writes.
@@ -179,7 +179,7 @@ class TcpDecoder:
         return np.arange(0, self._edges_ns[-1] + 1, period_ns, dtype=np.int64)
 
     def _take(self, data: bytes, messages: npt.NDArray[np.int64]) -> None:
-        # Answers of one length that begin alike have their attributes at the same places.
+        # Answers with equal length and equal first bytes have their attributes at the same places.
         for length in np.unique(messages[:, 2]):
             alike = messages[messages[:, 2] == length]
             answers = b"".join([data[start : start + length] for start in alike[:, 1].tolist()])
@@ -199,9 +199,9 @@ class TcpDecoder:
     def _rows(
         self, raw: npt.NDArray[np.uint8], time_ns: npt.NDArray[np.int64], layout: Layout
     ) -> npt.NDArray[np.void]:
-        """Take apart answers of one layout; return those of flows with one connection.
+        """Decode answers of one layout; return those of flows with one connection.
 
-        Those of no flow, or of a listener, are left.
+        Answers that belong to no flow, and those of listening sockets, are ignored.
         """
         flow, endpoint = _ends(raw, self._ports)
         wanted = (flow >= 0) & (raw[:, _STATE] != _LISTEN)
@@ -249,7 +249,7 @@ def _messages(data: bytes) -> tuple[npt.NDArray[np.int64], int]:
     whole records in ``data``.
 
     Raises:
-        BedError: a record or message has a length that nothing can have.
+        BedError: a record or message has an impossible length.
     """
     found: list[tuple[int, int, int]] = []
     offset, unpack = 0, _MESSAGE_HEAD.unpack_from
@@ -298,10 +298,10 @@ def _ends(
                                       ("sender_listens", "?")]))  # fmt: skip
     flow_of = np.full(1 << 16, -1)
     flow_of[known["server"]] = np.arange(len(known))
-    asked = _view(raw, _PORTS, np.dtype([("local", ">u2"), ("remote", ">u2")]))
-    listens = flow_of[asked["local"]] >= 0
-    flow = np.where(listens, flow_of[asked["local"]], flow_of[asked["remote"]])
-    client = np.where(listens, asked["remote"], asked["local"])
+    sockets = _view(raw, _PORTS, np.dtype([("local", ">u2"), ("remote", ">u2")]))
+    listens = flow_of[sockets["local"]] >= 0
+    flow = np.where(listens, flow_of[sockets["local"]], flow_of[sockets["remote"]])
+    client = np.where(listens, sockets["remote"], sockets["local"])
     several = known["kind"][flow] != "one"
     right = np.where(several, client >= SEQUENTIAL_PORTS[0], client == known["client"][flow])
     endpoint = np.where(listens == known["sender_listens"][flow], SENDER, RECEIVER)
@@ -310,7 +310,7 @@ def _ends(
 
 @functools.cache
 def _prefix(names: tuple[tuple[str, str], ...], size: int) -> np.dtype[np.void]:
-    """Return the layout of as many fields as the kernel gave bytes for; kernels differ in that."""
+    """Return the layout of the fields that a message has; older kernels have fewer fields."""
     fitting: list[tuple[str, str]] = []
     for name in names:
         if np.dtype([*fitting, name]).itemsize > size:
@@ -369,7 +369,7 @@ def datagrams(output: Output) -> npt.NDArray[np.void]:
 def transfers(output: Output) -> npt.NDArray[np.void]:
     """Return an array of TRANSFER_DTYPE, in the order of flow, start, end and size."""
     rows = _narrowed(output, "transfers.bin", TRANSFER_FIELDS, TRANSFER_DTYPE)
-    # As np.sort(order=TRANSFER_FIELDS), which takes a hundred times as long.
+    # The same as np.sort(order=TRANSFER_FIELDS), which takes a hundred times as long.
     keys = [rows[name] for name in reversed(TRANSFER_FIELDS)]
     ordered: npt.NDArray[np.void] = rows[np.lexsort(keys)]
     return ordered

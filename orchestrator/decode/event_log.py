@@ -1,4 +1,4 @@
-"""What a run's events have done, for its recording."""
+"""The events of a run and their effects, for its recording."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Steps = tuple[tuple[float, int], ...]
 
 
 def rate_steps(run: RunSpec) -> dict[str, Steps]:
-    """Return, by channel, the rates of those whose rate changes, from 0 on."""
+    """Return the rates of each channel whose rate changes, from time 0 on."""
     found: dict[str, Steps] = {}
     drawn: dict[str, list[tuple[float, int | None]]] = {}
     for name, channel, number, _direction in channels(run):
@@ -56,9 +56,9 @@ def _trace_steps(trace: Trace, duration_ms: int) -> Steps:
 
 
 def event_provenance(run: RunSpec, timeline: Timeline) -> list[dict[str, Any]]:
-    """Return each event with its asked and its actual time, in seconds since the start of traffic.
+    """Return each event with its requested and its actual time in seconds since traffic started.
 
-    What changes nothing, since all is so already, is done when it is asked.
+    An event that changes nothing takes place at its requested time.
     """
     done_ns = dict(timeline["events"])
     return [

@@ -1,8 +1,8 @@
-"""What the facts of a test bed have to look like before anything believes them.
+"""The required form of a test bed's facts, by which they are checked before use.
 
-A fact is one line of ``facts.jsonl`` (testbed/sampling/records.py). Each kind has a form here:
-which values it must have, of which types and within which limits. Values that a form does not name
-are kept, as they only go into the run's provenance.
+A fact is one line of ``facts.jsonl`` (testbed/sampling/records.py). Each kind has a form here
+with required values, their types and their limits. Values that a form does not name are kept,
+because they only go into the run's provenance.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 MOST_COUNT = 2**53
-"""Of packets, bytes and drops: up to there a float is exact, and sums fit into SQLite's 64 bits."""
+"""Limit of packets, bytes and drops. Up to it floats are exact, and sums fit into 64 bits."""
 
 MOST_TIME_NS = 2**62
 
@@ -31,7 +31,7 @@ When = Literal["start", "end"]
 
 
 class _Form(BaseModel):
-    """Values that a fact has to have; it may have others, too."""
+    """Base of forms. A fact may have further values."""
 
     model_config = ConfigDict(extra="allow", defer_build=True)
 
@@ -65,9 +65,10 @@ class _Channels(_Form):
 class _RoundTrip(_Form):
     source: Name
     sink: Name
+    expected_ns: Count
+    attempts: Count
     measured_ns: Count | None
-    expected_ns: Count = 0
-    attempts: Count = 0
+    bare_ns: Count = 0
     ttl: Count | None = None
 
 
@@ -78,6 +79,9 @@ class _Burst(_Form):
     channel: Name
     source: Name
     sink: Name
+    packets: Count
+    rounds: Count
+    settle_ns: TimeNs
     rate_bps: Rate
     queue_packets: Count | None
     came: Count
@@ -86,9 +90,15 @@ class _Burst(_Form):
 
 class _Policer(_Form):
     channel: Name
+    source: Name
+    sink: Name
+    packets: Count
+    rounds: Count
+    pause_ns: TimeNs
+    settle_ns: TimeNs
     rate_bps: Rate
     burst_bytes: Count
-    rounds: Count
+    queued: Flag
     came: Count
     passed: list[_Passed]
 
@@ -143,6 +153,7 @@ class _Namespace(_Form):
 
 
 class _Checksums(_Form):
+    at: When
     errors: dict[Name, Count]
 
 
@@ -166,7 +177,9 @@ class _Late(_Form):
 class _Host(_Form):
     node: Word
     cpu: Count
+    cpus: Count
     wakeups: Count
+    missed: Count
     late_ns: _Late
     seconds: Annotated[list[_Second], Field(min_length=1)]
     late_timers_ns: Count = 0
@@ -247,11 +260,11 @@ ONCE = frozenset(
     {"channels", "interfaces", "softnet", "namespaces", "queues", "versions", "sysctls",
      "timeline", "checksums", "done"}
 )  # fmt: skip
-"""Facts that a bed states once, or once at the start and once at the end."""
+"""Facts that a bed reports once, or once at the start and once at the end."""
 
 
 def problem(fact: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a fact in words, None when it has the form of its kind."""
+    """Return what is wrong with a fact, None when it has the form of its kind."""
     name = fact.get("fact")
     if not isinstance(name, str) or name not in _FORMS:
         return f"there is no fact {name!r}"

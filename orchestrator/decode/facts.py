@@ -1,10 +1,10 @@
-"""Reads the facts that a test bed wrote, and believes none that does not look like one."""
+"""Reads the facts that a test bed wrote, and refuses what has not the form of a fact."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from orchestrator import plaintext
@@ -14,8 +14,8 @@ from orchestrator.decode.output import Output, malformed
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import facts as protocol
+from orchestrator.protocol.facts import Fact
 
-Fact = dict[str, Any]
 F = TypeVar("F")
 
 FILE = "facts.jsonl"
@@ -23,16 +23,24 @@ MOST_DEPTH = 12
 MOST_TEXT_CHARS = 4_000
 MOST_KEY_CHARS = 300
 _BYTES_PER_VALUE = 8
-"""A file may hold a value for so many of the bytes that it may have: each is an object here."""
+"""The limit of a file's values: its limit in bytes, divided by this. Each value is an object."""
 _SEPARATORS = (b",", b"[", b"{", b"\n")
-_STATED = (
-    *((name, when) for name in ("channels", "interfaces", "softnet") for when in ("start", "end")),
-    ("namespaces", "end"),
-    *((name, None) for name in ("versions", "sysctls", "queues", "timeline")),
+_STATED: tuple[tuple[type, str | None], ...] = (
+    (protocol.Channels, "start"),
+    (protocol.Channels, "end"),
+    (protocol.Interfaces, "start"),
+    (protocol.Interfaces, "end"),
+    (protocol.Softnet, "start"),
+    (protocol.Softnet, "end"),
+    (protocol.Namespaces, "end"),
+    (protocol.Versions, None),
+    (protocol.Sysctls, None),
+    (protocol.Queues, None),
+    (protocol.Timeline, None),
 )
-"""What every bed that ended well has stated, and when."""
-_OWN = ("burst", "rounds")
-"""Of a probe, what a bed on a real machine makes larger by itself; no check reads it."""
+"""Forms of the facts that every bed that ended well has written, and of what time."""
+_OWN = ("rounds",)
+"""Settings of a burst that a bed on a real machine may increase. No check reads them."""
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
 
@@ -62,14 +70,13 @@ def one_fact(facts: Collection[Fact], form: type[F], at: str | None = None) -> F
 
 
 def require_of_run(facts: Collection[Fact], run: RunSpec) -> None:
-    """Raise BedError unless the facts fit together and speak of the run's own network.
+    """Raise BedError unless the facts are complete and name only what the run has.
 
-    A failure that the bed itself states comes first: then facts may be missing.
+    A failure that the bed itself reports is raised first, because other facts may be missing then.
     """
     _require_whole(facts)
-    seen: set[tuple[str, object]] = set()
+    seen: set[tuple[object, object]] = set()
     flows = {flow.name for flow in run.flows}
-    pairs = {(flow.source, flow.sink) for flow in run.flows}
     for fact in facts:
         name = fact["fact"]
         key = (name, fact.get("at"))
@@ -78,29 +85,38 @@ def require_of_run(facts: Collection[Fact], run: RunSpec) -> None:
         seen.add(key)
         if "flow" in fact and fact["flow"] not in flows:
             raise malformed(f"{FILE}, fact {name}: there is no flow {fact['flow']!r}")
-        if name.startswith("round_trip") and (fact["source"], fact["sink"]) not in pairs:
-            pair = f"{fact['source']!r} to {fact['sink']!r}"
-            raise malformed(f"{FILE}, fact {name}: no flow goes from {pair}")
-        if name == "channels":
-            _require_channels(fact, run)
-    for name, when in _STATED:
+    _require_pairs(protocol.of(facts, protocol.RoundTrip), run)
+    _require_pairs(protocol.of(facts, protocol.RoundTripAfter), run)
+    for channels in protocol.of(facts, protocol.Channels):
+        _require_channels(channels, run)
+    for form, when in _STATED:
+        name = protocol.name_of(form)
         if (name, when) not in seen:
             raise BedError(f"the test bed did not record {name}{f' at the {when}' if when else ''}")
-    _require_asked(facts, run)
+    _require_requested(facts, run)
 
 
 def _require_whole(facts: Collection[Fact]) -> None:
-    broken = [fact for fact in facts if fact["fact"] == "flow_error"]
-    if broken:
-        raise BedError(f"flow {broken[0]['flow']}: {broken[0]['problem']}")
-    late = [fact for fact in facts if fact["fact"] == "timeline_error"]
-    if late:
-        raise BedError(f"what changes while traffic runs: {late[0]['problem']}")
-    if not any(fact["fact"] == "done" for fact in facts):
+    """Raise BedError when the bed reports a failure, or did not write its last fact."""
+    for broken in protocol.of(facts, protocol.FlowError):
+        raise BedError(f"flow {broken['flow']}: {broken['problem']}")
+    for late in protocol.of(facts, protocol.TimelineError):
+        raise BedError(f"what changes while traffic runs: {late['problem']}")
+    if not protocol.of(facts, protocol.Done):
         raise BedError("the test bed did not finish its records")
 
 
-def _require_channels(fact: Fact, run: RunSpec) -> None:
+def _require_pairs(trips: Iterable[protocol.RoundTrip], run: RunSpec) -> None:
+    """Raise BedError when a round trip is between hosts that no flow joins."""
+    pairs = {(flow.source, flow.sink) for flow in run.flows}
+    for trip in trips:
+        if (trip["source"], trip["sink"]) not in pairs:
+            pair = f"{trip['source']!r} to {trip['sink']!r}"
+            raise malformed(f"{FILE}, fact {trip['fact']}: no flow goes from {pair}")
+
+
+def _require_channels(fact: protocol.Channels, run: RunSpec) -> None:
+    """Raise BedError unless the fact has every channel of the run, and no other."""
     wanted = {f"{link.name}:{way}" for link in run.network.links for way in ("forward", "reverse")}
     if fact["channels"].keys() != wanted:
         other = min(fact["channels"].keys() ^ wanted)
@@ -109,30 +125,36 @@ def _require_channels(fact: Fact, run: RunSpec) -> None:
         raise malformed(f"{FILE}, fact channels at the end: differences are missing")
 
 
-def _require_asked(facts: Collection[Fact], run: RunSpec) -> None:
-    """Raise BedError where a probe says that it was asked for another thing than it was.
+def _require_requested(facts: Collection[Fact], run: RunSpec) -> None:
+    """Raise BedError unless each probe has the settings that the specification requested.
 
-    Checks compare what was measured with what the fact says was asked for. A lab has no probes of
-    queues, and its hosts are asked for round trips in words of their own.
+    Checks compare what was measured with these settings. A lab has no probes of queues. To its
+    round trips the controller adds those of the hosts without emulation.
     """
     if run.lab is not None:
         return
-    asked = probes(run)
-    known: dict[str, dict[Any, Mapping[str, Any]]] = {
-        "round_trip": {(one["source"], one["sink"]): one for one in asked["round_trips"]},
-        "burst": {one["channel"]: one for one in asked["bursts"]},
-        "policer": {one["channel"]: one for one in asked["policers"]},
-    }
-    for fact in facts:
-        if fact["fact"] not in known:
-            continue
-        name = fact["fact"]
-        key = (fact["source"], fact["sink"]) if name == "round_trip" else fact["channel"]
-        probe = known[name].pop(key, None)  # a second one is not asked for
-        if probe is None or any(
-            fact.get(part) != value for part, value in probe.items() if (name, part) != _OWN
-        ):
-            raise malformed(f"{FILE}, fact {name} of {key!r}: nobody asked for that")
+    requested = probes(run)
+    round_trips = {(one["source"], one["sink"]): one for one in requested["round_trips"]}
+    bursts = {one["channel"]: one for one in requested["bursts"]}
+    policers = {one["channel"]: one for one in requested["policers"]}
+    # Each is requested once, so each is taken out when it is found.
+    for trip in protocol.of(facts, protocol.RoundTrip):
+        pair = (trip["source"], trip["sink"])
+        _require_settings(trip, round_trips.pop(pair, None), pair)
+    for burst in protocol.of(facts, protocol.Burst):
+        _require_settings(burst, bursts.pop(burst["channel"], None), burst["channel"], _OWN)
+    for policer in protocol.of(facts, protocol.Policer):
+        _require_settings(policer, policers.pop(policer["channel"], None), policer["channel"])
+
+
+def _require_settings(
+    fact: Fact, probe: Mapping[str, object] | None, subject: object, own: Collection[str] = ()
+) -> None:
+    """Raise BedError unless a fact has the settings of that probe, but for those in ``own``."""
+    if probe is None or any(
+        fact.get(name) != value for name, value in probe.items() if name not in own
+    ):
+        raise malformed(f"{FILE}, fact {fact['fact']} of {subject!r}: this was not requested")
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:

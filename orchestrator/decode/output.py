@@ -1,9 +1,8 @@
-"""Opens what a test bed wrote; nothing else opens a file in a bed's output folder.
+"""Opens the files that a test bed wrote. No other module opens files in its output folder.
 
 The bed may be hostile: native code inside a guest can leave any kind of file there. So every file
-is looked at before it is opened, by a descriptor that cannot follow a link (O_PATH), and what is
-opened is what was looked at. Reading never blocks and never exceeds the bound of the file, however
-the file grows meanwhile.
+is examined before it is opened, by a descriptor (O_PATH) that follows no link. Exactly that file is
+then opened. Reading never blocks and never exceeds the file's bound, even if the file grows.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from orchestrator.compile.bounds import MIB, Bounds
 from orchestrator.errors import BedError, OrchestratorError
 
 CHUNK_BYTES = 4 * MIB
-"""Of one read: between two of them it is seen whether the run is to stop."""
+"""Size of one read. Between reads it is checked whether the run has to stop."""
 
 _Read = Callable[[int, int], bytes]
-"""Reads so many bytes from an offset on."""
+"""Reads a number of bytes from an offset on."""
 
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
@@ -44,9 +43,10 @@ def malformed(what: str) -> BedError:
 
 @contextmanager
 def believing_nothing() -> Iterator[None]:
-    """Make a failed run of whatever goes wrong in the body, which reads what a bed wrote.
+    """Turn every error in the body, which reads a bed's files, into the failure of the run.
 
-    It is the last line of defence: each file is checked where it is read, with words of its own.
+    Each file is checked where it is read, with a message of its own. This catches what those checks
+    miss.
 
     Raises:
         BedError: with the type and the place of the original error, which is its cause.
@@ -103,7 +103,7 @@ class Output:
     """The folder that one test bed writes to; it need not exist yet.
 
     Args:
-        folder: the folder. The way to it is the controller's own.
+        folder: the folder. Its parent folders are the controller's own.
         bounds: of each file, of all of them, and of their number.
         stopping: when it is set, reading ends with an error.
 
@@ -120,7 +120,7 @@ class Output:
         self.owner_uid = os.geteuid()
 
     def require_going_on(self) -> None:
-        """Raise BedError when the run is to stop; whoever reads much asks now and then."""
+        """Raise BedError when the run has to stop. Functions that read much call it repeatedly."""
         if self.stopping.is_set():
             raise BedError("interrupted while its output was read")
 
@@ -232,7 +232,7 @@ class Output:
 def console_text(path: Path) -> str:
     """Return a console as it is stored, empty when it does not exist.
 
-    The controller itself has made that file, in a folder that no guest sees.
+    The controller made that file in a folder that no guest sees.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,7 +1,7 @@
 """Refuses samples and checks with values that no run can have, before they are judged and stored.
 
-The kernel's own counters may have any value; what is held within limits here is what indexes,
-orders or divides: times, flows, and the numbers of checks.
+The kernel's own counters may have any value. Limits are only needed for what indexes, orders or
+divides: times, flows, and the numbers of checks.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import Check
 
 _GRACE_NS = 1_000_000_000
-"""An end that was read by the clock of another machine may lie so far behind the run's."""
+"""The end of a transfer, by another machine's clock, may be this much after the end of the run."""
 
 _MOST = 2**62
-"""Of a counter of 64 bits: sums of a few of them still fit."""
+"""Limit of 64-bit counters, with which sums of a few counters still fit."""
 
 
 def require_samples(

@@ -1,4 +1,4 @@
-"""Judges runs: one that has just ended, and a stored one by the checks of this program."""
+"""Judges a run that has just ended, and stored runs again, by the checks of this program."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from orchestrator.errors import BedError, UsageError
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.network import Network
 from orchestrator.planning import network_json
+from orchestrator.protocol.facts import Fact
 from orchestrator.recording.model import Check, Recording
 from results.database import utc_now
 from results.judgements import Judgement, plain_checks
@@ -29,7 +30,7 @@ from results.store import Store
 from results.stored import StoredRun
 
 EVIDENCE = ("facts", "network", "windows")
-"""What is stored for judging a run again, beside its flows, queues and samples."""
+"""Names of the evidence that is stored to judge a run again, beside flows, queues and samples."""
 
 JUDGING_SOURCES = (
     "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network.py",
@@ -48,7 +49,7 @@ class CannotJudge(UsageError):
 
 @dataclass(frozen=True)
 class Change:
-    """A check that differs: None stands for a check that was not made before, or not now."""
+    """A check that differs; None where the check was not made before, or is not made now."""
 
     name: str
     old: Check | None
@@ -57,7 +58,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Rejudged:
-    """A stored run's latest judgement before, the one made now, and the checks that differ."""
+    """The previous and the new judgement of a stored run, and the checks that differ."""
 
     run_id: str
     old: Judgement
@@ -101,7 +102,7 @@ def judged(network: Network, recording: Recording) -> Recording:
 
 
 def evidence_document(network: Network, recording: Recording) -> dict[str, Any]:
-    """Return what the run can be judged by again, JSON-ready, for ``Store.finish``."""
+    """Return the evidence for judging the run again, JSON-ready, for ``Store.finish``."""
     return {
         "facts": recording.facts,
         "network": network_json.encode(network),
@@ -158,13 +159,15 @@ def _evidence(run: StoredRun) -> Evidence:
         raise CannotJudge(f"run {run.id} cannot be judged again: {error}") from error
 
 
-def _facts(facts: Any) -> list[dict[str, Any]]:
+def _facts(facts: object) -> list[Fact]:
+    if not isinstance(facts, list):
+        raise ValueError("the stored facts are no list")
     for fact in facts:
         if not isinstance(fact, dict):
             raise ValueError("a stored fact is no object")
         if wrong := fact_schema.problem(fact):
             raise ValueError(wrong)
-    return list(facts)
+    return facts
 
 
 def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
@@ -177,7 +180,7 @@ def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
 
 
 def _as_stored(samples: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return samples of qdiscs as they read back: of several at the same time the last one."""
+    """Return samples of qdiscs as the store returns them: one for each time, the last one."""
     ordered = samples[np.lexsort((samples["time_ns"], samples["queue"]))]
     if not len(ordered):
         return ordered
@@ -198,7 +201,7 @@ def _changes(old: list[Check], new: list[Check]) -> list[Change]:
 
 
 def _by_name(checks: list[Check]) -> dict[tuple[str, int], Check]:
-    """Return checks by their names; those of one name are told apart by their order."""
+    """Return checks by name and number, which distinguishes checks of equal names."""
     seen: Counter[str] = Counter()
     found = {}
     for check in checks:

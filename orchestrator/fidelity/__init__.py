@@ -1,8 +1,8 @@
-"""Judges whether a run's emulation was what the scenario asked for: a file a check.
+"""Judges whether a run's emulation was what the scenario requested. Each check has a file.
 
-Each module of this package has ``check(evidence) -> Iterable[Check]``; a new check is one new
-file. A check compares what was asked with what was measured in the running bed, never with
-what was configured.
+Each module ``check_*`` has ``check(evidence) -> Iterable[Check]``; a new check is a new file. A
+check compares a requested value with one that was measured in the running bed. It never compares
+with a configured value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from orchestrator.fidelity.evidence import Evidence
 from orchestrator.recording.model import Check, Verdict
 
 VERSION = 1
-"""Of the set of checks, for people: raise it when a check is added, or judges differently."""
+"""Version of the set of checks, for people. Raise it when a check is new or judges differently."""
 
 
 def judge(evidence: Evidence) -> tuple[Verdict, list[Check]]:

@@ -1,4 +1,4 @@
-"""Base RTT: a small probe over the idle network takes as long as the delays add up to."""
+"""Base RTT: the RTT of a small probe over the idle network is the sum of the delays."""
 
 from __future__ import annotations
 
@@ -13,38 +13,39 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import Check
 
 TOLERANCE_S = 20e-6
-"""In virtual time a probe's own cost is about 3 us: clock readings at 256 ns and scheduling.
+"""In virtual time a probe itself costs about 3 us: clock readings at 256 ns, and scheduling.
 
-In real time each delay on the way is a timer, which comes late by host.TIMER_S at most; on a slow
-machine by what was measured (in a busy one's guest 0.9 to 1.4 ms for six delays).
+In real time each delay on the path is a timer, which fires late by host.TIMER_S at most. On a slow
+machine it fires late by what was measured. In a guest on a busy machine six delays were 0.9 to
+1.4 ms late.
 """
 
 
 CHANCE = 1e-6
-"""With less than this a faithful run loses all probes of a pair; with more, nothing is told."""
+"""If all probes of a pair are lost with a higher probability, the check is in doubt, not failed."""
 
 
 class _Range(NamedTuple):
-    """What a round trip may take, in nanoseconds, both included."""
+    """The allowed range of a round trip in nanoseconds; both ends are allowed."""
 
     low: int
     high: int
 
     def off(self, measured_ns: int) -> int:
-        """How far a measured time is outside."""
+        """Return by how much a measured time is outside the range."""
         return max(self.low - measured_ns, measured_ns - self.high, 0)
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield one check: the pair of hosts whose probe was farthest off.
+    """Yield one check, of the pair of hosts whose probe was farthest from its expected RTT.
 
-    Where hardly anything gets through, no probe comes back, and there is nothing to judge by.
+    If losses on the path are high, no probe may come back. The check is then in doubt.
 
-    With jitter on the way a probe may take what the jitter reaches; where packets may skip a delay
-    there are several such ranges, one for each choice of skipped delays.
+    Jitter on the path makes the expected RTT a range. Where packets may skip delays, each choice of
+    skipped delays has a range of its own.
     """
     trips = evidence.all(facts.RoundTrip)
-    if not trips or evidence.network.live:  # where nobody has asked for any RTT
+    if not trips or evidence.network.live:  # a live path has no requested RTT
         return
     lost = [(_all_lost(evidence, trip), trip) for trip in trips if trip["measured_ns"] is None]
     if lost:
@@ -58,8 +59,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
     late_s = TIMER_S if evidence.real_time else 0.0
     measured = ((trip, trip["measured_ns"]) for trip in trips)
     off_ns, trip, measured_ns, nearest = max(
-        (_judged(evidence, trip, each_ns) for trip, each_ns in measured if each_ns is not None),
-        key=lambda judged: judged[0],
+        (_compared(evidence, trip, each_ns) for trip, each_ns in measured if each_ns is not None),
+        key=lambda one: one[0],
     )
     expected_ns = trip["expected_ns"]
     timers = _timers(evidence, trip)
@@ -78,27 +79,27 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
 
 def _timers(evidence: Evidence, trip: facts.RoundTrip) -> int:
-    """Return how many delays are on the way there and back."""
+    """Return the number of delays on the path there and back."""
     network, source, sink = evidence.network, trip["source"], trip["sink"]
     hops = (*network.path(source, sink), *network.path(sink, source))
     return sum(hop.channel.delay_s > 0 for hop in hops)
 
 
 def _all_lost(evidence: Evidence, trip: facts.RoundTrip) -> float:
-    """Return the probability that none of a trip's probes came back, by the losses asked for."""
+    """Return the probability that none of a trip's probes comes back, by the requested losses."""
     source, sink, network = trip["source"], trip["sink"], evidence.network
     hops = (*network.path(source, sink), *network.path(sink, source))
     lost: float = (1 - passing_share(hop.channel for hop in hops)) ** trip["attempts"]
     return lost
 
 
-def _judged(
+def _compared(
     evidence: Evidence, trip: facts.RoundTrip, measured_ns: int
 ) -> tuple[float, facts.RoundTrip, int, _Range]:
-    """Return how far the probe was off, in ns, the probe, its RTT, and the nearest range for it.
+    """Return (ns outside the nearest range, the probe, its RTT in ns, the nearest range).
 
-    Of probes that are in a range, the one farthest from the sum of the delays counts as farthest
-    off.
+    Within a range, a tiny value that grows with the distance from the sum of the delays orders the
+    probes.
     """
     source, sink, network = trip["source"], trip["sink"], evidence.network
     hops = (*network.path(source, sink), *network.path(sink, source))
@@ -115,7 +116,7 @@ def _ranges(channels: list[Channel], expected_ns: int) -> set[_Range]:
     for channel in channels:
         delay_ns = nanoseconds(channel.delay_s)
         jitter = channel.jitter
-        # The delay of a correlated jitter begins to vary with the traffic.
+        # Correlated jitter begins when traffic begins, after the probes.
         below, above = jitter.reach_ns if jitter is not None and not jitter.states_per_s else (0, 0)
         delayed = {_Range(one.low - below, one.high + above) for one in ranges}
         skipping = channel.reordering is not None

@@ -1,4 +1,4 @@
-"""Rate and queue of each bottleneck, from a burst that overfilled it before traffic started."""
+"""Rate and queue length of each bottleneck, measured by bursts before traffic."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from orchestrator.recording.model import Check
 FRAME_BITS = FRAME_BYTES * 8
 RATE_TOLERANCE = 0.005
 LEAST_QUEUE_PACKETS = 3
-"""A shorter queue leaves no two frames behind the first, which goes out at once."""
+"""The first frame leaves at once. A shorter queue holds no two frames behind it."""
 
 Passed = tuple[int, int, int, int]
 """[round, number, came_ns, left_ns] of a probe packet that left the queue."""
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield, for each probed bottleneck, its rate and its delay when the queue is full.
+    """Yield, for each probed bottleneck, its rate and the delay of its full queue.
 
-    Only a drop-tail queue has such a delay: the probe of another kind has no "queue_packets".
+    Only a drop-tail queue has such a delay. Probes of other queues have no "queue_packets".
     """
     for burst in evidence.all(facts.Burst):
         rounds = _rounds(burst["passed"])
         packets = burst["queue_packets"]
         at_once = _at_once(evidence, burst)
         longest = max((len(passed) for passed in rounds), default=0)
-        # A burst that a deep bucket holds tells nothing; what is backlogged does, see check_rate.
+        # A burst that fits into the bucket does not show the rate; check_rate measures it later.
         held = at_once > 1 and 2 < longest <= at_once + 1
         if (packets is None or packets >= LEAST_QUEUE_PACKETS) and not held:
             yield _rate(evidence, burst, [passed[at_once:] for passed in rounds])
@@ -45,44 +45,46 @@ def _rounds(passed: list[Passed]) -> list[list[Passed]]:
 
 
 def _at_once(evidence: Evidence, burst: facts.Burst) -> int:
-    """Return how many frames of a round leave at once: those for which the bucket was full."""
+    """Return how many frames of a round leave at once, because the bucket is full."""
     late_s = max((each.late_timers_s for each in evidence.hosts), default=0.0)
     rate_bps: int = burst["rate_bps"]
     return 1 + math.ceil(late_s * rate_bps / FRAME_BITS)
 
 
 def _rate(evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]) -> Check:
-    name, asked = f"burst_rate {burst['channel']}", burst["rate_bps"]
-    tolerance = asked * (host.RATE_TOLERANCE if evidence.real_time else RATE_TOLERANCE)
+    name, requested = f"burst_rate {burst['channel']}", burst["rate_bps"]
+    tolerance = requested * (host.RATE_TOLERANCE if evidence.real_time else RATE_TOLERANCE)
     gaps_ns = [
         later[3] - earlier[3] for passed in rounds for earlier, later in itertools.pairwise(passed)
     ]
     if not gaps_ns:
-        return Check(name, "bit/s", asked, None, tolerance, False, "hardly a probe packet passed")
-    # The median, as loss and reordering before the queue may let it run empty.
+        return Check(
+            name, "bit/s", requested, None, tolerance, False, "hardly a probe packet passed"
+        )
+    # The median, because the queue may run empty: loss and reordering before it make gaps.
     gap_ns = statistics.median(gaps_ns)
     measured = FRAME_BITS * 1e9 / gap_ns if gap_ns else float("inf")
-    # Where timers come late, frames leave in bunches: their spacing then tells nothing, however far
-    # off it is. What the link carries under backlog still does, see check_rate.
-    good = evidence.judge(abs(measured - asked), tolerance, math.inf)
-    return Check(name, "bit/s", asked, measured, tolerance, good, f"{len(gaps_ns)} gaps")
+    # When timers fire late, frames leave in bunches, and their spacing does not show the rate.
+    # check_rate measures it then, from what the link carries while packets wait.
+    good = evidence.judge(abs(measured - requested), tolerance, math.inf)
+    return Check(name, "bit/s", requested, measured, tolerance, good, f"{len(gaps_ns)} gaps")
 
 
 def _full_queue(
     evidence: Evidence, burst: facts.Burst, packets: int, rounds: list[list[Passed]]
 ) -> Check:
-    """Compare the longest stay in the queue with its limit at the asked rate."""
+    """Compare the longest stay in the queue with its limit at the requested rate."""
     frame_s = FRAME_BITS / burst["rate_bps"]
     expected = packets * frame_s
-    # One frame: whether the one being sent counts depends on when the last one comes.
+    # One frame, because the frame that is being sent may count or not.
     tolerance = frame_s + expected * RATE_TOLERANCE
-    if evidence.real_time:  # the frame before leaves late, and this one
+    if evidence.real_time:  # this frame and the one before it leave late
         tolerance += 2 * host.TIMER_S
     name = f"full_queue_delay {burst['channel']}"
     stays_ns = [left - came for passed in rounds for _round, _number, came, left in passed]
     if not stays_ns:
         return Check(name, "s", expected, None, tolerance, False, "no probe packet passed")
-    # The longest stay of a round; of several, the median, for any machine halts now and then.
+    # The median over the rounds' longest stays, because a real machine pauses now and then.
     longest = [max(left - came for _r, _n, came, left in passed) for passed in rounds]
     measured = (statistics.median(longest) if evidence.real_time else max(stays_ns)) / 1e9
     dropped = burst["came"] - len(stays_ns)

@@ -1,4 +1,4 @@
-"""Clocks of the machines of a lab: how far apart their samples of the same time can be."""
+"""Clocks of a lab's machines: how far apart samples with equal times may have been taken."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from orchestrator.protocol import facts
 from orchestrator.recording.model import Check
 
 TOLERANCE_S = 5e-3
-"""A twentieth of the 100 ms at which every flow's ends are sampled whatever the scenario says."""
+"""A twentieth of 100 ms, the period at which both ends of every flow are always sampled."""
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield one check where there are several machines: the clock that may be farthest off.
+    """Yield one check on a lab, of the clock with the largest possible error.
 
-    Each machine begins when its corrected clock says so, and goes on by its own: off by what the
-    correction is uncertain, and by what the clock has drifted away until the end.
+    Each machine starts by its corrected clock and then runs by its own clock. The error is the
+    uncertainty of the correction plus the drift until the end.
     """
     clocks = evidence.all(facts.Clock)
     if not clocks:

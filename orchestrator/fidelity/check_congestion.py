@@ -9,7 +9,7 @@ from orchestrator.recording.model import Check
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield a check for each kind that was asked for: the first flow with another, or all alike."""
+    """Yield a check for each requested congestion control; a failed one names the first flow."""
     by_kind: dict[str, list[tuple[str, str | None]]] = {}
     for flow in evidence.flows:
         if flow.congestion_asked is None:

@@ -1,4 +1,4 @@
-"""Corruption: how many packets the receivers' checksums found to be broken."""
+"""Corruption: how many packets had wrong checksums at the receivers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
 
 LEAST_FOUND = 0.5
-"""Of corrupted packets, the share that the hosts must find. No checksum covers the 14 bytes of the
-Ethernet header (a fifth of an acknowledgement), and queues and losses behind may drop some."""
+"""The share of corrupted packets that the hosts must find. No checksum covers the 14 bytes of the
+Ethernet header, a fifth of an acknowledgement. Later queues and losses may drop some packets."""
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield one check where channels corrupt packets: hidden corruption would be none at all.
+    """Yield one check where channels corrupt packets.
 
-    An offloaded checksum that the receiver takes for verified would hide it.
+    If receivers took an offloaded checksum as verified, the corruption would have no effect.
     """
     low = high = packets = 0
     expected = 0.0
@@ -29,16 +29,16 @@ def check(evidence: Evidence) -> Iterable[Check]:
         if queue.role != "delay":
             continue
         for span in evidence.spans(number):
-            asked = threshold_chance(span.settings.get(CORRUPTION, 0))
-            if not asked:
+            requested = threshold_chance(span.settings.get(CORRUPTION, 0))
+            if not requested:
                 continue
             most = span.packets - span.drops
-            # Whichever span those are of that are on their way at the end.
+            # Packets in flight at the end may belong to any span, so they are left out of each.
             carried = max(most - int(evidence.samples(number)["backlog_packets"][-1]), 0)
             packets += carried
-            expected += asked * carried
-            low += binomial(carried, asked * LEAST_FOUND, CHANCE)[0]
-            high += corrupted(most, asked)
+            expected += requested * carried
+            low += binomial(carried, requested * LEAST_FOUND, CHANCE)[0]
+            high += corrupted(most, requested)
     if not packets:
         return
     found = sum(evidence.one(facts.Checksums, at="end")["errors"].values())
@@ -50,5 +50,5 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
 
 def corrupted(packets: int, probability: float) -> int:
-    """Return how many of so many packets are corrupted at most."""
+    """Return the largest plausible number of corrupted packets."""
     return binomial(packets, probability, CHANCE)[1]

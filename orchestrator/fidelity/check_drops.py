@@ -1,4 +1,4 @@
-"""Drops anywhere but at the queues where drops are expected, and before the queues at all."""
+"""Drops outside the places where they are expected: in queues, devices and the CPU's backlog."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from orchestrator.recording.model import Check
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield one check: packets dropped outside the bottlenecks, by queues, devices and the CPU.
 
-    Interfaces may drop what was corrupted: a frame for nobody, or of no known protocol. Those of
-    the machines of a lab also count what others send there that nobody understands: no fault, but
-    then nobody can tell.
+    Interfaces may drop corrupted frames, whose address or protocol is unknown. Interfaces of a
+    lab's machines also count frames of other senders with unknown protocols. These are no fault,
+    but cannot be told apart from drops of the run, so the check is then in doubt.
     """
     places: dict[str, int] = {}
     for number, queue in enumerate(evidence.queues):
         channel = evidence.channel(f"{queue.link}:{queue.direction}")
-        # A delay line with loss and a policer drop on purpose; they have checks of their own.
+        # A delay line with loss and a policer drop on purpose. Other checks judge them.
         expected = {
             "queue": channel.is_bottleneck,
             "delay": channel.loses,
@@ -57,17 +57,19 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
 
 def _corrupted(evidence: Evidence) -> int:
-    """Return how many packets were corrupted at most."""
+    """Return the largest plausible number of corrupted packets."""
     most = 0
     for number, queue in enumerate(evidence.queues):
-        asked = evidence.channel(f"{queue.link}:{queue.direction}").most_corruption
+        requested = evidence.channel(f"{queue.link}:{queue.direction}").most_corruption
         samples = evidence.samples(number)
-        if queue.role == "delay" and asked and len(samples):
-            most += corrupted(int(samples["packets"][-1] + samples["backlog_packets"][-1]), asked)
+        if queue.role == "delay" and requested and len(samples):
+            most += corrupted(
+                int(samples["packets"][-1] + samples["backlog_packets"][-1]), requested
+            )
     return most
 
 
 def _growth(evidence: Evidence, queue: int) -> int:
-    """Return the drops since the bed was built: probes may not be dropped there either."""
+    """Return the drops since the bed was built, so those of probes, too."""
     samples = evidence.samples(queue)
     return int(samples["drops"][-1]) if len(samples) else 0

@@ -1,4 +1,4 @@
-"""Duplication: how many packets more a duplicating channel sent than came to it."""
+"""Duplication: how many more packets a duplicating channel sent than it received."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CHANCE = 1e-6
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check for each duplicating channel in use.
 
-    netem decides over each packet twice: whether to send it twice, and whether to lose it. What is
-    to be lost and sent twice is sent once, so only packets that are not lost become more. Where
-    the duplication changes, each has so many packets to duplicate as it decided over, less those
-    that it is expected to have duplicated.
+    netem decides for each packet whether to duplicate it and whether to lose it. A packet with both
+    is sent once, so only packets that are not lost are duplicated. If the duplication changes
+    during the run, only the decisions under each value are known. The packets that came are then
+    estimated: the decisions divided by 1 + the probability.
     """
     for number, queue in enumerate(evidence.queues):
         name = f"{queue.link}:{queue.direction}"
@@ -36,15 +36,15 @@ def check(evidence: Evidence) -> Iterable[Check]:
         for span in spans:
             chance = _chance(span)
             came = packets if len(spans) == 1 else round(span.packets / (1 + chance))
-            # Generously: netem does not count a loss of what it had duplicated.
+            # An upper bound, because netem does not count the loss of a packet that it duplicated.
             lost = int(2 * span.drops / (1 - chance))
             low += binomial(came - lost, chance, CHANCE / len(spans))[0]
             high += binomial(came, chance, CHANCE / len(spans))[1]
             expected += came * chance
-        asked = expected / packets
+        requested = expected / packets
         yield Check(
-            f"duplication {name}", "", asked, more / packets,
-            max(asked - low / packets, high / packets - asked), low <= more <= high,
+            f"duplication {name}", "", requested, more / packets,
+            max(requested - low / packets, high / packets - requested), low <= more <= high,
             f"{more} of {packets} packets, expected {low} to {high}",
         )  # fmt: skip
 
@@ -54,7 +54,7 @@ def _chance(span: Span) -> float:
 
 
 def _came(evidence: Evidence, channel: str) -> int:
-    """Return the packets that came to a channel's netem: from its queue, else over its entry."""
+    """Return the packets that came to a channel's netem: from its queue, or by its interface."""
     for number, queue in enumerate(evidence.queues):
         if f"{queue.link}:{queue.direction}" == channel and queue.role in ("queue", "policer"):
             samples = evidence.samples(number)

@@ -1,4 +1,4 @@
-"""What the scenario changes while traffic runs: all of it, and when it is due."""
+"""Changes while traffic runs: whether all were applied, and at their times."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from orchestrator.protocol import facts
 from orchestrator.recording.model import Check
 
 TOLERANCE_S = 20e-6
-"""In virtual time a call that fails costs a microsecond: several traces have to take turns."""
+"""In virtual time a call that fails costs a microsecond. Several traces apply one after another."""
 REAL_TOLERANCE_S = 1e-3
-"""In real time a step is a wake-up and a few system calls."""
+"""In real time a step takes a wake-up and a few system calls."""
 REROUTE_TOLERANCE_S = 1e-3
-"""Open vSwitch is a program of its own, which reads the clock: some 50 us until all have switched,
-in virtual time."""
+"""Open vSwitch is a separate program that reads the clock. In virtual time all switches have new
+rules after about 50 us."""
 REAL_REROUTE_TOLERANCE_S = 20e-3
-"""In real time it has to be woken up, too: by each switch's messages."""
+"""In real time the messages to each switch also have to wake it up."""
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield, where anything changes, whether all did, and how late the latest of them was."""
+    """Yield, where anything changes, the number of applied steps and the worst lateness."""
     for fact in evidence.all(facts.Timeline):
         due, done = fact["due"], fact["steps"]
         if not due:

@@ -1,4 +1,4 @@
-"""The machine itself, in real time: how late it woke the bed up, and who else used its CPU."""
+"""The real machine: how late it woke the test bed up, and what used its CPU."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from orchestrator.recording.model import Check
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield three checks of each real machine; none of a guest in virtual time.
 
-    A slow or busy machine makes a run doubtful; so slow a one that no delay means anything,
-    unfaithful.
+    A slow or busy machine makes a run doubtful. Above UNUSABLE_DELAY_S the run is unfaithful,
+    because its delays then have no meaning.
     """
     for host in evidence.hosts:
         where = f" {host.name}" if len(evidence.hosts) > 1 else ""

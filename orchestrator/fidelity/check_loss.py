@@ -1,4 +1,4 @@
-"""Random loss: what a lossy channel dropped, against the model of loss that was asked for."""
+"""Random loss: the drops of lossy channels, compared with the requested loss models."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
 
 
-class _Judged(NamedTuple):
-    """What a span has as a mean and may have dropped; nothing at all under a loss not asked for."""
+class _Expected(NamedTuple):
+    """The mean loss of a span, and the least and largest plausible number of drops.
+
+    No number is plausible under a loss that was not requested.
+    """
 
     mean: float
     low: int
@@ -25,10 +28,10 @@ class _Judged(NamedTuple):
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield a check for each lossy channel in use, and one for all that should lose nothing.
+    """Yield a check for each lossy channel in use, and one for all channels without loss.
 
-    Where the loss changes in time the bed has counted packets and drops under each of its values,
-    and each must have the drops that it is good for: which packets come when is not the model's.
+    If the loss changes during the run, the bed counts packets and drops under each value. Each
+    value is judged by itself, because the model does not decide how many packets come under it.
     """
     lossless_drops = lossless_packets = 0
     for number, queue in enumerate(evidence.queues):
@@ -52,7 +55,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
 
 def _by_loss(spans: list[Span]) -> list[Span]:
-    """Return the spans with those put together that differ in nothing that losses depend on."""
+    """Return the spans, with those merged that are equal in all that losses depend on."""
     found: dict[str, Span] = {}
     for span in spans:
         settings = span.of(netem.LOSS_PREFIX) | span.of(netem.DUPLICATION)
@@ -65,10 +68,10 @@ def _by_loss(spans: list[Span]) -> list[Span]:
 def _lossy(name: str, channel: Channel, spans: list[Span]) -> Iterable[Check]:
     if not spans:
         return
-    found = [_judged(channel, span, CHANCE / len(spans)) for span in spans]
+    found = [_expected(channel, span, CHANCE / len(spans)) for span in spans]
     packets, drops = sum(span.packets for span in spans), sum(span.drops for span in spans)
     means = zip(found, spans, strict=True)
-    asked = sum(one.mean * span.packets for one, span in means) / packets
+    requested = sum(one.mean * span.packets for one, span in means) / packets
     low, high = sum(one.low for one in found), sum(one.high for one in found)
     wrong = [
         (one, span)
@@ -83,12 +86,12 @@ def _lossy(name: str, channel: Channel, spans: list[Span]) -> Iterable[Check]:
         detail += (
             f"; at {one.mean:.3g}: {span.drops} of {span.packets}, expected {one.low} to {one.high}"
         )
-    tolerance = max(asked - low / packets, high / packets - asked)
-    yield Check(f"loss {name}", "", asked, drops / packets, tolerance, not wrong, detail)
+    tolerance = max(requested - low / packets, high / packets - requested)
+    yield Check(f"loss {name}", "", requested, drops / packets, tolerance, not wrong, detail)
 
 
-def _judged(channel: Channel, span: Span, chance: float) -> _Judged:
-    """Return what a span may have dropped. netem counts no loss of a packet it had duplicated."""
+def _expected(channel: Channel, span: Span, chance: float) -> _Expected:
+    """Return the plausible drops of a span. netem counts no loss of a packet that it duplicated."""
     hidden = threshold_chance(span.settings.get(netem.DUPLICATION, 0))
     loss = span.of(netem.LOSS_PREFIX)
     models = [model for model in (channel.loss, *channel.later_losses) if model is not None]
@@ -98,13 +101,13 @@ def _judged(channel: Channel, span: Span, chance: float) -> _Judged:
     ]
     states = {chance_threshold(loss) for model in models for loss in model.state_losses}
     number = loss.get(netem.LOSS, 0)
-    down = netem.ALWAYS_Q32  # a link that is down loses everything
+    down = netem.ALWAYS_Q32  # a link that is down loses every packet
     known = loss in begins or number in {*states, 0, down}
-    if set(loss) <= {netem.LOSS} and known:  # of that state alone, whatever the model's mean
+    if set(loss) <= {netem.LOSS} and known:  # one state, so not the model's mean
         mean = threshold_chance(number)
         low, _high = binomial(span.packets, mean * (1 - hidden), chance)
-        return _Judged(mean, low, binomial(span.packets, mean, chance)[1])
+        return _Expected(mean, low, binomial(span.packets, mean, chance)[1])
     for model, begin in zip(models, begins, strict=True):
         if begin == loss:
-            return _Judged(model.mean, *model.drops(span.packets, chance, hidden))
-    return _Judged(channel.mean_loss, span.packets + 1, 0)
+            return _Expected(model.mean, *model.drops(span.packets, chance, hidden))
+    return _Expected(channel.mean_loss, span.packets + 1, 0)

@@ -1,4 +1,4 @@
-"""The way between two machines of a lab: as many routers after traffic as before."""
+"""The path between two machines of a lab: as many routers after traffic as before."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from orchestrator.recording.model import Check
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield a check for each pair of machines: the TTL that answers to echoes came with.
+    """Yield a check for each pair of machines: the TTL of echo replies.
 
-    It tells of another route, not of what else may have changed on a live path. No answer at the
-    end leaves it in doubt.
+    A different TTL shows another route. Other changes of a live path are not seen. Without a reply
+    at the end the check is in doubt.
     """
     ways = {(each["source"], each["sink"]): each for each in evidence.all(facts.RoundTripAfter)}
     for before in evidence.all(facts.RoundTrip):

@@ -1,4 +1,4 @@
-"""Rate and bucket of each policer: from bursts before traffic, and while it dropped in the run."""
+"""Rate and bucket of each policer, by bursts before traffic and while it drops during the run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
 SLOW_TOLERANCE = 0.05
-"""Beyond that, what samples may explain that a slow machine takes late."""
+"""What late samples of a slow machine may add, as a share of the rate."""
 MOST_UNCERTAIN = 0.02
-"""Above this share of what the bucket may have held, nothing is said of the rate in the run."""
+"""If what the bucket may have held is a larger share of the bytes, the rate is not judged."""
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield, for each policer, its bucket and rate before traffic, and its rate in the run.
 
-    The rate in the run is of the time in which it dropped again and again. More than its rate can
-    bring is a fault; less tells nothing, because the bucket may have been full for a while between
-    two drops. A policer whose rate neither tells is doubtful when it dropped anything: what it
-    dropped it may have dropped too early or too late. One that dropped nothing changed nothing.
+    The rate in the run is measured over sampling intervals with drops. A rate that is too high is a
+    failure. A rate that is too low is not, because the bucket may have been full between two drops.
+    If neither measurement gives the rate, and the policer dropped packets, the check is in doubt. A
+    policer without drops has not changed the traffic.
     """
     probed = {fact["channel"]: fact for fact in evidence.all(facts.Policer)}
     for fact in probed.values():
@@ -40,9 +40,9 @@ def check(evidence: Evidence) -> Iterable[Check]:
             continue
         samples = evidence.samples(number)
         octets, time_s, unknown = dropping(samples, policer)
-        told = octets > 0 and unknown <= MOST_UNCERTAIN * octets
+        measurable = octets > 0 and unknown <= MOST_UNCERTAIN * octets
         drops = int(samples["drops"][-1] - samples["drops"][0]) if len(samples) else 0
-        if told:
+        if measurable:
             found = _in_run(evidence, name, policer, octets, time_s, unknown)
         elif drops:
             detail = f"{drops} drops are too few, or too far apart, to tell its rate"
@@ -58,23 +58,23 @@ def check(evidence: Evidence) -> Iterable[Check]:
 def _in_run(
     evidence: Evidence, name: str, policer: Policer, octets: int, time_s: float, unknown: float
 ) -> Check:
-    asked, measured = policer.rate_bps, octets * 8 / time_s
+    requested, measured = policer.rate_bps, octets * 8 / time_s
     rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
-    tolerance = asked * (rate_tolerance + unknown / octets)
+    tolerance = requested * (rate_tolerance + unknown / octets)
     detail = f"over {time_s:.3f} s in which it dropped again and again"
     good = None
-    if measured < asked - tolerance:
+    if measured < requested - tolerance:
         detail += "; its bucket may have been full between two drops"
     else:
-        good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
-    return Check(f"policed_rate {name}", "bit/s", asked, measured, tolerance, good, detail)
+        good = evidence.judge(abs(measured - requested), tolerance, requested * SLOW_TOLERANCE)
+    return Check(f"policed_rate {name}", "bit/s", requested, measured, tolerance, good, detail)
 
 
 def _probed(evidence: Evidence, fact: facts.Policer) -> Iterable[Check]:
-    """Yield bucket and rate as bursts found them.
+    """Yield bucket and rate as measured by bursts.
 
-    The first one finds the bucket full. Behind the last packet that passes of each the bucket holds
-    less than a frame, so from there to there in another passes what the rate brings.
+    The bucket is full before the first burst. After the last packet of a burst that passes, the
+    bucket holds less than a frame. So what passes between two such moments gives the rate.
     """
     channel, rate_bps, held = fact["channel"], fact["rate_bps"], fact["burst_bytes"]
     rounds: dict[int, list[int]] = {}
@@ -89,7 +89,7 @@ def _probed(evidence: Evidence, fact: facts.Policer) -> Iterable[Check]:
         yield Check(rate_name, "bit/s", rate_bps, None, None, False, detail)
         return
     burst = len(first) * FRAME_BYTES - rate_bps / 8 * (first[-1] - first[0]) / 1e9
-    # A machine that halts in the middle of a burst has sent several.
+    # A machine that pauses within a burst has sent several bursts.
     good = evidence.judge(abs(burst - held), FRAME_BYTES, math.inf)
     yield Check(name, "bytes", held, burst, FRAME_BYTES, good, f"{len(first)} packets at once")
     measured = later * FRAME_BYTES * 8e9 / (last[-1] - first[-1])
@@ -103,8 +103,8 @@ def _probed(evidence: Evidence, fact: facts.Policer) -> Iterable[Check]:
 def dropping(samples: npt.NDArray[np.void], policer: Policer) -> tuple[int, float, float]:
     """Return (bytes passed, seconds, bytes unknown) of the intervals with drops between samples.
 
-    At a drop the bucket is empty, but what it held at either end of an unbroken row of such
-    intervals is not known: up to the burst, or what an interval brings.
+    At a drop the bucket is empty. Its content at both ends of a row of such intervals is not known:
+    at most the bucket's size, or what the rate brings in an interval.
     """
     lengths = np.diff(samples["time_ns"]) / 1e9
     busy = np.diff(samples["drops"]) > 0

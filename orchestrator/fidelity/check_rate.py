@@ -1,4 +1,4 @@
-"""Rate of each bottleneck while it was backlogged, from the queue samples of the run itself."""
+"""Rate of each bottleneck while it was backlogged, from the queue samples of the run."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
 SLOW_TOLERANCE = 0.1
-"""Beyond that, what timers may explain that a slow machine fires later than a bucket holds."""
+"""What late timers of a slow machine may add, as a share of the rate. A timer that is later than
+the bucket is deep loses bytes."""
 MOST_UNCERTAIN = 0.02
-"""Above this share of frames at the ends of backlogged spans, nothing is said of the rate."""
+"""If frames at the ends of backlogged spans are a larger share, the rate is not judged."""
 LEAST_WAITING = 0.05
-"""Share of the samples at which more than a frame is waiting, from which a rate matters."""
+"""If more than a frame waits at fewer of the samples, the rate hardly mattered."""
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield a check for each bottleneck channel that was backlogged long enough to tell.
+    """Yield a check for each bottleneck channel that was backlogged for long enough.
 
-    Where the rate changes, it is against the mean of what the link could carry in that time. A
-    frame counts when it leaves, so each backlogged span is uncertain by a frame, which the
-    tolerance holds. A kernel that lets a frame leave early at each change of rate (any but our
-    guest's, see testbed/network/bucket.py) fails where that is too much.
+    A rate that changes is compared with the mean of what the link could carry. A frame counts when
+    it leaves, so each backlogged span is uncertain by a frame. The tolerance includes that. Every
+    kernel but our guest's lets a frame leave early at each change of rate. See
+    testbed/network/bucket.py. If that is too much, the check fails.
 
-    A rate that stays has been measured before traffic, where a probe could; one that changes is
-    measured here or nowhere. So where packets have waited for it, in LEAST_WAITING of the samples
-    or more, and it still cannot be told, that is doubtful. A link that nothing crossed, or that was
-    hardly ever more than one packet behind, would have done the same at other rates; and of a
-    trace the bed itself has counted what left at each opportunity (testbed/network/bucket.py).
+    A probe measures a constant rate before traffic. Only this check measures a rate that changes.
+    If it cannot, and packets waited at LEAST_WAITING of the samples or more, it is in doubt. If
+    packets hardly waited, the rate made no difference. For a trace the bed counts what leaves at
+    each opportunity (testbed/network/bucket.py), so it is never in doubt.
     """
     for number, queue in enumerate(evidence.queues):
         if queue.role != "queue" or not queue.bottleneck:
@@ -51,17 +51,17 @@ def check(evidence: Evidence) -> Iterable[Check]:
         name = f"backlogged_rate {queue.link}:{queue.direction}"
         if uncertain > MOST_UNCERTAIN:
             waiting = float((samples["backlog_bytes"] > FRAME_BYTES).mean()) if len(samples) else 0
-            untold = queue.rate_steps and channel.trace is None
-            if untold and waiting >= LEAST_WAITING:
+            unmeasured = queue.rate_steps and channel.trace is None
+            if unmeasured and waiting >= LEAST_WAITING:
                 yield Check(name, "bit/s", None, None, None, None, _why_not(samples, waiting))
             continue
-        asked = busy.bits / busy.time_s if queue.rate_steps else channel.rate_bps
+        requested = busy.bits / busy.time_s if queue.rate_steps else channel.rate_bps
         measured = busy.octets * 8 / busy.time_s
         rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
-        tolerance = asked * (rate_tolerance + uncertain)
-        good = evidence.judge(abs(measured - asked), tolerance, asked * SLOW_TOLERANCE)
+        tolerance = requested * (rate_tolerance + uncertain)
+        good = evidence.judge(abs(measured - requested), tolerance, requested * SLOW_TOLERANCE)
         detail = f"over {busy.time_s:.3f} s in which the queue never ran empty"
-        yield Check(name, "bit/s", asked, measured, tolerance, good, detail)
+        yield Check(name, "bit/s", requested, measured, tolerance, good, detail)
 
 
 def _why_not(samples: npt.NDArray[np.void], waiting: float) -> str:
@@ -73,12 +73,12 @@ def _why_not(samples: npt.NDArray[np.void], waiting: float) -> str:
 
 
 def _share(frames: int, busy: Backlogged) -> float:
-    """Return so many frames as a share of what could have left."""
+    """Return a number of frames as a share of what could have left."""
     return frames * FRAME_BYTES * 8 / busy.bits if busy.bits else 1.0
 
 
 def _most_at_once(channel: Channel) -> int:
-    """Return how many frames may leave at the very time of a sample."""
+    """Return how many frames may leave at the moment of a sample."""
     opportunities = () if channel.trace is None else channel.trace.opportunities
     return 1 + max((frames for _time, frames in opportunities), default=0)
 
@@ -87,8 +87,8 @@ def _most_at_once(channel: Channel) -> int:
 class Backlogged:
     """The time in which a queue cannot have run empty.
 
-    ``octets`` left it then and ``bits`` could have; ``spans`` counts the unbroken rows of sampling
-    intervals in it.
+    ``octets`` left it in that time, and ``bits`` could have left. ``spans`` is the number of
+    unbroken rows of sampling intervals.
     """
 
     octets: int
@@ -100,10 +100,9 @@ class Backlogged:
 def backlogged(samples: npt.NDArray[np.void], capacity: Capacity, sheds: bool) -> Backlogged:
     """Return the time in which the queue cannot have run empty.
 
-    Between two samples it cannot when the backlog at the first, less the frame that may be nearly
-    sent, is more than can be sent in the interval; from a queue that ``sheds`` packets it has
-    taken, those dropped meanwhile may be missing too. Where every interval is too long, nothing can
-    be told.
+    It cannot within an interval if the backlog at its begin exceeds what can be sent in it. One
+    frame is subtracted, because it may be nearly sent. A queue that ``sheds`` packets drops some
+    that it has taken; these are subtracted, too. If every interval is too long, no time is found.
     """
     time_s = samples["time_ns"] / 1e9
     bits = capacity.bits(time_s[:-1], time_s[1:])

@@ -1,4 +1,4 @@
-"""RED on a kernel of its own: whether it notices that its queue is empty cannot be told."""
+"""RED on a real machine's kernel, which may not notice that the queue is empty."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from orchestrator.recording.model import Check
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check, in doubt, for each RED queue of a real machine.
 
-    Stock sch_red under sch_tbf never sees its queue idle, so its average stays what it was after a
-    burst. The guest's kernel is fixed (guest/patches/0004).
+    Unpatched sch_red below sch_tbf never sees its queue idle, so its average stays high after a
+    burst. The guest's kernel is patched (guest/patches/0004).
     """
     if not evidence.real_time:
         return
@@ -20,8 +20,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
         if queue.role != "queue":
             continue
         name = f"{queue.link}:{queue.direction}"
-        asked = evidence.channel(name).queue
-        if asked is not None and asked.qdisc.kind == "red":
+        requested = evidence.channel(name).queue
+        if requested is not None and requested.qdisc.kind == "red":
             yield Check(
                 f"red_idle {name}", "", None, None, None, None,
                 "Linux as it comes does not let RED under a token bucket see that its queue is "

@@ -1,4 +1,4 @@
-"""Reordering: how many packets skipped the delay of a channel that lets some do so."""
+"""Reordering: how many packets skipped the delay of a reordering channel."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CHANCE = 1e-6
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check for each reordering channel in use.
 
-    netem counts as requeued what it sends at once. It counts the packets of a gap anew after every
-    change of its settings, so each change may cost one. Where the reordering changes, each must
-    have had the packets that it is good for.
+    netem counts packets that it sends at once as requeued. After each change of its settings it
+    begins to count the packets of a gap again, so each change may cost one. If the reordering
+    changes, each setting is judged by itself.
     """
     changes: dict[str, int] = {}
     for fact in evidence.all(facts.Timeline):
@@ -54,8 +54,8 @@ def _reordered(name: str, spans: list[Span], changes: int) -> Check:
     if len(spans) > 1:
         detail += f", each of {len(spans)} settings by itself"
     share = packets or 1
-    asked = expected / share
+    requested = expected / share
     return Check(
-        f"reordering {name}", "", asked, skipped / share,
-        max(asked - low / share, high / share - asked), good, detail,
+        f"reordering {name}", "", requested, skipped / share,
+        max(requested - low / share, high / share - requested), good, detail,
     )  # fmt: skip

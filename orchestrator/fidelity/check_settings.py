@@ -1,4 +1,4 @@
-"""Settings at the end, of every channel and namespace: those set, or that the last event set."""
+"""Settings of channels and hosts at the end, compared with those that were set last."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from orchestrator.recording.model import Check
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield one check: what another hand than the bed's has changed since it was set.
+    """Yield one check: the number of settings that something else than the bed has changed.
 
-    Of a channel that is its rate, queue, delay or loss; of a host what its namespace was told.
+    These are rate, queue, delay and loss of channels, and sysctls of hosts.
     """
     end = evidence.one(facts.Channels, at="end")
     changed = [
-        f"{channel}: {setting} is {found}, asked was {asked}"
-        for channel, setting, asked, found in end["differences"]
+        f"{channel}: {setting} is {found}, requested was {requested}"
+        for channel, setting, requested, found in end["differences"]
     ]
     last = {(fact["host"], fact["sysctl"]): fact["value"] for fact in evidence.all(facts.Namespace)}
-    told = evidence.one(facts.Namespaces, at="end")["values"]
-    changed += [f"{h} {name}" for (h, name), value in last.items() if told[h][name] != str(value)]
+    at_end = evidence.one(facts.Namespaces, at="end")["values"]
+    changed += [f"{h} {name}" for (h, name), value in last.items() if at_end[h][name] != str(value)]
     detail = "; ".join(changed[:3]) if changed else f"{len(end['channels'])} channels"
     if last and not changed:
         detail += f", {len(last)} settings of hosts"

@@ -1,4 +1,4 @@
-"""Window: what receivers told that were to tell no more than so much."""
+"""Receive window: the largest window that receivers with a limit advertised."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from orchestrator.recording.model import Check
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield a check for each limit, of the flow that was told the largest window under it."""
+    """Yield a check for each limit, of the flow whose receiver advertised the largest window."""
     by_limit: dict[int, list[tuple[int, str]]] = {}
-    for flow, (asked, told) in evidence.windows.items():
-        by_limit.setdefault(asked, []).append((told, flow))
-    for asked, found in by_limit.items():
-        told, flow = max(found)
+    for flow, (requested, advertised) in evidence.windows.items():
+        by_limit.setdefault(requested, []).append((advertised, flow))
+    for requested, found in by_limit.items():
+        advertised, flow = max(found)
         detail = f"flow {flow}; {len(found)} flows have the limit"
-        yield Check(f"receive_window {asked}", "bytes", asked, told, 0.0, told <= asked, detail)
+        yield Check(
+            f"receive_window {requested}",
+            "bytes",
+            requested,
+            advertised,
+            0.0,
+            advertised <= requested,
+            detail,
+        )

@@ -1,10 +1,11 @@
-"""What a run left for its fidelity to be judged by."""
+"""The evidence of a run: facts of the test bed and samples, by which checks judge it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from orchestrator.fidelity.host import Host
 from orchestrator.network import Channel, Network
 from orchestrator.protocol import facts, netem
+from orchestrator.protocol.facts import Fact
 from orchestrator.recording.model import FlowRecord, QueueRecord, by_queue
 
 F = TypeVar("F")
@@ -19,9 +21,9 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class Span:
-    """What a channel's netem did while its impairments were set so: {name: value} of its settings.
+    """What a channel's netem did while it had these settings: {name: value}.
 
-    Packets are those it decided over, duplicates among them; ``ahead`` skipped the delay.
+    ``packets`` are its decisions, those over duplicates, too; ``ahead`` skipped the delay.
     """
 
     settings: dict[str, int]
@@ -30,7 +32,7 @@ class Span:
     ahead: int
 
     def of(self, prefix: str) -> dict[str, int]:
-        """Return the settings whose names begin so."""
+        """Return the settings whose names begin with a prefix."""
         return {name: each for name, each in self.settings.items() if name.startswith(prefix)}
 
 
@@ -39,19 +41,19 @@ class Evidence:
     """Facts of the bed, in their order, and the samples; see ``orchestrator.protocol.facts``."""
 
     network: Network
-    facts: list[dict[str, Any]]
+    facts: Sequence[Fact]
     flows: list[FlowRecord]
     queues: list[QueueRecord]
     queue_samples: npt.NDArray[np.void]
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Of each flow with a limited window: to how many bytes, and the largest that was told."""
+    """Of each flow with a limited window: the limit and the largest advertised window in bytes."""
 
     def all(self, form: type[F], **wanted: object) -> list[F]:
         """Return the facts of that form whose values match ``wanted``."""
         return facts.of(self.facts, form, **wanted)
 
     def one(self, form: type[F], **wanted: object) -> F:
-        """Return the one fact of that form; LookupError when the bed did not state it."""
+        """Return the one fact of that form; LookupError when the bed did not report it."""
         found = self.all(form, **wanted)
         if len(found) != 1:
             raise LookupError(f"{len(found)} facts {form.__name__} {wanted}")
@@ -74,21 +76,21 @@ class Evidence:
 
     @cached_property
     def slow(self) -> bool:
-        """Whether a machine was too slow or too busy for its timing to be vouched for."""
+        """Whether a machine was too slow or too busy for reliable timing."""
         return any(host.slow for host in self.hosts)
 
     def judge(self, off: float, tolerance: float, excused: float) -> bool | None:
-        """Tell whether a measure is good that is ``off`` by so much.
+        """Return whether an error ``off`` is within a tolerance; None is in doubt.
 
-        None, in doubt, where it is off by up to ``excused`` more on a machine that was slow: that
-        explains it, but nobody knows whether it is all.
+        It is in doubt if a machine was slow and the error exceeds the tolerance by up to
+        ``excused``. The slow machine may explain it, but something else may, too.
         """
         if off <= tolerance:
             return True
         return None if self.slow and off <= tolerance + excused else False
 
     def channel(self, name: str) -> Channel:
-        """Return the channel as asked for, by its name such as ``bottleneck:forward``."""
+        """Return the requested channel by its name, such as ``bottleneck:forward``."""
         link_name, _, direction = name.rpartition(":")
         link = next(link for link in self.network.links if link.name == link_name)
         return link.forward if direction == "forward" else link.reverse
@@ -99,7 +101,7 @@ class Evidence:
 
     @cached_property
     def changing(self) -> dict[str, list[Span]]:
-        """By channel, the spans of those whose impairments changed while traffic ran."""
+        """The spans of each channel whose impairments changed while traffic ran."""
         return {
             channel: [Span(*span) for span in spans]
             for fact in self.all(facts.Timeline)
@@ -107,7 +109,7 @@ class Evidence:
         }
 
     def spans(self, queue: int) -> list[Span]:
-        """Return the spans of a delay line, those without packets left out; but one mostly."""
+        """Return the spans of a delay line that have packets; most have one span."""
         record, samples = self.queues[queue], self.samples(queue)
         name = f"{record.link}:{record.direction}"
         if name in self.changing:
@@ -116,8 +118,8 @@ class Evidence:
             return []
         last = samples[-1]
         packets, drops = int(last["packets"] + last["backlog_packets"]), int(last["drops"])
-        told = _impairments(self.channel(name))
-        return [Span(told, packets + drops, drops, int(last["requeues"]))] if packets else []
+        settings = _impairments(self.channel(name))
+        return [Span(settings, packets + drops, drops, int(last["requeues"]))] if packets else []
 
     @cached_property
     def _by_queue(self) -> list[npt.NDArray[np.void]]:

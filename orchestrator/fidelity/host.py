@@ -1,8 +1,8 @@
-"""What a real machine did besides the run, and what that may explain.
+"""The load and the timer lateness of a real machine during a run, and the limits for them.
 
-In virtual time there is nothing of this. In real time every timer is late by what the machine needs
-to wake something up: a link's delay is longer by that, and a rate falls short once its bucket
-is full. How late is measured in each run (testbed/sampling/host_load.py).
+In virtual time neither exists. In real time every timer fires late by the time of a wake-up. So
+each delay of a link is longer, and a rate is too low if the bucket fills meanwhile. Each run
+measures the lateness (testbed/sampling/host_load.py).
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from typing import Any
 from orchestrator.protocol import facts
 
 MOST_DELAY_S = 1e-3
-"""99 of 100 wake-ups are to be less late."""
+"""Limit of the 99th percentile of the wake-ups' lateness."""
 
 UNUSABLE_DELAY_S = 50e-3
-"""So late, half of a round trip of the quickstart, nothing is what was asked for."""
+"""Above this lateness (half of the quickstart's RTT) a run is unfaithful."""
 
 MOST_OTHERS = 0.2
 MOST_BUSY = 0.9
-"""Shares of the bed's CPU that others may use, and that may be used at all."""
+"""Limits of the shares of the bed's CPU that others use, and that the run uses."""
 
 TIMER_S = 250e-6
-"""What each delay on a path may be longer than asked for: a timer, and what the packet costs.
+"""How much longer than requested each delay of a path may be, for a timer and the packet's cost.
 
 It was 0.13 to 0.18 ms in User Mode Linux in real time on a virtual machine that had other work.
 """
 
 RATE_TOLERANCE = 0.01
-"""Of rates in real time: what a few timers lose that come later than a token bucket holds."""
+"""Tolerance of rates in real time. A timer that is later than the bucket is deep loses bytes."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """What was seen of one machine while traffic ran; see ``protocol.facts.Host``.
+    """Measurements of one machine while traffic ran, from the fact ``host``.
 
-    ``late_timers_s`` is how much time's worth of bytes the token buckets hold beside a frame.
+    The token buckets hold a frame and what their rate sends in ``late_timers_s``.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Host:
 
     @classmethod
     def of(cls, fact: facts.Host) -> Host:
-        """Return what the fact ``host`` says; shares are means over its seconds."""
+        """Return the values of a fact ``host``; shares are means over its seconds."""
         seconds: Sequence[Mapping[str, Any]] = fact["seconds"]
         worst = max(range(len(seconds)), key=lambda second: seconds[second]["late_ns"])
         return cls(
@@ -73,15 +73,15 @@ class Host:
 
     @property
     def outside(self) -> float:
-        """The share of the bed's CPU that others had, on this machine or on the one below it."""
+        """The share of the bed's CPU that other processes or the hypervisor (steal) used."""
         return self.others + self.steal
 
     @property
     def busy(self) -> float:
-        """The share of the bed's CPU that the run itself used."""
+        """The share of the bed's CPU that the run used."""
         return self.own + self.softirq
 
     @property
     def slow(self) -> bool:
-        """Whether it was too slow or too busy for its timing to be vouched for."""
+        """Whether it was too slow or too busy for reliable timing."""
         return self.late_p99_s > MOST_DELAY_S or self.outside > MOST_OTHERS or self.busy > MOST_BUSY

@@ -221,8 +221,8 @@ def _policer_text(policer: Policer) -> str:
 
 
 def _loss_text(channel: Channel) -> str:
-    kind = "" if channel.loss is None or channel.loss.kind == "independent" else channel.loss.kind
-    return f"{kind} loss {100 * channel.mean_loss:.3g}%".strip()
+    caption = "loss" if channel.loss is None else channel.loss.caption
+    return f"{caption} {100 * channel.mean_loss:.3g}%"
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
+from orchestrator.protocol.specification import BurstProbe, PolicerProbe, RoundTripProbe
+
 if TYPE_CHECKING:
     from typing import TypeAlias
 
 F = TypeVar("F")
+
+Fact: TypeAlias = "Mapping[str, object]"
+"""A fact of any form. ``of()`` returns those of one form."""
 
 SettingValue: TypeAlias = "int | str | None"
 
@@ -25,18 +30,21 @@ class Rate(TypedDict, total=False):
     rate_bps: int
 
 
-class Channel(TypedDict, total=False):
+class _OfChannel(TypedDict, total=False):
+    policer: dict[str, Any]
+
+
+class Channel(_OfChannel):
     """One direction of a link as the kernel has it: {name of a setting: value} and the kinds."""
 
     rate: Rate
     queue: dict[str, Any]
     delay: dict[str, Any]
-    policer: dict[str, Any]
 
 
 class _OfChannels(TypedDict, total=False):
     differences: list[tuple[str, str, SettingValue, SettingValue]]
-    """[channel, setting, asked, found] of all that is not as asked; at the end only."""
+    """[channel, setting, requested, found] where the two differ; at the end only."""
 
 
 class Channels(_OfChannels):
@@ -67,11 +75,7 @@ class Sysctls(_Global, total=False):
     """{sysctl: value} of one lab host."""
 
 
-class Versions(TypedDict, total=False):
-    """Versions of what took part; "kernel" is always there."""
-
-    fact: str
-    kernel: str
+class _OfVersions(TypedDict, total=False):
     kernel_build: str
     kernel_compiler: str
     machine: str
@@ -81,24 +85,26 @@ class Versions(TypedDict, total=False):
     python: str
     wall_clock_s: float
     hosts: dict[str, Any]
+    """{host: versions of that host} of a lab's hosts."""
+
+
+class Versions(_OfVersions):
+    """Versions of what took part."""
+
+    fact: str
+    kernel: str
 
 
 class _OfRoundTrip(TypedDict, total=False):
-    bare_ns: int
-    """Of a lab's machines without emulation."""
     ttl: int | None
     at: str
     machine: str
 
 
-class RoundTrip(_OfRoundTrip):
+class RoundTrip(RoundTripProbe, _OfRoundTrip):
     """A base RTT that was measured on the idle network."""
 
     fact: str
-    source: str
-    sink: str
-    expected_ns: int
-    attempts: int
     measured_ns: int | None
     """None where no echo came back."""
 
@@ -107,38 +113,20 @@ class RoundTripAfter(RoundTrip):
     """The same after traffic, between the hosts of a lab."""
 
 
-class Burst(TypedDict):
-    """Bursts through a queue: what was asked for, and when each packet passed."""
+class Burst(BurstProbe):
+    """Bursts through a queue: the settings of the probe, and when each packet passed."""
 
     fact: str
-    channel: str
-    source: str
-    sink: str
-    packets: int
-    rounds: int
-    settle_ns: int
-    rate_bps: int
-    queue_packets: int | None
     came: int
     """Number of packets that came to the queue."""
     passed: list[tuple[int, int, int, int]]
     """[round, number, came_ns, left_ns] of the packets that left it, by the wall clock."""
 
 
-class Policer(TypedDict):
+class Policer(PolicerProbe):
     """Bursts through a policer; keys as of Burst."""
 
     fact: str
-    channel: str
-    source: str
-    sink: str
-    packets: int
-    rounds: int
-    pause_ns: int
-    settle_ns: int
-    rate_bps: int
-    burst_bytes: int
-    queued: bool
     came: int
     passed: list[tuple[int, int, int, int]]
 
@@ -266,15 +254,24 @@ class Clock(TypedDict):
     """The time between the two measurements."""
 
 
-class Lateness(TypedDict):
+class _OfLateness(TypedDict, total=False):
+    median: int
+
+
+class Lateness(_OfLateness):
     """How late the process that monitors a machine woke up, in ns."""
 
-    median: int
     p99: int
     max: int
 
 
-class Second(TypedDict):
+class _OfSecond(TypedDict, total=False):
+    idle: float
+    pressure: float | None
+    """Share of the time in which anything on the machine waited for a CPU; None where unknown."""
+
+
+class Second(_OfSecond):
     """One second of a machine; shares are of the time of the packets' CPU."""
 
     late_ns: int
@@ -285,9 +282,6 @@ class Second(TypedDict):
     """Share of all other processes and of interrupts."""
     softirq: float
     steal: float
-    idle: float
-    pressure: float | None
-    """Share of the time in which anything on the machine waited for a CPU; None where unknown."""
 
 
 class Load(TypedDict):
@@ -328,6 +322,52 @@ class Host(Machine, Load):
     fact: str
 
 
+class FlowError(TypedDict):
+    """The failure of a flow's traffic, with which the run fails."""
+
+    fact: str
+    flow: str
+    problem: str
+
+
+class TimelineError(TypedDict):
+    """The failure of the scheduler, with which the run fails."""
+
+    fact: str
+    problem: str
+
+
+class Route(TypedDict, total=False):
+    """Metrics of a host's routes as they were read back; "host" or "destination" is there."""
+
+    fact: str
+    host: str
+    destination: str
+    metrics: dict[str, int]
+    machine: str
+
+
+class TransferBegins(TypedDict):
+    """The begin of a transfer whose end is on another machine of a lab."""
+
+    fact: str
+    flow: str
+    port: int
+    """The client's."""
+    start_ns: int
+
+
+class TransferEnds(TypedDict):
+    """The end of such a transfer."""
+
+    fact: str
+    flow: str
+    port: int
+    end_ns: int
+    """-1 where it was not complete at the end of the run."""
+    bytes: int
+
+
 class Done(TypedDict):
     """The last fact of a bed that ended well."""
 
@@ -356,13 +396,14 @@ FACTS: Mapping[str, Any] = {
     "engine": Engine,
     "clock": Clock,
     "host": Host,
+    "flow_error": FlowError,
+    "timeline_error": TimelineError,
+    "route": Route,
+    "transfer_begins": TransferBegins,
+    "transfer_ends": TransferEnds,
     "done": Done,
 }
-"""The form of each fact by its name.
-
-Not here: "route", which only goes into the provenance, failures of flows and of the scheduler, and
-halves of transfers that lab agents report.
-"""
+"""The form of each fact by its name."""
 
 _NAMES = {form: name for name, form in FACTS.items()}
 
@@ -372,7 +413,7 @@ def name_of(form: type) -> str:
     return _NAMES[form]
 
 
-def of(facts: Iterable[Mapping[str, Any]], form: type[F], **wanted: object) -> list[F]:
+def of(facts: Iterable[Fact], form: type[F], **wanted: object) -> list[F]:
     """Return the facts of that form, in their order, whose values match ``wanted``."""
     name = _NAMES[form]
     found: list[Any] = [

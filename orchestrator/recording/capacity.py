@@ -46,8 +46,8 @@ class Capacity:
         if len(self.steps) == 1:
             return backlog_bits / np.float64(self._rates[0])
         target = self._until(time_s) + backlog_bits
-        # The last step before which the target is not reached; its rate is above zero, or it is
-        # the last of all.
+        # The last step at whose begin the target is not reached yet. Its rate is above zero, or no
+        # step follows.
         place = np.clip(np.searchsorted(self._bits, target, side="left") - 1, 0, None)
         with np.errstate(divide="ignore", invalid="ignore"):
             end_s = self._times[place] + (target - self._bits[place]) / self._rates[place]

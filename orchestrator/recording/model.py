@@ -1,4 +1,4 @@
-"""What a back end returns of one run: samples as arrays, facts, and what was read back.
+"""The recording of one run that a back end returns: samples as arrays, facts and read-back values.
 
 Back ends fill it, and the results store keeps it. All times are since the start of traffic. All
 counters are cumulative since the test bed was built, and are only compared with each other.
@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.facts import Fact
 from orchestrator.protocol.records import DATAGRAM_COUNTERS
 
 Verdict = Literal["faithful", "doubtful", "unfaithful"]
@@ -117,8 +118,8 @@ TCP_DTYPE = np.dtype(
     + [(f"congestion_{slot}", "i8") for slot in range(CONGESTION_SLOTS)]
 )  # fmt: skip
 """A sample of one end of one flow. ``flow`` indexes ``Recording.flows``; ``endpoint`` is SENDER or
-RECEIVER; rqueue/wqueue are the diag message's (receive queue not yet read; send queue). Of a flow
-of many connections see orchestrator.decode.connections."""
+RECEIVER. rqueue and wqueue are those of the diag message: the unread receive queue and the send
+queue. orchestrator.decode.connections describes samples of flows with many connections."""
 
 STATISTIC_SLOTS = 4
 """Number of statistics of a queue's kind in each sample."""
@@ -128,25 +129,27 @@ QUEUE_DTYPE = np.dtype(
      ("overlimits", "i8"), ("requeues", "i8"), ("backlog_bytes", "i8"), ("backlog_packets", "i8")]
     + [(f"statistic_{slot}", "i8") for slot in range(STATISTIC_SLOTS)]
 )  # fmt: skip
-"""A sample of one qdisc or policer. ``queue`` indexes ``Recording.queues``; bytes (of the link
-layer) and packets left it."""
+"""A sample of one qdisc or policer. ``queue`` indexes ``Recording.queues``. ``bytes`` (of the link
+layer) and ``packets`` count what left it."""
 
 DATAGRAM_DTYPE = np.dtype(
     [("time_ns", "i8"), ("flow", "i4"), *((name, "i8") for name in DATAGRAM_COUNTERS)]
 )
-"""A sample of a UDP flow: what it sent, and what its sink received, since it began.
+"""A sample of a UDP flow: what its source sent and its sink received since it began.
 
-Bytes are payload; what came twice counts as received once. Expected are the packets up to the
-latest that came (RFC 3550 A.3), reordered those that came behind a later one (RFC 4737). Delays are
-one way, from when a packet was due to be sent to its arrival, of those received: their sum, the sum
-of their squares, and of their absolute changes from one to the next; the least and largest since
-the sample before, -1 when nothing came (stored as NULL).
+- Bytes are payload. Copies of a packet count as received once.
+- Expected packets are those up to the latest received one (RFC 3550 A.3). Reordered packets are
+  those received after a later one (RFC 4737).
+- Delays are one-way delays of received packets, from the time when a packet was due to its arrival.
+  There are their sum, the sum of their squares, and the sum of the absolute differences of
+  successive delays. The smallest and the largest are those since the previous sample; -1 (stored as
+  NULL) when no packet came.
 """
 
 TRANSFER_DTYPE = np.dtype([("flow", "i4"), ("start_ns", "i8"), ("end_ns", "i8"), ("bytes", "i8")])
-"""A transfer of a flow that makes many: from the request or the connection's first packet to the
-last byte in the receiver's hands; end_ns is -1 (stored as NULL) of one that was not complete at the
-end, with the bytes that came."""
+"""A transfer of a flow that makes many. It begins with the request or the connection's first packet
+and ends when the receiver has read the last byte. Of a transfer that is incomplete at the end of
+the run, end_ns is -1 (stored as NULL) and bytes are those that came."""
 
 
 @dataclass(frozen=True)
@@ -225,10 +228,10 @@ class QueueRecord:
 class Recording:
     """All data of one run.
 
-    A back end returns it without a verdict: judging is the runner's. ``facts`` are what the test
-    bed stated, in its order and JSON-ready (see orchestrator/testbed/run.py). ``windows`` has, of
-    each flow with a limited receive window, the requested size and the largest that was advertised,
-    in bytes. orchestrator.execution.judging fills ``verdict``, ``checks`` and ``checks_version``.
+    A back end returns it without a verdict, because the runner judges. ``facts`` are those of the
+    test bed in its order, JSON-ready (see orchestrator/testbed/run.py). ``windows`` has (limit,
+    largest advertised window) in bytes of each flow with a limited receive window.
+    orchestrator.execution.judging fills ``verdict``, ``checks`` and ``checks_version``.
 
     ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE and ``datagrams`` one of
     DATAGRAM_DTYPE, in the order of time; ``transfers`` is one of TRANSFER_DTYPE, in the order of
@@ -249,7 +252,7 @@ class Recording:
     provenance: dict[str, Any] = field(default_factory=dict)
     console: str = ""
     log: str = ""
-    facts: list[dict[str, Any]] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     verdict: Verdict | None = None
     checks: list[Check] = field(default_factory=list)
@@ -257,7 +260,7 @@ class Recording:
 
 
 def by_queue(samples: npt.NDArray[np.void], queues: int) -> list[npt.NDArray[np.void]]:
-    """Return each queue's samples in the order of time; one sort instead of a search a queue."""
+    """Return each queue's samples in the order of time."""
     ordered = samples[np.argsort(samples["queue"], kind="stable")]
     edges = np.searchsorted(ordered["queue"], np.arange(queues + 1))
     return [ordered[first:last] for first, last in itertools.pairwise(edges)]

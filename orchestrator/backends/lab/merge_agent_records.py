@@ -1,8 +1,8 @@
-"""Puts together what the agents of a lab wrote: one folder, as if one bed had written it.
+"""Merges the files of a lab's agents into one folder of the form that a single test bed writes.
 
-Every agent's times count from the same moment by its own clock, which was corrected for before
-traffic began; so samples that carry the same time were taken at the same time, within what the
-facts ``clock`` say.
+All agents count time from the same moment, each by its own clock. Offsets between the clocks are
+measured and corrected before traffic begins. So samples with equal times were taken at the same
+time, within the uncertainty that the facts ``clock`` state.
 """
 
 from __future__ import annotations
@@ -12,29 +12,37 @@ import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from orchestrator.backends.lab.agent_spec import plan_of
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.output import Output
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import facts as protocol
+from orchestrator.protocol.facts import Fact
 from orchestrator.protocol.numbering import LINK_ENDS, wire_index
 from orchestrator.protocol.records import DATAGRAM_COUNTERS, DATAGRAMS_ROW, TCP_HEAD, TRANSFER_ROW
 from topologies.links import DIRECTIONS
 
-Fact = dict[str, Any]
+F = TypeVar("F")
 
-_ONCE = ("flow_error", "timeline_error", "congestion", "engine", "route", "host")
+_OF_ONE_MACHINE = ("flow_error", "timeline_error", "congestion", "engine", "route", "host")
+"""Facts that are taken over with the name of the machine that reported them."""
 
 
-def merge(run: RunSpec, parts: Mapping[str, Output], clocks: Sequence[Fact], output: Path) -> None:
-    """Write the files of a bed to ``output``.
+def merge(
+    run: RunSpec,
+    parts: Mapping[str, Output],
+    clocks: Sequence[Mapping[str, object]],
+    output: Path,
+) -> None:
+    """Write the merged files to ``output``.
 
     Args:
         run: the run.
-        parts: what each machine's agent wrote, by the machine's name.
-        clocks: {"host", "uncertainty_ns", "drift_ns", ...} of each.
+        parts: the files of each machine's agent, by the machine's name.
+        clocks: each machine's fact ``clock`` without its name.
         output: a folder without these files.
 
     Raises:
@@ -42,7 +50,7 @@ def merge(run: RunSpec, parts: Mapping[str, Output], clocks: Sequence[Fact], out
     """
     facts = {host: read_facts(part) for host, part in parts.items()}
     for host, found in facts.items():
-        if not any(fact["fact"] == "done" for fact in found):
+        if not protocol.of(found, protocol.Done):
             raise BedError(f"the agent of {host} did not finish its records")
     _write(output / "tcp.bin", _tcp(parts.values()))
     router = plan_of(run).router
@@ -112,96 +120,111 @@ def _transfers(
         yield _rows(part, "transfers.bin", TRANSFER_ROW)
     everything = [fact for found in facts.values() for fact in found]
     for number, flow in enumerate(run.flows):
-        mine = [fact for fact in everything if fact.get("flow") == flow.name]
-        ends: dict[int, list[Fact]] = {}
-        for fact in mine:
-            if fact["fact"] == "transfer_ends":
-                ends.setdefault(fact["port"], []).append(fact)
-        for fact in mine:
-            if fact["fact"] == "transfer_begins":
-                end = ends.get(fact["port"], [])
-                last = end.pop(0) if end else {"end_ns": -1, "bytes": 0}
-                yield TRANSFER_ROW.pack(number, fact["start_ns"], last["end_ns"], last["bytes"])
+        ends: dict[int, list[protocol.TransferEnds]] = {}
+        for end in protocol.of(everything, protocol.TransferEnds, flow=flow.name):
+            ends.setdefault(end["port"], []).append(end)
+        for begin in protocol.of(everything, protocol.TransferBegins, flow=flow.name):
+            mine = ends.get(begin["port"], [])
+            end_ns, size_bytes = (-1, 0)
+            if mine:
+                end = mine.pop(0)
+                end_ns, size_bytes = end["end_ns"], end["bytes"]
+            yield TRANSFER_ROW.pack(number, begin["start_ns"], end_ns, size_bytes)
         if any(ends.values()):
             raise BedError(f"flow {flow.name}: a transfer ended that had not begun")
 
 
-def _facts(run: RunSpec, facts: Mapping[str, list[Fact]]) -> Iterator[Fact]:
+def _facts(run: RunSpec, facts: Mapping[str, list[Fact]]) -> Iterator[Mapping[str, object]]:
+    """Yield the facts of the run, most of them merged from those of all machines."""
     router = plan_of(run).router
-    emulates = None if router is None else facts[router.host]
+    of_router = None if router is None else facts[router.host]
     for when in ("start", "end"):
-        yield _channels(run, emulates, when)
-        both = {host: _one(found, "interfaces", when) for host, found in facts.items()}
+        yield _channels(run, of_router, when)
+        both = {host: _one(found, protocol.Interfaces, when) for host, found in facts.items()}
         together = {
             f"{host}/{name}": state
             for host, fact in both.items()
             for name, state in fact["interfaces"].items()
         }
         yield {"fact": "interfaces", "at": when, "interfaces": together}
-        drops = sum(_one(found, "softnet", when)["drops"] for found in facts.values())
+        drops = sum(_one(found, protocol.Softnet, when)["drops"] for found in facts.values())
         yield {"fact": "softnet", "at": when, "drops": drops}
-    yield _queues(run, emulates)
+    yield _queues(run, of_router)
     yield _versions(facts)
-    values = {host: _one(found, "sysctls")["values"] for host, found in facts.items()}
+    values = {host: _one(found, protocol.Sysctls)["values"] for host, found in facts.items()}
     yield {"fact": "sysctls", "hosts": values}
-    told = [_one(found, "namespaces", "end")["values"] for found in facts.values()]
-    set_here = {host: values for each in told for host, values in each.items()}
-    yield {"fact": "namespaces", "at": "end", "values": set_here}
-    yield _timeline([_one(found, "timeline") for found in facts.values()])
+    ends = [_one(found, protocol.Namespaces, "end")["values"] for found in facts.values()]
+    of_hosts = {host: values for each in ends for host, values in each.items()}
+    yield {"fact": "namespaces", "at": "end", "values": of_hosts}
+    yield _timeline([_one(found, protocol.Timeline) for found in facts.values()])
     for host, found in facts.items():
-        origin_ns = _one(found, "done")["origin_ns"]
-        for fact in found:
-            if fact["fact"] in _ONCE:
-                yield {**fact, "machine": host}
-            elif fact["fact"] == "round_trip":
-                name = "round_trip" if fact["at"] == "start" else "round_trip_after"
-                yield {**fact, "fact": name, "machine": host}
-            elif fact["fact"] == "namespace":
-                yield {**fact, "clock_ns": fact["clock_ns"] - origin_ns}
-    duration_ns = max(_one(found, "done")["duration_ns"] for found in facts.values())
+        yield from _of_machine(host, found)
+    duration_ns = max(_one(found, protocol.Done)["duration_ns"] for found in facts.values())
     yield {"fact": "done", "origin_ns": 0, "duration_ns": duration_ns}
 
 
-def _one(facts: Iterable[Fact], name: str, at: str | None = None) -> Fact:
+def _of_machine(host: str, facts: list[Fact]) -> Iterator[Mapping[str, object]]:
+    """Yield the facts of one machine that are not merged with those of others."""
+    origin_ns = _one(facts, protocol.Done)["origin_ns"]
     for fact in facts:
-        if fact["fact"] == name and (at is None or fact.get("at") == at):
-            return fact
-    raise BedError(f"an agent did not record {name}")
+        if fact["fact"] in _OF_ONE_MACHINE:
+            yield {**fact, "machine": host}
+    for trip in protocol.of(facts, protocol.RoundTrip):
+        name = "round_trip" if trip.get("at") == "start" else "round_trip_after"
+        yield {**trip, "fact": name, "machine": host}
+    for change in protocol.of(facts, protocol.Namespace):
+        yield {**change, "clock_ns": change["clock_ns"] - origin_ns}
 
 
-def _channels(run: RunSpec, emulates: list[Fact] | None, when: str) -> Fact:
-    """Return every channel as the router has it; of a real one nothing is set."""
-    real: Fact = {"rate": {}, "queue": {"kind": ""}, "delay": {"kind": ""}}
+def _one(facts: Iterable[Fact], form: type[F], at: str | None = None) -> F:
+    """Return an agent's first fact of a form, of the start or of the end."""
+    wanted = {} if at is None else {"at": at}
+    for fact in protocol.of(facts, form, **wanted):
+        return fact
+    raise BedError(f"an agent did not record {protocol.name_of(form)}")
+
+
+def _channels(run: RunSpec, of_router: list[Fact] | None, when: str) -> protocol.Channels:
+    """Return every channel: the router's as the kernel has them, and the real ones without any."""
+    real: protocol.Channel = {"rate": {}, "queue": {"kind": ""}, "delay": {"kind": ""}}
     names = [f"{link.name}:{way}" for link in run.network.links for way in DIRECTIONS]
-    told = {} if emulates is None else _one(emulates, "channels", when)
-    channels = {**dict.fromkeys(names, real), **told.get("channels", {})}
-    return {"fact": "channels", "at": when, "channels": channels,
-            "differences": told.get("differences", [])}  # fmt: skip
+    channels = dict.fromkeys(names, real)
+    differences: list[tuple[str, str, protocol.SettingValue, protocol.SettingValue]] = []
+    if of_router is not None:
+        emulated = _one(of_router, protocol.Channels, when)
+        channels |= emulated["channels"]
+        differences = emulated.get("differences", [])
+    return {"fact": "channels", "at": when, "channels": channels, "differences": differences}
 
 
-def _queues(run: RunSpec, emulates: list[Fact] | None) -> Fact:
-    """Return what is sampled of queues, under the numbers that a bed's devices have."""
-    if emulates is None:
-        return {"fact": "queues", "names": [], "policers": []}
-    told = _one(emulates, "queues")
+def _queues(run: RunSpec, of_router: list[Fact] | None) -> protocol.Queues:
+    """Return the sampled queues by the interface indices that they would have in a single bed."""
     router = plan_of(run).router
-    assert router is not None, "one emulates"
+    if of_router is None or router is None:
+        return {"fact": "queues", "names": [], "policers": []}
+    sampled = _one(of_router, protocol.Queues)
     place = [link.name for link in run.network.links].index(router.link)
-    number = {told["devices"][end]: wire_index(place, end) for end in LINK_ENDS}
-    names = [[number[index], handle] for index, handle in told["names"]]
+    number = {sampled["devices"][end]: wire_index(place, end) for end in LINK_ENDS}
+    names = [(number[index], handle) for index, handle in sampled["names"]]
     return {"fact": "queues", "names": names, "policers": []}
 
 
-def _versions(facts: Mapping[str, list[Fact]]) -> Fact:
-    told = {
-        host: {key: value for key, value in _one(found, "versions").items() if key != "fact"}
-        for host, found in facts.items()
+def _versions(facts: Mapping[str, list[Fact]]) -> protocol.Versions:
+    """Return the versions by host, and the different kernels as one text."""
+    found = {host: _one(each, protocol.Versions) for host, each in facts.items()}
+    kernels = dict.fromkeys(each["kernel"] for each in found.values())
+    hosts = {
+        host: {key: value for key, value in each.items() if key != "fact"}
+        for host, each in found.items()
     }
-    kernels = dict.fromkeys(each["kernel"] for each in told.values())
-    return {"fact": "versions", "kernel": ", ".join(kernels), "hosts": told}
+    return {"fact": "versions", "kernel": ", ".join(kernels), "hosts": hosts}
 
 
-def _timeline(facts: Sequence[Fact]) -> Fact:
+def _timeline(facts: Sequence[protocol.Timeline]) -> protocol.Timeline:
+    """Return the sums of all machines' steps, the worst lateness and the last time of each event.
+
+    Only the router changes impairments.
+    """
     late_ns: dict[str, int] = {}
     events: dict[int, int] = {}
     for fact in facts:
@@ -209,11 +232,19 @@ def _timeline(facts: Sequence[Fact]) -> Fact:
             late_ns[kind] = max(late_ns.get(kind, 0), each)
         for event, done_ns in fact["events"]:
             events[event] = max(events.get(event, 0), done_ns)
-    merged = {key: sum(fact[key] for fact in facts) for key in ("steps", "due", "granted_frames")}
-    for key in ("impairments", "netem_changes"):
-        merged[key] = next((fact[key] for fact in facts if fact[key]), facts[0][key])
-    return {"fact": "timeline", **merged, "late_ns": late_ns, "events": sorted(events.items())}
+    changed = next((fact["impairments"] for fact in facts if fact["impairments"]), {})
+    changes = next((fact["netem_changes"] for fact in facts if fact["netem_changes"]), {})
+    return {
+        "fact": "timeline",
+        "steps": sum(fact["steps"] for fact in facts),
+        "due": sum(fact["due"] for fact in facts),
+        "granted_frames": sum(fact["granted_frames"] for fact in facts),
+        "impairments": changed,
+        "netem_changes": changes,
+        "late_ns": late_ns,
+        "events": sorted(events.items()),
+    }
 
 
-def _clocks(clocks: Sequence[Fact]) -> Iterator[Fact]:
+def _clocks(clocks: Sequence[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
     return ({"fact": "clock", **each} for each in clocks)

@@ -29,6 +29,11 @@ class LossSpec(Strict, ABC):
     kind: str
 
     @property
+    def caption(self) -> str:
+        """What a drawing writes before the mean loss."""
+        return f"{self.kind} loss"
+
+    @property
     @abstractmethod
     def mean(self) -> float:
         """Long-run probability that a packet is lost."""

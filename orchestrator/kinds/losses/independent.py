@@ -26,6 +26,11 @@ class Independent(LossSpec):
     )
 
     @property
+    def caption(self) -> str:
+        """The word alone, because loss without another word is independent."""
+        return "loss"
+
+    @property
     def mean(self) -> float:
         """The probability."""
         return self.probability

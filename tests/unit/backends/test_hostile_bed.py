@@ -98,7 +98,8 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
     "a stranger's flow": (lambda: line('{"fact":"congestion","flow":"x","kernel":"reno"}'),
                           "there is no flow 'x'"),
     "a stranger's probe": (
-        lambda: line('{"fact":"round_trip","source":"x","sink":"y","measured_ns":1}'),
+        lambda: line('{"fact":"round_trip","source":"x","sink":"y","measured_ns":1,'
+                     '"expected_ns":1,"attempts":1}'),
         "no flow goes from 'x' to 'y'",
     ),
     "a measure of text": (
@@ -110,7 +111,7 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
     ),
     "another expectation": (
         lambda: with_facts(lambda f: one(f, "round_trip").update(expected_ns=7)),
-        "nobody asked for that",
+        "this was not requested",
     ),
     "a burst at no rate": (
         lambda: with_facts(lambda f: one(f, "burst").update(rate_bps=0)), "rate_bps",

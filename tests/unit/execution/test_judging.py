@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from orchestrator import fidelity
+from orchestrator.errors import StoreError
 from orchestrator.execution import judging
 from orchestrator.fidelity import check_base_rtt
 from orchestrator.planning import network_json
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
+from results import judgements
+from results.integrity import examine
 from results.store import Store
 from tests.unit.cli.test_run import orchestrator
 from tests.unit.hostile import ROOT, play
@@ -71,6 +77,43 @@ def test_another_check_gives_another_verdict_and_both_are_kept(
     assert (status, "unfaithful -> faithful" in out) == (0, True)
 
 
+def test_a_check_with_another_source_is_another_version(db: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "orchestrator"
+    shutil.copytree(ROOT / "orchestrator", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, old, new in (
+        ("check_base_rtt.py", "TOLERANCE_S = 20e-6", "TOLERANCE_S = -1.0"),
+        ("__init__.py", f"VERSION = {fidelity.VERSION}", f"VERSION = {fidelity.VERSION + 1}"),
+    ):
+        old, new = f"\n{old}\n", f"\n{new}\n"
+        source = copy / "fidelity" / name
+        assert source.read_text().count(old) == 1
+        source.write_text(source.read_text().replace(old, new))
+    program = "from orchestrator.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "judge", "--all", "--json", "--db", str(db)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    with Store.open_read_only(db) as store:
+        (ok,) = [row.id for row in store.list_runs() if row.status == "ok"]
+        own, later = store.load(ok).judgements
+    assert (own.verdict, later.verdict) == ("faithful", "unfaithful")
+    assert own.checks_version == judging.checks_version()
+    (number, digest), (other_number, other_digest) = (
+        str(one.checks_version).split("-") for one in (own, later)
+    )
+    assert int(other_number) == int(number) + 1
+    assert len(other_digest) == len(digest)
+    assert other_digest != digest
+    (change,) = next(run for run in json.loads(done.stdout)["runs"] if run["id"] == ok)["changes"]
+    assert change["check"] == "base_rtt"
+    assert (change["old"]["ok"], change["new"]["ok"]) == (True, False)
+
+
 def test_a_named_run_that_cannot_be_judged_again_is_an_error(db: Path) -> None:
     with Store.open_read_only(db) as store:
         rows = {row.status: row.id for row in store.list_runs()}
@@ -110,6 +153,136 @@ def test_a_changed_judgement_is_found(db: Path, monkeypatch: pytest.MonkeyPatch)
     connection.close()
     status, _, _ = command("--all", "--db", str(db))
     assert status == 1
+
+
+LATEST = "(SELECT max(number) FROM judgements WHERE run = 1)"
+
+
+def damage(path: Path, *statements: str) -> None:
+    """Change judgements as only damage could: without the triggers, which are put back."""
+    with closing(sqlite3.connect(path)) as connection:
+        triggers = connection.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'judgements%'"
+        ).fetchall()
+        for name, _sql in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        assert sum(connection.execute(statement).rowcount for statement in statements) > 0
+        for _name, sql in triggers:
+            connection.execute(sql)
+        connection.commit()
+
+
+@pytest.mark.parametrize("version", [6, 7])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"DELETE FROM judgements WHERE run = 1 AND number = {LATEST}",
+        "DELETE FROM judgements WHERE run = 1 AND number = 1",
+        "DELETE FROM judgements WHERE run = 1",
+        "UPDATE judgements SET verdict = 'doubtful' WHERE run = 1 AND number = 1",
+        f"UPDATE judgements SET checks = '[]' WHERE run = 1 AND number = {LATEST}",
+        "DELETE FROM checksums WHERE run = 1 AND \"table\" = 'judgements'",
+        "UPDATE checksums SET rows = 0, sha256 = '' WHERE run = 1 AND \"table\" = 'judgements'",
+    ],
+)
+def test_a_deleted_or_edited_judgement_is_found(
+    tmp_path: Path, version: int, statement: str
+) -> None:
+    path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
+    Store(path).close()  # migrates it
+    assert examine(path).ok
+    with Store.open_read_only(path) as store:
+        first, *others = [row.id for row in store.list_runs() if row.status == "ok"]
+    damage(path, statement)
+    found = {run.id: run for run in examine(path).runs}
+    assert [one.table for one in found[first].damage] == ["judgements"]
+    assert all(found[run].state == "ok" for run in others)
+    doctor = orchestrator("doctor", "--store", "--db", str(path))
+    assert doctor.exit_code == 1
+    assert f"DAMAGED run {first}, table judgements: " in doctor.stdout
+    status, out, err = command("--all", "--db", str(path))
+    assert status == 1
+    assert f"run {first} is damaged: table judgements: " in err
+    assert all(f"{run}: " in out for run in others)
+
+
+def test_a_judgement_with_a_checksum_that_fits_does_not_fit_the_next_one(tmp_path: Path) -> None:
+    path = restore("schema-7.sql", tmp_path / "runs.db")
+    with Store.open_read_only(path) as store:
+        first = store.list_runs()[0].id
+    with closing(sqlite3.connect(path)) as connection:
+        row = judgements._rows(connection, 1)[0]._replace(verdict="doubtful")
+    sha256 = judgements._sha256(first, row)
+    damage(
+        path,
+        f"UPDATE judgements SET verdict = 'doubtful', sha256 = '{sha256}' "
+        "WHERE run = 1 AND number = 1",
+    )
+    (damaged,) = examine(path).runs[0].damage
+    assert damaged.problem == "number 2 is not what was stored"
+
+
+@pytest.mark.parametrize(
+    ("statement", "refused"),
+    [
+        ("DELETE FROM judgements", "never deleted"),
+        ("DELETE FROM runs", "FOREIGN KEY"),
+        ("INSERT OR REPLACE INTO judgements SELECT * FROM judgements", "never overwritten"),
+        ("UPDATE judgements SET number = number + 1", "never overwritten"),
+    ],
+)
+def test_the_store_refuses_to_change_judgements(
+    tmp_path: Path, statement: str, refused: str
+) -> None:
+    path = restore("schema-7.sql", tmp_path / "runs.db")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        with pytest.raises(sqlite3.IntegrityError, match=refused):
+            connection.execute(statement)
+
+
+def test_a_run_with_damaged_judgements_gets_no_other(tmp_path: Path) -> None:
+    path = restore("schema-7.sql", tmp_path / "runs.db")
+    with Store(path) as store:
+        run = store.load(store.list_runs()[0].id)
+        judgement = run.judgements[-1]
+        damage(path, "DELETE FROM judgements WHERE run = 1")
+        with pytest.raises(StoreError, match=f"run {run.id} is damaged: table judgements"):
+            store.add_judgement(run.id, judgement)
+    with closing(sqlite3.connect(path)) as connection:
+        assert not judgements._rows(connection, 1)
+
+
+def test_an_earlier_program_that_still_has_the_file_open_adds_a_judgement(tmp_path: Path) -> None:
+    path = restore("schema-6.sql", tmp_path / "runs.db")
+    with closing(sqlite3.connect(path)) as connection:
+        (stored,) = connection.execute("SELECT * FROM judgements WHERE run = 1").fetchall()
+        Store(path).close()  # migrates it
+        (first,) = connection.execute("SELECT id FROM runs WHERE run = 1").fetchone()
+        row = judgements._Row._make((2, *stored[2:6], None, ""))
+        connection.execute(
+            "INSERT INTO judgements (run, number, judged_utc, checks_version, verdict, checks, "
+            "sha256) VALUES (1, ?, ?, ?, ?, ?, ?)",
+            (*row[:5], judgements._sha256(first, row)),
+        )
+        connection.commit()
+    with Store(path) as store:
+        run = store.load(first)
+        assert len(run.judgements) == 3
+        store.add_judgement(first, run.judgements[0])
+        assert len(store.load(first).judgements) == 4
+    assert examine(path).ok
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_judgements_of_earlier_versions_are_kept(tmp_path: Path, version: int) -> None:
+    path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
+    with Store.open_read_only(path) as store:
+        before = {row.id: store.load(row.id).judgements for row in store.list_runs()}
+    with Store(path) as store:
+        assert {row.id: store.load(row.id).judgements for row in store.list_runs()} == before
+    assert [len(each) for each in before.values()] == [version - 4] * 3 + [0]
+    assert examine(path).ok
 
 
 def test_a_damaged_run_keeps_no_other_from_being_judged(tmp_path: Path) -> None:

@@ -63,6 +63,12 @@ def test_the_quickstart() -> None:
     assert svg == drawing(QUICKSTART, "topology.bottleneck.loss=0.1%")
 
 
+def test_each_kind_of_loss_has_the_caption_that_it_declares() -> None:
+    two_state = "{kind: two-state, bad: 10ms, bad_loss: 10%}"
+    assert "two-state loss " in drawing(QUICKSTART, f"topology.bottleneck.loss={two_state}")
+    assert "independent" not in drawing(QUICKSTART, "topology.bottleneck.loss=0.1%")
+
+
 def test_directions_that_differ_are_written_apart() -> None:
     svg = drawing(QUICKSTART, "topology.bottleneck.rate={forward: 10mbit, reverse: 1mbit}")
     assert {"→ 10mbit, 10ms", "← 1mbit, 10ms", "← droptail 100p (1211ms)"} <= set(texts(svg))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import typing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.decode import fact_schema
-from orchestrator.protocol import facts
+from orchestrator.protocol import facts, specification
 
 CAPTURED = Path(__file__).parents[2] / "data" / "bed" / "facts.jsonl"
 
@@ -41,8 +42,63 @@ def test_parts_of_captured_facts_have_the_declared_keys() -> None:
             require_declared(dict(channel["rate"]), facts.Rate)
 
 
+PARTS: list[tuple[Any, Any]] = [
+    (facts.Channel, fact_schema._Channel),
+    (facts.Rate, fact_schema._Rate),
+    (facts.Interface, fact_schema._Interface),
+    (facts.Second, fact_schema._Second),
+    (facts.Lateness, fact_schema._Late),
+]
+"""Types of parts of facts, and what the decoder requires of them."""
+
+UNREAD = {"sysctls", "route"}
+"""Facts that only go into the provenance. The decoder takes any values of them."""
+
+
 def test_every_fact_is_known_to_the_decoder() -> None:
-    assert set(facts.FACTS) <= set(fact_schema._FORMS)
+    assert set(facts.FACTS) == set(fact_schema._FORMS)
+    assert {name for name, form in fact_schema._FORMS.items() if form == dict[str, Any]} == UNREAD
+    for name in UNREAD:
+        assert not facts.FACTS[name].__required_keys__
+
+
+@pytest.mark.parametrize(
+    ("declared", "decoded"),
+    [
+        *((form, fact_schema._FORMS[name]) for name, form in facts.FACTS.items()
+          if name not in UNREAD),
+        *PARTS,
+    ],
+)  # fmt: skip
+def test_the_decoder_requires_what_the_type_requires(declared: Any, decoded: Any) -> None:
+    # A captured run has not every fact, so this is what keeps the types of the others right.
+    required = {name for name, field in decoded.model_fields.items() if field.is_required()}
+    assert required == declared.__required_keys__ - {"fact"}
+    assert set(decoded.model_fields) <= declared.__required_keys__ | declared.__optional_keys__
+
+
+@pytest.mark.parametrize(
+    ("fact", "probe"),
+    [
+        (facts.RoundTrip, specification.RoundTripProbe),
+        (facts.RoundTripAfter, specification.RoundTripProbe),
+        (facts.Burst, specification.BurstProbe),
+        (facts.Policer, specification.PolicerProbe),
+    ],
+)
+def test_a_fact_of_a_probe_has_the_settings_of_the_probe(fact: Any, probe: Any) -> None:
+    settings = typing.get_type_hints(probe)
+    assert settings.items() <= typing.get_type_hints(fact).items()
+    assert probe.__required_keys__ <= fact.__required_keys__
+    assert probe.__optional_keys__ <= fact.__optional_keys__
+
+
+def test_a_probe_without_one_of_its_settings_is_no_fact() -> None:
+    (burst,) = [fact for fact in captured() if fact["fact"] == "burst"]
+    assert fact_schema.problem(burst) is None
+    for name in typing.get_type_hints(specification.BurstProbe):
+        found = fact_schema.problem({key: value for key, value in burst.items() if key != name})
+        assert found == f"fact burst, {name}: Field required"
 
 
 def test_facts_are_found_by_form_and_values() -> None:

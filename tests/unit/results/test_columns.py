@@ -28,6 +28,7 @@ from results.compare import compare
 from results.export import export
 from results.store import Store
 from tests.unit.results.test_recordings import head, whole
+from web import create_app
 
 path = Path(sys.argv[1])
 with Store(path) as store:
@@ -46,6 +47,10 @@ with Store.open_read_only(path) as store:
         "differs": "tags" in json.dumps(compare(runs)["differs"]["run"]),
     }))
 assert integrity.examine(path).ok
+page = create_app(path).test_client().get(f"/runs/{ids[0]}").text
+shown = page.partition('<th scope="row">tags</th>')[2].partition("</tr>")[0]
+assert "&#34;place&#34;: &#34;here&#34;" in shown, page
+assert '<th scope="row">seed</th>' not in page
 """
 
 

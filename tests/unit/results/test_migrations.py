@@ -148,7 +148,7 @@ def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("0008_gap.sql", SECOND, "numbered"),
+        (f"{newest() + 2:04}_gap.sql", SECOND, "numbered"),
         ("notes.sql", SECOND, "numbered"),
         (f"{newest() + 1:04}_open.sql", "CREATE TABLE notes (run", "ends within a statement"),
     ],

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
-from orchestrator.recording.model import QueueRecord
+from orchestrator.recording.model import QueueRecord, Recording
 from results.store import Store
 from tests.web import synthetic
 from web import create_app, formats
@@ -97,6 +97,36 @@ def test_policers_marks_and_rates_that_change_are_shown(tmp_path: Path) -> None:
     assert '<td class="n">500</td>' in text  # in the 50 s after the warm-up
 
 
+def page_of(path: Path, recording: Recording) -> str:
+    with Store(path) as store:
+        run_id = store.begin(synthetic.HEAD)
+        store.finish(run_id, recording, 1.0)
+    return create_app(path).test_client().get(f"/runs/{run_id}").text
+
+
+def test_only_what_was_read_back_is_called_so(
+    tmp_path: Path, client: FlaskClient, ids: dict[str, str]
+) -> None:
+    text = client.get(f"/runs/{ids['ok']}").text
+    assert "; rates and delays as read back from the kernel before traffic, queue kinds, " in text
+    assert 'Base RTT <span class="dim">set</span>' in text
+    changing = synthetic.recording()
+    steps = ((0.0, 10_000_000), (5.0, 4_000_000))
+    changing.queues[0] = replace(changing.queues[0], rate_steps=steps)
+    text = page_of(tmp_path / "changing.db", changing)
+    assert "; constant rates and first delays as read back from the kernel" in text
+    assert ", changing rates, queue kinds, limits and losses as requested" in text
+    live = synthetic.recording()
+    live.queues, live.queue_samples = [], live.queue_samples[:0]
+    text = page_of(tmp_path / "live.db", live)
+    assert "no queue of this run is known" in text
+    assert 'Base RTT <span class="dim">measured</span>' in text
+    for other in (text, client.get(f"/runs/{ids['failed']}").text):
+        assert "read back" not in other
+        assert 'class="links"' not in other
+        assert ">set<" not in other
+
+
 @pytest.mark.parametrize("query", ["status=odd", "page=0", "page=x", "page=" + "9" * 5000, "a=1"])
 def test_wrong_parameters_are_refused(client: FlaskClient, query: str) -> None:
     assert client.get(f"/?{query}").status_code == 400
@@ -133,7 +163,7 @@ def test_run_page_says_why_it_is_not_faithful(client: FlaskClient, ids: dict[str
     text = client.get(f"/runs/{ids['off']}").text
     assert "9.5 Mbit/s instead of 10 Mbit/s ± 200 kbit/s" in text
     assert "over 812 busy samples" in text
-    assert "asked reno" in text
+    assert "requested reno" in text
     assert "quiet" in text  # a window, with metrics of its own
 
 
