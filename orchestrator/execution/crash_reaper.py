@@ -52,11 +52,11 @@ class CrashReaper:
         """Whether it was killed: nobody cleans up at once if the controller is killed now."""
         return bool(select.select([self._end], [], [], 0)[0])
 
-    def guard(self, group: int) -> None:
+    def add_group(self, group: int) -> None:
         """Tell the crash reaper of a bed's process group, to be ended should the controller die."""
         self._tell(f"+{group}\n".encode())
 
-    def release(self, group: int) -> None:
+    def remove_group(self, group: int) -> None:
         """Tell the crash reaper that this group has ended: its number may soon be another's."""
         self._tell(f"-{group}\n".encode())
 

@@ -93,7 +93,7 @@ class _Session:
     groups: set[int] = field(default_factory=set)
     free_cpus: list[int] = field(default_factory=list)
 
-    def tell(self, progress: Progress) -> None:
+    def report(self, progress: Progress) -> None:
         with self.lock:
             self.observer.progress(progress)
 
@@ -108,15 +108,15 @@ class _Session:
             with self.lock:
                 self.free_cpus.append(cpu)
 
-    def guard(self, group: int) -> None:
+    def add_group(self, group: int) -> None:
         with self.lock:
             self.groups.add(group)
-            self.reaper.guard(group)
+            self.reaper.add_group(group)
 
-    def release(self, group: int) -> None:
+    def remove_group(self, group: int) -> None:
         with self.lock:
             self.groups.discard(group)
-            self.reaper.release(group)
+            self.reaper.remove_group(group)
 
     def stop(self) -> None:
         """End every bed; their threads then mark their runs as interrupted."""
@@ -215,19 +215,21 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
 
         def report(phase: str, simulated_s: float) -> None:
             wall_s = time.monotonic() - began
-            session.tell(Progress(index, run_id, phase, simulated_s, wall_s))
+            session.report(Progress(index, run_id, phase, simulated_s, wall_s))
 
         folder = session.folder / str(index)
         folder.mkdir()
         limits = bounds.of(spec, options.timeout_s, not options.backend.traits.reproducible)
-        place = RunContext(folder, cpu, session.guard, session.release, session.stopping, limits)
+        context = RunContext(
+            folder, cpu, session.add_group, session.remove_group, session.stopping, limits
+        )
         try:
             with explain_full_disk(folder):
-                recording = options.backend.run(spec, place, report)
+                recording = options.backend.run(spec, context, report)
             report("storing", spec.duration_s)
             _finish(store, run_id, spec, recording, time.monotonic() - began)
         except BaseException as error:
-            _mark(store, run_id, error, place, session)
+            _mark(store, run_id, error, context, session)
             report("interrupted" if session.stopping.is_set() else "failed", 0.0)
             if session.stopping.is_set() or isinstance(error, RunError):
                 return run_id
@@ -257,9 +259,9 @@ def _finish(store: Store, run_id: str, spec: RunSpec, recording: Recording, wall
 
 
 def _mark(
-    store: Store, run_id: str, error: BaseException, place: RunContext, session: _Session
+    store: Store, run_id: str, error: BaseException, context: RunContext, session: _Session
 ) -> None:
-    texts = console_text(place.folder / "console"), place.output.text("bed.log")
+    texts = console_text(context.folder / "console"), context.output.text("bed.log")
     if session.stopping.is_set():
         store.fail(run_id, "interrupted by the user", "interrupted", *texts)
     elif isinstance(error, OrchestratorError):

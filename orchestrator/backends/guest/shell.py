@@ -1,4 +1,4 @@
-"""The guest kernel with a shell, in real time: on this terminal, or for commands from a pipe."""
+"""Boots the guest kernel with a shell, in real time: on this terminal, or for piped commands."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ import glob, os, subprocess, sys
 sys.path.insert(0, os.environ["BED_CODE"])
 from orchestrator.testbed.kernel import system
 
-# Before any program runs: where root's files show as nobody's, a setuid mount loses root.
+# Before any program runs: where root's files belong to nobody, a setuid mount loses root.
 system.mount("none", "/", "none", system.MS_REMOUNT | system.MS_RDONLY | system.MS_NOSUID)
 for kind, place in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("tmpfs", "/tmp")):
     system.mount(kind, place, kind)
 os.makedirs("/run/out")
 system.mount("none", "/run/out", "hostfs", 0, os.environ["BED_OUTPUT"])
 os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run")
-# Twice, for the few that need another one's symbols.
+# Twice, because a few modules need the symbols of another one.
 for path in 2 * sorted(glob.glob(os.environ["BED_MODULES"] + "/tcp_*.ko")):
     try:
         system.load_module(path, "")
@@ -63,10 +63,10 @@ system.power_off()
 
 
 def open_shell(kernel: GuestKernel) -> int:
-    """Boot the guest, return the status of what ran in it when that ends.
+    """Boot the guest, run a shell in it, and return the shell's exit status.
 
-    On a terminal that is an interactive shell; from a pipe or file on standard input, its
-    commands, whose output goes to standard output.
+    On a terminal the shell is interactive. Otherwise it runs the commands on standard input, and
+    their output goes to standard output.
 
     Raises:
         MachineError: this user cannot be confined here.
@@ -96,7 +96,7 @@ def open_shell(kernel: GuestKernel) -> int:
 
 @dataclass(frozen=True)
 class Said:
-    """What commands in the guest ended with and said, on either stream."""
+    """Exit status of commands in the guest, and their output on both streams."""
 
     status: int
     output: bytes
@@ -112,7 +112,7 @@ def run_commands(
 
     Raises:
         MachineError: this user cannot be confined here.
-        BedError: it handed out what it must not, or too much.
+        BedError: its output folder holds invalid files, or too much.
         GuestError: the guest ended before the commands did, or did not end within ``timeout_s``.
     """
     with _folders() as (given, output):
@@ -144,7 +144,7 @@ def run_commands(
 def _watch(
     started: subprocess.Popen[bytes], read: Output, console: Path, timeout_s: float | None
 ) -> None:
-    """Wait for the end of the guest; GuestError when it is late, BedError when it writes much."""
+    """Wait for the guest's end; GuestError when it is late, BedError when it writes too much."""
     deadline_s = time.monotonic() + (math.inf if timeout_s is None else timeout_s)
     end = os.pidfd_open(started.pid)
     try:
@@ -160,7 +160,7 @@ def _watch(
 
 @contextlib.contextmanager
 def _folders() -> Iterator[tuple[Path, Path]]:
-    """Yield the folder that the guest reads and the one that it writes."""
+    """Yield the folder that the guest reads and the folder that it writes."""
     sandbox.require_confinement()
     with temporary_folder("shell") as folder:
         given, output = folder / "in", folder / "out"

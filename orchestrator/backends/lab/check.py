@@ -1,4 +1,4 @@
-"""Looks at all hosts of a lab before a run, and says what stands in its way and what fixes it."""
+"""Checks the survey of all lab hosts before a run, and names each problem with its fix."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from orchestrator.protocol import engines
 
 MTU_BYTES = 1500
 MOST_UNCERTAIN_NS = 2_500_000
-"""Half of what clocks may differ by at the end (see fidelity/check_clock.py)."""
+"""Half of the largest clock difference at the end of a run (see fidelity/check_clock.py)."""
 LEAST_HEADROOM = 1.05
 _MODULES_MEND = "ansible-playbook -i INVENTORY playbooks/site.yml"
 
 Answer = dict[str, Any]
 Ask = Callable[[str, Answer], Answer]
-"""Asks a machine a question of testbed/lab/survey.py."""
+"""Sends a question to testbed/lab/survey.py on a machine and returns the answer."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Problem:
 
 @dataclass
 class Found:
-    """What was found out about a lab: of each machine by its name.
+    """The state of a lab: what each machine answered, by the machine's name.
 
-    ``bare_ns`` are round trips from machine to machine with nothing emulated.
+    ``bare_ns`` has the round-trip times between machines without emulation.
     """
 
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -65,7 +65,7 @@ def require_none(problems: Sequence[Problem]) -> None:
 
 
 def question(run: RunSpec, host: LabHost) -> Answer:
-    """Return what a machine is asked first."""
+    """Return the first question to a machine."""
     flows = list(flows_of(run, host))
     told = [run.hosts[node].sysctls for node in host.nodes if node in run.hosts]
     return {
@@ -88,7 +88,7 @@ _SILENT: Answer = {
 
 
 def look(run: RunSpec, found: Found) -> Iterator[Problem]:
-    """Yield what is wrong with the machines, each by itself, and note their addresses."""
+    """Yield the problems of single machines, and note their addresses."""
     lab = plan_of(run)
     for host in lab.hosts:
         answer = found.answers[host.name]
@@ -176,7 +176,7 @@ def _router(router: LabRouter, answer: Answer) -> Iterator[Problem]:
 
 
 def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
-    """Yield congestion controls that are missing, take other parameters, or are not the same."""
+    """Yield congestion controls that are missing, lack parameters, or differ between hosts."""
     first: dict[str, tuple[str, str]] = {}
     for host in plan_of(run).hosts:
         for one in modules_of(run, host):
@@ -199,7 +199,7 @@ def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
 
 
 def second_question(run: RunSpec, host: LabHost, found: Found) -> Answer:
-    """Return what a machine is asked once all addresses are known."""
+    """Return the second question to a machine, when all addresses are known."""
     lab = plan_of(run)
     peers = sorted({found.addresses[other] for other in _peers(run, host)})
     if host.role == "router":
@@ -210,7 +210,7 @@ def second_question(run: RunSpec, host: LabHost, found: Found) -> Answer:
 
 
 def _peers(run: RunSpec, host: LabHost) -> list[str]:
-    """Return the machines that flows join with that one."""
+    """Return the machines that have a flow with that one."""
     machine = {node: each.name for each in plan_of(run).hosts for node in each.nodes}
     pairs = [(machine[flow.source], machine[flow.sink]) for flow in run.flows]
     found = [b if a == host.name else a for a, b in pairs if host.name in (a, b)]
@@ -218,7 +218,7 @@ def _peers(run: RunSpec, host: LabHost) -> list[str]:
 
 
 def look_again(run: RunSpec, found: Found, second: Mapping[str, Answer]) -> Iterator[Problem]:
-    """Yield what is wrong with the ways between machines, and note their round trips."""
+    """Yield the problems of paths between machines, and note their round-trip times."""
     lab = plan_of(run)
     at = {address: name for name, address in found.addresses.items()}
     for host in lab.hosts:
@@ -256,7 +256,7 @@ def _way(
     way: Answer | None,
     found: Found,
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the way from an end to another."""
+    """Yield the problems of the path from one end to another."""
     what = f"packets to {there} ({address}) "
     if way is None:
         yield Problem(host.name, f"{what}have no route", f"ip route add {address}/32 via ...")

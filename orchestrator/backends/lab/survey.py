@@ -1,4 +1,4 @@
-"""Asks all hosts of a lab at once what they are, for labcheck.py to judge."""
+"""Surveys all hosts of a lab in parallel; ``check.py`` finds the problems in their answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from orchestrator.scenario.inventory import InventoryHost
 def look_at_all(
     fleet: Fleet, runs: Sequence[RunSpec], hosts: dict[str, InventoryHost], found: Found
 ) -> list[Problem]:
-    """Return what stands in the way of runs on the same hosts; ``found`` notes what was found."""
+    """Return the problems of hosts for runs on them; ``found`` gets the hosts' state."""
     problems: list[Problem] = []
     opened = at_once(lambda host: LabConnection.open(fleet, host), hosts.values())
     connections: dict[str, LabConnection] = {}
@@ -37,12 +37,12 @@ def look_at_all(
 
 
 def _removed(connection: LabConnection) -> None:
-    with contextlib.suppress(RemoteError):  # lost meanwhile, which is told elsewhere
+    with contextlib.suppress(RemoteError):  # the lost connection is reported elsewhere
         connection.remove()
 
 
 def _problem(name: str, error: RemoteError) -> Problem:
-    fix = error.fix if isinstance(error, Unfit) else "see that it stays reachable"
+    fix = error.fix if isinstance(error, Unfit) else "make its SSH connection reliable"
     return Problem(name, str(error), fix)
 
 
@@ -86,7 +86,7 @@ def _asked(
 
 
 def _together(questions: Sequence[Answer]) -> Answer:
-    """Return one question for those of several runs."""
+    """Return one question that combines those of several runs."""
     whole: dict[str, Any] = {}
     for question in questions:
         for key, value in question.items():

@@ -37,9 +37,9 @@ from pathlib import Path
 from orchestrator.execution.crash_reaper import CrashReaper
 folder, marked, bed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 reaper = CrashReaper(folder, marked.touch)
-reaper.guard(2**30)
-reaper.release(2**30)
-reaper.guard(bed)
+reaper.add_group(2**30)
+reaper.remove_group(2**30)
+reaper.add_group(bed)
 print("ready", flush=True)
 time.sleep(60)
 """
@@ -51,7 +51,7 @@ class KillsJanitor(Guest):
     def prepare(self, plan: Plan) -> None:
         self.runs = 0
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         self.runs += 1
         if self.runs == 2:
             (child,) = children_of(os.getpid())
@@ -59,8 +59,8 @@ class KillsJanitor(Guest):
             signal.pidfd_send_signal(end, signal.SIGKILL)
             select.select([end], [], [], 20)
             os.close(end)
-            place.guard(2**30)
-            place.release(2**30)
+            context.add_group(2**30)
+            context.remove_group(2**30)
         raise RunError(f"number {self.runs}")
 
 
@@ -149,7 +149,7 @@ class MadeUp:
     def prepare(self, plan: Plan) -> None:
         raise UsageError("it was asked to prepare")
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         raise AssertionError("prepare refuses")
 
     def close(self) -> None:

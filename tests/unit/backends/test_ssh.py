@@ -42,7 +42,7 @@ def test_a_command_gets_its_words_as_they_are(remote: Remote) -> None:
 
 def test_a_command_gets_input_and_gives_status_and_complaint(remote: Remote) -> None:
     done = remote.run(["sh", "-c", "cat; echo it is so >&2; exit 7"], given=b"\0\xff" * 100_000)
-    assert (done.status, done.stdout, done.complaint) == (7, b"\0\xff" * 100_000, "it is so")
+    assert (done.status, done.stdout, done.error_line) == (7, b"\0\xff" * 100_000, "it is so")
     with pytest.raises(RemoteError, match=r"there \(.*\): `false` failed: status 1"):
         remote.require(["false"])
 
@@ -64,7 +64,7 @@ def test_a_program_is_talked_to_until_its_input_ends(remote: Remote) -> None:
     assert lines.get(timeout=10) == b"got two"
     program.end_input()
     assert ends.get(timeout=10) == 5
-    assert program.last_words == ["last words"]
+    assert program.error_lines == ["last words"]
 
 
 def test_closing_the_connection_ends_the_input_of_programs(server: Server, tmp_path: Path) -> None:
