@@ -1,4 +1,4 @@
-"""The base of all topologies: parameters, and the network that they describe."""
+"""The base class of all topologies, and the network that they describe."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Layout:
 
 
 class Topology(Strict, ABC):
-    """A topology's parameters and the graph that they stand for."""
+    """A topology's parameters and the graph that they describe."""
 
     kind: str
 

@@ -92,9 +92,9 @@ class Chain:
         """Return the network; the stages come first, then each group's access links.
 
         The draw for a pair's RTT is the first number of Python's
-        ``random.Random("<seed>:rtt:<group>:<pair>")``, both counted from 0; that for the delay of
-        a link of ``random.Random("<seed>:delay:<group>:<host>")``, where the sources come first.
-        A draw depends on no other draw and on no name.
+        ``random.Random("<seed>:rtt:<group>:<pair>")``. The draw for a link's delay is the first
+        number of ``random.Random("<seed>:delay:<group>:<host>")``, where the sources come before
+        the sinks. All numbers count from 0. A draw does not depend on other draws or on names.
         """
         links = Links()
         for left, stage in enumerate(self.stages):

@@ -1,4 +1,4 @@
-"""Checks of a link's impairments against its delay and the duration of the run."""
+"""Checks a link's impairments against its delay and the duration of the run."""
 
 from __future__ import annotations
 

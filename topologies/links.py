@@ -61,16 +61,16 @@ def one_bdp() -> QueueBothWays:
 
 
 class Spread(Strict):
-    """One time for all hosts of a group, or times spaced evenly over them, or drawn.
+    """One time for all hosts of a group, or times evenly spaced over the hosts, or drawn times.
 
     Host i of n (from 0) has ``from`` + (``to`` - ``from``) i / (n - 1), both ends included. A
     single host has ``to``. With ``above`` it has ``above`` + (``to`` - ``above``) (i + 1) / n, and
     the lower end is left out. So ``{above: 20ms, to: 250ms}`` are the RTTs over [20 + 230/n, 250]
     ms of Grieco & Mascolo.
 
-    Drawn times are uniform over ``from`` to ``to`` in steps of 1 us, from the run's seed. Another
-    repetition draws others; another variant of a matrix has the same. An ``rtt`` is drawn for each
-    pair of hosts, a ``delay`` for each link.
+    Drawn times are uniform over ``from`` to ``to`` in steps of 1 us, from the run's seed. Each
+    repetition has other draws, and all variants of a matrix have the same. An ``rtt`` is drawn for
+    each pair of hosts, a ``delay`` for each link.
     """
 
     from_: Delay | None = Field(default=None, alias="from", description="value of the first host")
@@ -153,7 +153,7 @@ class PolicerSpec(Strict):
 
 
 class PolicerBothWays(Directional[PolicerSpec | None]):
-    """The policer of each direction; none where it is not given."""
+    """The policer of each direction; none by default."""
 
     forward: PolicerSpec | None = Field(
         default=None, description="from the link's left (sources) to its right (sinks)"
@@ -167,7 +167,7 @@ D = TypeVar("D")
 
 
 class Impaired(Strict, Generic[D]):
-    """What every link has: a delay, and what happens to packets on the way."""
+    """Values of every link: a delay and impairments."""
 
     delay: D = Field(description="one-way delay, such as 10ms")
     loss: LossBothWays = Field(
@@ -231,7 +231,7 @@ class Bottleneck(Studied[DelayBothWays]):
 
 
 class Plain(Impaired[D], Generic[D]):
-    """A link that is never the place of queueing losses, unless it is given a queue."""
+    """A link without queueing losses, unless it has a queue."""
 
     rate: RateBothWays | None = Field(default=None, description="bit/s; unlimited when not given")
     capacity: CapacityBothWays | None = Field(

@@ -112,8 +112,8 @@ def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
         mine = Need(told, flow.module)
         if found.setdefault(name, mine) != mine:
             raise MachineError(
-                f"flow {flow.name} needs another module {name}, or with other parameters, than "
-                "another flow of the run, and a kernel has one of a name",
+                f"flow {flow.name} needs another module {name}, or other parameters of it, than "
+                "another flow of the run, and a kernel loads only one of that name",
                 f"give the file of {congestion} another name, or both the same parameters",
             )
     return found

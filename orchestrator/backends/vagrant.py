@@ -222,7 +222,7 @@ class _BedInMachine:
         )
         self._program.end_input()
         if not self._program.wait(_GONE_S):
-            raise RemoteError(f"{self._remote.address}: {there} is not removed yet")
+            raise RemoteError(f"{self._remote.address}: {there} was not removed in time")
 
     def _follow(self) -> None:
         """Report the bed's progress until the bed has ended."""
@@ -232,7 +232,7 @@ class _BedInMachine:
             except queue.Empty:
                 line = b""
             if self._context.stopping.is_set():
-                raise RemoteError(f"{self._remote.address}: the run was to stop")
+                raise RemoteError(f"{self._remote.address}: the run was interrupted")
             if line is None:
                 said = "; ".join(self.error_lines[-3:]) or "the connection ended"
                 where = f"lost in phase {self._monitor.phase}"

@@ -1,4 +1,4 @@
-"""What the test bed changes while traffic runs: the events, and models with clocks of their own."""
+"""Builds the test bed's changes while traffic runs: events, and models with their own clocks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DOWN = netem.loss_settings(netem.IndependentLoss(1.0))
 
 @dataclass(frozen=True)
 class _Change:
-    """What a channel is from the event on that has that place among the run's."""
+    """The state of a channel from the event with that number on."""
 
     place: int
     time_ns: int
@@ -47,10 +47,10 @@ class _Change:
 
 
 def planned_steps(run: RunSpec) -> list[PlannedStep]:
-    """Return the steps of what changes while traffic runs, in the order of time.
+    """Return the steps that are applied while traffic runs, in the order of time.
 
-    A step of an event has its place among the run's in "event". What happens at the same time is
-    in the order of the events, and the models' own clocks come after them.
+    A step of an event has the event's number in "event". Steps at one time are in the order of
+    their events. Steps of models' own clocks come after them.
     """
     steps: list[PlannedStep] = [
         *_channel_steps(run), *_route_steps(run), *ideal_steps(run)
@@ -60,7 +60,7 @@ def planned_steps(run: RunSpec) -> list[PlannedStep]:
 
 
 def traces(run: RunSpec) -> list[TraceSpec]:
-    """Return what channels follow a trace, as the test bed reads it."""
+    """Return the traces that channels follow, in the form of the specification."""
     return [
         {
             "channel": name,
@@ -82,7 +82,7 @@ def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
             changes.setdefault(name, []).append(_Change(place, event.time_ns, state))
     for name, channel, number, direction in channels(run):
         states = [_Change(-1, 0, ChannelState(channel)), *changes.get(name, [])]
-        # Rate and loss of a rate model are of the same draws, which are the link's: direction 0.
+        # Rate and loss of a rate model come from the same draws, which are those of direction 0.
         drawn = (number, direction if channel.rate_model is None else 0)
         yield from _queue_steps(name, states)
         yield from _netem_steps(run, name, states, drawn)
@@ -103,7 +103,7 @@ def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
 
 
 def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[RateStep | QueueStep]:
-    """Yield the steps of rate and queue; the first state is the channel's as the run begins."""
+    """Yield the steps of rate and queue; the first state is the channel's at the run's begin."""
     for before, after in itertools.pairwise(states):
         old, new = before.state.channel, after.state.channel
         if new.rate_bps is not None and new.rate_bps != old.rate_bps:
@@ -179,7 +179,7 @@ def _jitter_steps(
 def _spans(
     states: list[_Change], end_ns: int, model: Callable[[Channel], T]
 ) -> Iterator[tuple[int, int, T]]:
-    """Yield (begin in ns, end in ns, model) of each of the models that come one after the other."""
+    """Yield (begin in ns, end in ns, model) of each of the successive models."""
     begins = [states[0]]
     begins += [
         after
@@ -219,9 +219,9 @@ def _loss(state: ChannelState) -> Settings:
 
 
 def _route_steps(run: RunSpec) -> Iterator[RouteStep]:
-    """Yield the steps of other routes.
+    """Yield the steps that change routes.
 
-    A rule of two hosts goes before those of the receiver alone, and null takes it away.
+    A rule for two hosts has priority over the rule for the receiver; null removes it.
     """
     nodes = {link.name: (link.a, link.b) for link in run.network.links}
     switches = set(run.network.switches)

@@ -1,7 +1,7 @@
-"""Turns a planned run into the document that the test bed reads: plain integers, no names of ours.
+"""Turns a planned run into the specification that the test bed reads.
 
-Nothing in it depends on how nodes, links or flows are called: addresses, seeds and ports come
-from their order, so a renamed scenario runs the same to the bit.
+Addresses, seeds and ports come from the order of nodes, links and flows, not from their names. So a
+run with other names gives bit-identical results.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _BUFFER_PIPES = 8
 
 
 _LATE_TIMERS_NS = 1_000
-"""How late timers are in virtual time, at most. A bed in real time measures it for itself."""
+"""The largest lateness of timers in virtual time. A bed in real time measures its own."""
 
 
 def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
-    """Return the JSON-ready specification of one run for a bed of so much memory."""
+    """Return the JSON-ready specification of one run for a bed with that much memory."""
     network = run.network
     pairs = {(flow.source, flow.sink): flow for flow in run.flows}
     peers: dict[str, set[str]] = {}
@@ -116,19 +116,19 @@ def _flow(flow: PlannedFlow, seed: int, number: int) -> FlowSpec:
 
 
 def _forwarding(network: Network, destinations: list[str]) -> dict[str, dict[str, str]]:
-    """Return {switch: {destination host: link it leaves by}} along paths of least delay."""
+    """Return {switch: {destination host: outgoing link}} along paths of least delay."""
     table: dict[str, dict[str, str]] = {switch: {} for switch in network.switches}
     for switch in network.switches:
         for destination in destinations:
             try:
                 table[switch][destination] = network.next_hop(switch, destination).link.name
             except LookupError:
-                continue  # another part of a network in parts; flows were checked to have paths
+                continue  # in an unconnected part of the network; every flow has a path
     return table
 
 
 def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
-    """Return what every host is set to: buffers that never limit, nothing remembered."""
+    """Return the sysctls of every host: buffers that never limit, and no cached metrics."""
     most = max(_pipes_bytes(run), default=0)
     buffer = min(max(_LEAST_BUFFER_BYTES, _BUFFER_PIPES * most), _MOST_BUFFER_BYTES)
     return {
@@ -141,7 +141,7 @@ def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
 
 
 def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
-    """Return {host: {sysctl: value}} of the hosts that are told something of their own."""
+    """Return {host: {sysctl: value}} of the hosts that have sysctls of their own."""
     found = {host: dict(told.sysctls) for host, told in run.hosts.items() if told.sysctls}
     for flow in run.flows:
         for name, value in flow.settings.items():
@@ -150,7 +150,7 @@ def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
 
 
 def _pipes_bytes(run: RunSpec) -> Iterator[int]:
-    """Yield the bytes that fit in each flow's path at most: bandwidth-delay product and queues."""
+    """Yield the most bytes that each flow's path can hold: bandwidth-delay product and queues."""
     network = at_most(run.network, run.events)
     channels = {
         hop.name: hop.channel

@@ -1,4 +1,4 @@
-"""Which lab host plays which part of a run, and what of a scenario lab hosts cannot do."""
+"""Assigns lab hosts to a run's hosts, and finds what lab hosts cannot do."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def lab_faults(
     entries: Sequence[Sequence[PlannedFlow]],
     hosts: Mapping[str, HostTcp],
 ) -> Iterator[Finding]:
-    """Yield (path in the scenario, message) for all that a scenario with lab hosts cannot have.
+    """Yield (path in the scenario, message) for each value that lab hosts do not support.
 
     Args:
         scenario: the scenario.

@@ -1,4 +1,4 @@
-"""Plans a scenario's events: what each changes in the network, decided before anything runs."""
+"""Plans a scenario's events: decides before the run what each event changes in the network."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ from orchestrator.scenario.faults import messages
 from orchestrator.units import format_time, shown, suggest
 
 LEAST_BETWEEN_REROUTES_NS = 10_000_000
-"""Open vSwitch's revalidator waits 5 ms from one of its rounds to the next (ofproto-dpif-upcall.c,
-udpif_revalidator): a second change of rules that comes sooner would be late."""
+"""Least time between changes of routes.
+
+Open vSwitch's revalidator waits 5 ms between its rounds (udpif_revalidator in
+ofproto-dpif-upcall.c). A second change of rules within that time would be late."""
 _SHOWN_NAMES = 12
 _IMPAIRMENTS = ("jitter", "reordering", "duplication", "corruption")
 
@@ -42,7 +44,7 @@ Finding = tuple[Path, str]
 
 @dataclass(frozen=True)
 class EventInputs:
-    """What the plan of the events starts from.
+    """The input of the plan of the events.
 
     ``entries`` has the planned flows of each flow entry of the scenario. ``queues`` has the
     requested queue of each channel. ``size`` turns a requested queue into one that can be built.
@@ -56,7 +58,7 @@ class EventInputs:
 
 
 def plan_events(inputs: EventInputs) -> tuple[tuple[PlannedEvent, ...], list[Finding]]:
-    """Return the planned events, and the faults of those that are not possible.
+    """Return the planned events, and the faults of impossible ones.
 
     Events are sorted by time, and at one time by their order in the scenario. A fault is (path in
     the scenario, message).
@@ -84,7 +86,7 @@ def plan_events(inputs: EventInputs) -> tuple[tuple[PlannedEvent, ...], list[Fin
 
 
 def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
-    """Return the network with what the events change noted at each channel."""
+    """Return the network with the events' changes noted at each channel."""
     known: dict[str, list[ChannelState]] = {}
     for event in events:
         for name, state in event.channels.items():

@@ -36,11 +36,11 @@ class Channel(TypedDict, total=False):
 
 class _OfChannels(TypedDict, total=False):
     differences: list[tuple[str, str, SettingValue, SettingValue]]
-    """[channel, setting, asked, found] of all that is not as asked; at the end only."""
+    """[channel, setting, requested, found] of each difference; only at the end."""
 
 
 class Channels(_OfChannels):
-    """What the kernel says of every channel, at the start and at the end."""
+    """The kernel's settings of every channel, at the start and at the end."""
 
     fact: str
     at: str
@@ -68,7 +68,7 @@ class Sysctls(_Global, total=False):
 
 
 class Versions(TypedDict, total=False):
-    """Versions of what took part; "kernel" is always there."""
+    """Versions of the programs that took part; "kernel" is always present."""
 
     fact: str
     kernel: str
@@ -85,7 +85,7 @@ class Versions(TypedDict, total=False):
 
 class _OfRoundTrip(TypedDict, total=False):
     bare_ns: int
-    """Of a lab's machines without emulation."""
+    """RTT of a lab's machines without emulation."""
     ttl: int | None
     at: str
     machine: str
@@ -100,15 +100,15 @@ class RoundTrip(_OfRoundTrip):
     expected_ns: int
     attempts: int
     measured_ns: int | None
-    """None where no echo came back."""
+    """None when no echo returned."""
 
 
 class RoundTripAfter(RoundTrip):
-    """The same after traffic, between the hosts of a lab."""
+    """The same RTT after traffic, between the hosts of a lab."""
 
 
 class Burst(TypedDict):
-    """Bursts through a queue: what was asked for, and when each packet passed."""
+    """Bursts through a queue: the request, and the time at which each packet passed."""
 
     fact: str
     channel: str
@@ -120,7 +120,7 @@ class Burst(TypedDict):
     rate_bps: int
     queue_packets: int | None
     came: int
-    """Number of packets that came to the queue."""
+    """Number of packets that arrived at the queue."""
     passed: list[tuple[int, int, int, int]]
     """[round, number, came_ns, left_ns] of the packets that left it, by the wall clock."""
 
@@ -149,7 +149,7 @@ class _OfQueues(TypedDict, total=False):
 
 
 class Queues(_OfQueues):
-    """What the rows of queue.bin are of, in their order."""
+    """The qdiscs and policers in each row of queue.bin, in their order."""
 
     fact: str
     names: list[tuple[int, int]]
@@ -160,7 +160,7 @@ class Queues(_OfQueues):
 
 class _OfInterface(TypedDict, total=False):
     shared: bool
-    """Whether others use this interface of a lab host, too."""
+    """Whether other programs also use this interface of a lab host."""
 
 
 class Interface(_OfInterface):
@@ -190,7 +190,7 @@ class Softnet(TypedDict):
 
 
 class Timeline(TypedDict):
-    """What the scheduler did."""
+    """A summary of the scheduler's steps."""
 
     fact: str
     steps: int
@@ -199,12 +199,11 @@ class Timeline(TypedDict):
     late_ns: dict[str, int]
     """The worst lateness of each kind of step."""
     events: list[tuple[int, int]]
-    """(place of the event, when its last step was done in ns)."""
+    """(number of the event, time of its last step in ns)."""
     granted_frames: int
-    """Frames that traces had room for."""
+    """Frames that traces allowed."""
     impairments: dict[str, list[tuple[dict[str, int], int, int, int]]]
-    """Of channels whose impairments changed: (settings of the netem, packets, drops, packets that
-    skipped the delay)."""
+    """(netem's settings, packets, drops, packets without delay) of each channel with changes."""
     netem_changes: dict[str, int]
     """How often each channel's netem changed."""
 
@@ -219,18 +218,18 @@ class Namespaces(TypedDict):
 
 
 class Namespace(TypedDict):
-    """A sysctl of a host that was changed, as it was read back."""
+    """A changed sysctl of a host, with the value read back."""
 
     fact: str
     host: str
     sysctl: str
     value: str | int
     clock_ns: int
-    """When, by the bed's clock."""
+    """Time on the bed's clock."""
 
 
 class Checksums(TypedDict):
-    """Packets whose checksums were wrong, by host; only where channels corrupt packets."""
+    """Packets with wrong checksums, by host; only when channels corrupt packets."""
 
     fact: str
     at: str
@@ -238,7 +237,7 @@ class Checksums(TypedDict):
 
 
 class Congestion(TypedDict):
-    """The congestion control that the kernel has for a flow's sender."""
+    """The congestion control of a flow's sender in the kernel."""
 
     fact: str
     flow: str
@@ -246,7 +245,7 @@ class Congestion(TypedDict):
 
 
 class Engine(TypedDict):
-    """What the program of a flow's engine itself reports."""
+    """The report of the program that a flow's engine starts."""
 
     fact: str
     flow: str
@@ -261,13 +260,13 @@ class Clock(TypedDict):
     host: str
     uncertainty_ns: int
     drift_ns: int
-    """How much farther ahead it was at the end."""
+    """Change of the offset until the end."""
     between_ns: int
     """The time between the two measurements."""
 
 
 class Lateness(TypedDict, total=False):
-    """How late the process that watches a machine woke up, in ns."""
+    """Lateness of the wake-ups of the process that watches a machine, in ns."""
 
     median: int
     p99: int
@@ -275,7 +274,7 @@ class Lateness(TypedDict, total=False):
 
 
 class Second(TypedDict, total=False):
-    """One second of a machine; shares are of the CPU's time."""
+    """One second of a machine's load; shares are of the CPU's time."""
 
     late_ns: int
     """The worst lateness."""
@@ -300,12 +299,12 @@ class _OfHost(TypedDict, total=False):
 
 
 class Host(_OfHost):
-    """How busy and how late a real machine was while traffic ran."""
+    """Load and lateness of a real machine while traffic ran."""
 
     fact: str
     node: str
     cpu: int
-    """The CPU of the packets."""
+    """The CPU that handles the packets."""
     cpus: int
     wakeups: int
     missed: int
@@ -315,11 +314,11 @@ class Host(_OfHost):
 
 
 class Done(TypedDict):
-    """The last fact of a bed that ended well."""
+    """The last fact of a bed without failure."""
 
     fact: str
     origin_ns: int
-    """The start of traffic by the bed's clock."""
+    """The origin on the bed's clock."""
     duration_ns: int
 
 

@@ -89,6 +89,6 @@ def _require_small(workshop: Path, output_file: Path) -> None:
 
 
 def _explained(boundary: Boundary) -> str:
-    """Return a last line that names the limits that the build exceeded, if any is known."""
+    """Return a last line of output with the limits that the build exceeded, if any is known."""
     hit = boundary.group.exceeded() if boundary.group else []
     return f"\nbuild: error: it exceeded its limit of {' and '.join(hit)}" if hit else ""

@@ -23,7 +23,7 @@ MTU_BYTES = 1500
 MOST_UNCERTAIN_NS = 2_500_000
 """Half of the largest clock difference at the end of a run (see fidelity/check_clock.py)."""
 LEAST_HEADROOM = 1.05
-_MODULES_MEND = "ansible-playbook -i INVENTORY playbooks/site.yml"
+_MODULES_FIX = "ansible-playbook -i INVENTORY playbooks/site.yml"
 
 Answer = dict[str, Any]
 Ask = Callable[[str, Answer], Answer]
@@ -59,8 +59,8 @@ def require_none(problems: Sequence[Problem]) -> None:
     rows = [("host", "what is wrong", "fix"), *((p.host, p.what, p.fix) for p in problems)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"  {a:{widths[0]}}  {b:{widths[1]}}  {c}" for a, b, c in rows]
-    count = "1 thing stands" if len(problems) == 1 else f"{len(problems)} things stand"
-    text = "\n".join([f"{count} in the way of the lab; nothing was run:", *lines])
+    count = "1 problem prevents" if len(problems) == 1 else f"{len(problems)} problems prevent"
+    text = "\n".join([f"{count} the lab run; nothing was run:", *lines])
     raise MachineError(text, problems[0].fix if len(problems) == 1 else "the last column, by line")
 
 
@@ -167,7 +167,7 @@ def _router(router: LabRouter, answer: Answer) -> Iterator[Problem]:
             hook = "clsact" if foreign.startswith(("clsact", "ingress")) else "root"
             yield Problem(router.host, what, f"tc qdisc del dev {name} {hook}")
     if answer["comes_in_by"] in (router.left, router.right):
-        what = f"we come in by {answer['comes_in_by']}, which is to be a bottleneck"
+        what = f"the SSH connection uses {answer['comes_in_by']}, which is to be a bottleneck"
         yield Problem(router.host, what, "reach it by another interface (ansible_host)")
     if answer["emulation"]:
         what = f"the kernel cannot emulate this: {answer['emulation']}"
@@ -184,18 +184,18 @@ def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
             has = found.answers[host.name]["congestion"][name]
             if has is None:
                 ours = name in catalogue.modules()
-                fix = _MODULES_MEND if ours else f"modprobe tcp_{name}"
+                fix = _MODULES_FIX if ours else f"modprobe tcp_{name}"
                 yield Problem(host.name, f"there is no congestion control {name}", fix)
                 continue
             for parameter in one["parameters"]:
                 if parameter not in has["parameters"]:
                     what = f"tcp_{name} takes no parameter {parameter}"
-                    yield Problem(host.name, what, _MODULES_MEND)
+                    yield Problem(host.name, what, _MODULES_FIX)
             source = has["srcversion"]
             other, same = first.setdefault(name, (host.name, source))
             if source != same and None not in (source, same):
                 what = f"tcp_{name} is of other sources ({source}) than on {other} ({same})"
-                yield Problem(host.name, what, _MODULES_MEND)
+                yield Problem(host.name, what, _MODULES_FIX)
 
 
 def second_question(run: RunSpec, host: LabHost, found: Found) -> Answer:
@@ -230,7 +230,7 @@ def look_again(run: RunSpec, found: Found, second: Mapping[str, Answer]) -> Iter
             there = at[echo["destination"]]
             if echo["round_trip_ns"] is None:
                 what = f"no echo comes back from {there} ({echo['destination']})"
-                fix = "see that packets get there and back, and let ICMP echoes pass"
+                fix = "make the path work in both directions, and let ICMP echoes pass"
                 yield Problem(host.name, what, fix)
             else:
                 found.bare_ns[host.name, there] = echo["round_trip_ns"]

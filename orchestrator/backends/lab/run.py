@@ -150,7 +150,7 @@ class LabRun:
             if event is not None and event[1] == word:
                 waiting.discard(event[0])
             if time.monotonic() > deadline:
-                raise self._lost(min(waiting), f"it did not say {word!r} within {patience_s:g} s")
+                raise self._lost(min(waiting), f"it did not send {word!r} within {patience_s:g} s")
 
     def _next(self) -> tuple[str, str, dict[str, Any]] | None:
         """Return (host, kind of message, message), None when no message came for a moment.
@@ -181,7 +181,7 @@ class LabRun:
                     max(int(said["time_ns"]), 0), nanoseconds(self.run.duration_s)
                 )
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            raise self._lost(name, f"its agent said what makes no sense: {what[:200]!r}") from None
+            raise self._lost(name, f"its agent sent an invalid message: {what[:200]!r}") from None
         if word == "failed":
             problem = plaintext.visible(plaintext.shortened(str(said.get("problem"))))
             raise RemoteError(f"{self._connections[name].remote.address}: {problem}")
@@ -199,7 +199,7 @@ class LabRun:
         others = ", ".join(other for other in self._programs if other != name)
         return RemoteError(
             f"lost host {self._connections[name].remote.address} {when} ({now}): {why}; "
-            f"last words: {words or 'none'}\n  set free: {others or 'no other'}"
+            f"last output: {words or 'none'}\n  released: {others or 'no other'}"
         )
 
     def _clocks(self) -> dict[str, ClockOffset]:
@@ -247,7 +247,7 @@ class LabRun:
                 self.report("traffic", min(self._reached_ns.values()) / 1e9)
             for name in waiting:
                 if time.monotonic() - heard[name] > SILENCE_S:
-                    raise self._lost(name, f"its agent has said nothing for {SILENCE_S:g} s")
+                    raise self._lost(name, f"its agent has sent nothing for {SILENCE_S:g} s")
 
     def _note_clocks(
         self, before: Mapping[str, ClockOffset], after: Mapping[str, ClockOffset]
@@ -288,14 +288,14 @@ class LabRun:
                 name, kind, what = self._events.get(timeout=_WAKE_S)
             except queue.Empty:
                 missing = sorted(set(self._programs) - set(self._statuses))
-                raise RemoteError(f"not free again: {', '.join(missing)}") from None
+                raise RemoteError(f"changes may not be undone on {', '.join(missing)}") from None
             if kind == "ended":
                 self._statuses[name] = what
         for name, status in self._statuses.items():
             if status not in _GOOD_ENDS:
                 words = "".join(f"\n  {line}" for line in self._programs[name].error_lines[-12:])
                 why = _ending(status) if status is not None else "its connection ended"
-                raise RemoteError(f"{name} may not be as it was before: {why}{words}")
+                raise RemoteError(f"{name}: its changes may not be undone: {why}{words}")
 
 
 def _ending(status: int) -> str:

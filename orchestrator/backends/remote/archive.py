@@ -44,22 +44,22 @@ def unpack(archive: Path, folder: Path, who: object, most_bytes: int = MOST_BYTE
                 plain = member.isdir() or (member.isreg() and not member.issparse())
                 if name.is_absolute() or ".." in name.parts or "\0" in member.name or not plain:
                     shown = plaintext.shortened(member.name, 300)
-                    raise RemoteError(f"{who}: handed out {shown!r}, which is no plain file")
+                    raise RemoteError(f"{who}: sent {shown!r}, which is not a regular file")
                 total += member.size
                 if number > MOST_MEMBERS or total > most_bytes:
                     raise RemoteError(f"{who}: {too_much(member.name, most_bytes)}")
                 _unpack_member(packed, member, folder / name)
     except (tarfile.TarError, OverflowError, ValueError, UnicodeError) as error:
-        raise RemoteError(f"{who}: handed out what is no archive: {error}") from None
+        raise RemoteError(f"{who}: did not send a tar archive: {error}") from None
     except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
-        raise RemoteError(f"{who}: handed out a name twice: {error.strerror}") from None
+        raise RemoteError(f"{who}: sent a name twice: {error.strerror}") from None
 
 
 def too_much(name: str, most_bytes: int) -> str:
     """Return the message for an archive that is too large."""
     shown = plaintext.visible(plaintext.shortened(name, 300))
     most = f"{most_bytes // 2**20} MiB in {MOST_MEMBERS} files"
-    return f"hands out too much, at {shown}; at most {most} are taken"
+    return f"sends too much, at {shown}; at most {most} are accepted"
 
 
 def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:

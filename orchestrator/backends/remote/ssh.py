@@ -250,7 +250,7 @@ class Remote:
                 await process.wait_closed()
             if _status(process):
                 said = Done(_status(process), b"", stderr).error_line
-                raise RemoteError(f"{self.address}: cannot hand out {place}: {said}")
+                raise RemoteError(f"{self.address}: cannot send {place}: {said}")
 
         try:
             self._do(fetched(), f"the files of {place}", timeout_s)

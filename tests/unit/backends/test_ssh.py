@@ -113,7 +113,7 @@ def test_files_go_there_and_come_back(remote: Remote, tmp_path: Path) -> None:
     remote.fetch(f"{there}/code", back)
     assert (back / "a").read_bytes() == (here / "a").read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["back", "here", "there"]
-    with pytest.raises(RemoteError, match="cannot hand out"):
+    with pytest.raises(RemoteError, match="cannot send"):
         remote.fetch(f"{there}/nothing", tmp_path / "none")
 
 
@@ -121,7 +121,7 @@ def test_only_plain_files_are_taken(remote: Remote, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()
     (there / "link").symlink_to("/etc/passwd")
-    with pytest.raises(RemoteError, match="link', which is no plain file"):
+    with pytest.raises(RemoteError, match="link', which is not a regular file"):
         remote.fetch(str(there), tmp_path / "back")
 
 
@@ -130,10 +130,10 @@ def test_so_much_is_taken_and_no_more(remote: Remote, tmp_path: Path) -> None:
     there.mkdir()
     (there / "large").write_bytes(bytes(3000))
     remote.fetch(str(there), tmp_path / "back", most_bytes=3000)
-    with pytest.raises(RemoteError, match=r"hands out too much, at \./large"):
+    with pytest.raises(RemoteError, match=r"sends too much, at \./large"):
         remote.fetch(str(there), tmp_path / "again", most_bytes=2999)
     (there / "large").write_bytes(bytes(6 * 2**20))
-    with pytest.raises(RemoteError, match="hands out too much"):
+    with pytest.raises(RemoteError, match="sends too much"):
         remote.fetch(str(there), tmp_path / "third", most_bytes=2**20)
 
 
