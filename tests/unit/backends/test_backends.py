@@ -123,7 +123,7 @@ def test_without_a_crash_reaper_runs_under_way_are_finished_and_no_others_begun(
     with Store.open_read_only(options.db) as store:
         errors = [row.error for row in store.list_runs()]
     assert errors == ["number 1", "number 2"]
-    assert "2 of 5 runs were made and are stored" in str(ended.value)
+    assert "2 of 5 runs ended and are stored" in str(ended.value)
 
 
 def test_a_crash_reaper_that_was_stopped_does_not_keep_the_controller(
