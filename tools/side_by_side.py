@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO
 
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _LAST_LINES = 25
 
 
@@ -51,7 +51,7 @@ def as_they_end(parts: Sequence[Part]) -> Iterator[Part]:
     """Yield each part when its command has ended."""
     running = list(parts)
     while running:
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
         for part in [each for each in running if each.process.poll() is not None]:
             running.remove(part)
             yield part

@@ -158,9 +158,9 @@ def _debian() -> list[dict[str, Any]]:
     names = listing.stdout.split()
     components = []
     for name in sorted(names):
-        asked = ["dpkg-query", "--show", "--showformat=${Version}", name]
+        command = ["dpkg-query", "--show", "--showformat=${Version}", name]
         try:
-            told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+            told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         except FileNotFoundError:
             told = ""
         purl = f"pkg:deb/debian/{name}" + (f"@{told}" if told else "")

@@ -26,13 +26,13 @@ class Layout:
 
     The plan sizes the queues, because a limit in time or BDP depends on the flows that cross the
     channel. Every channel with a rate has a queue here, a channel without a rate has none.
-    ``places`` has the path to each link's values in the scenario, by the link's name. ``drawn``
-    tells whether the network depends on the seed.
+    ``scenario_paths`` has the path to each link's values in the scenario, by the link's name.
+    ``drawn`` tells whether the network depends on the seed.
     """
 
     network: Network
     queues: dict[str, QueuePlace]
-    places: dict[str, Path] = field(default_factory=dict)
+    scenario_paths: dict[str, Path] = field(default_factory=dict)
     drawn: bool = False
 
 

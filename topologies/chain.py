@@ -108,7 +108,7 @@ class Chain:
         routers = tuple(self.routers)
         network = Network(hosts, routers, tuple(links.links), tuple(groups), bottlenecks)
         drawn = any(self._draws(member.group) for member in self.members)
-        return Layout(network, links.queues, links.places, drawn)
+        return Layout(network, links.queues, links.scenario_paths, drawn)
 
     def _draws(self, group: HostGroup) -> bool:
         spreads = [group.rtt]
@@ -197,6 +197,6 @@ def _share(rest_ns: int, side: int) -> tuple[float, float]:
 
 def _both_ways(delay: SpreadBothWays, i: int, hosts: int, draw: float) -> tuple[float, float]:
     """Return forward and reverse delay of host i's link, in seconds."""
-    ways = (delay.forward, delay.reverse)
-    forward_s, reverse_s = (way.at_ns(i, hosts, draw) / NS_PER_S for way in ways)
+    directions = (delay.forward, delay.reverse)
+    forward_s, reverse_s = (each.at_ns(i, hosts, draw) / NS_PER_S for each in directions)
     return forward_s, reverse_s

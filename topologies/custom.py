@@ -85,7 +85,7 @@ class Custom(Topology):
         network = Network(
             tuple(self.hosts), tuple(self.routers), tuple(links.links), groups, bottlenecks
         )
-        return Layout(network, links.queues, links.places)
+        return Layout(network, links.queues, links.scenario_paths)
 
     def _nodes(self) -> Iterator[Problem]:
         seen: set[str] = set()

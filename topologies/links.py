@@ -202,8 +202,8 @@ def _instead_of_a_rate(
     return capacity
 
 
-class Studied(Impaired[D], Generic[D]):
-    """A link whose queues are studied."""
+class QueuedLink(Impaired[D], Generic[D]):
+    """A link with a rate or a capacity, and a queue in each direction."""
 
     rate: RateBothWays | None = Field(default=None, description="bit/s, such as 10mbit")
     capacity: CapacityBothWays | None = Field(
@@ -226,8 +226,8 @@ class Studied(Impaired[D], Generic[D]):
         return _instead_of_a_rate(capacity, info)
 
 
-class Bottleneck(Studied[DelayBothWays]):
-    """A link whose queues are studied, with its delay."""
+class Bottleneck(QueuedLink[DelayBothWays]):
+    """A bottleneck: a link with a delay, a rate or a capacity, and a queue in each direction."""
 
 
 class Plain(Impaired[D], Generic[D]):
@@ -277,7 +277,7 @@ class Links:
     def __init__(self) -> None:
         self.links: list[Link] = []
         self.queues: dict[str, QueuePlace] = {}
-        self.places: dict[str, Path] = {}
+        self.scenario_paths: dict[str, Path] = {}
 
     def add(
         self,
@@ -316,14 +316,14 @@ class Links:
                 place = (*where, "queue", direction, "limit")
                 self.queues[f"{name}:{direction}"] = QueuePlace(queue, place)
         self.links.append(Link(name, a, b, channels["forward"], channels["reverse"]))
-        self.places[name] = where
+        self.scenario_paths[name] = where
 
     def add_bottleneck(self, name: str, a: str, b: str, spec: Bottleneck, where: Path) -> None:
         """Add a link between switches with its own delay."""
         self.add(name, a, b, spec, where, (spec.delay.forward, spec.delay.reverse))
 
 
-def _carries(spec: Studied[Any] | Plain[Any], direction: str) -> tuple[int | None, Trace | None]:
+def _carries(spec: QueuedLink[Any] | Plain[Any], direction: str) -> tuple[int | None, Trace | None]:
     """Return a direction's rate, which is the mean of its trace if it has one, and the trace."""
     if spec.capacity is None:
         return getattr(spec.rate, direction, None), None

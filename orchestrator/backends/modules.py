@@ -58,8 +58,8 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Bui
             of a run have the same name.
     """
     flows = [flow for run in runs for flow in run.flows]
-    asked = {flow.congestion for flow in flows if flow.module is None}
-    ours = kmods.build.ensure(kernel) if asked & set(catalogue.modules()) else None
+    names = {flow.congestion for flow in flows if flow.module is None}
+    ours = kmods.build.ensure(kernel) if names & set(catalogue.modules()) else None
     compiler = compile_plainly if unconfined else building.compile_confined
     folders = {flow.module.sha256: flow.module for flow in flows if flow.module is not None}
     built = Built(
@@ -102,15 +102,15 @@ def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
     kinds: dict[tuple[str, str], PlannedFlow] = {}  # one flow represents all equal ones
     for flow in spec.flows:
         if flow.congestion is not None and flow.congestion not in BUILT_IN:
-            told = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
-            kinds.setdefault((flow.congestion, told), flow)
+            parameters = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
+            kinds.setdefault((flow.congestion, parameters), flow)
     found: dict[str, Need] = {}
-    for (congestion, told), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
+    for (congestion, parameters), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
         name = f"tcp_{congestion}"
         if flow.module is not None:
             name = _module(flow, flow.module, built).stem
-        mine = Need(told, flow.module)
-        if found.setdefault(name, mine) != mine:
+        need = Need(parameters, flow.module)
+        if found.setdefault(name, need) != need:
             raise MachineError(
                 f"flow {flow.name} needs another module {name}, or other parameters of it, than "
                 "another flow of the run, and a kernel loads only one of that name",

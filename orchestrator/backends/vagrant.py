@@ -269,7 +269,7 @@ def _ask(remote: Remote, needs: Mapping[str, Any]) -> list[dict[str, Any]]:
         remote.put(bed_code(), there, root=True)
         said = remote.require(
             _python(there, "orchestrator.testbed.preflight"),
-            given=json.dumps(needs).encode(),
+            stdin=json.dumps(needs).encode(),
             root=True,
             timeout_s=_PREFLIGHT_S,
         )

@@ -32,7 +32,7 @@ _BYTES_PER_QDISC = 32  # qdisc.Counters and redirect.Policers
 _BYTES_PER_ROW = 8 * 14  # the longest row of integers: datagrams.bin
 _BYTES_PER_TRANSFER = 32
 _BYTES_PER_PACKET = 96  # one packet of a probe, as JSON
-_BYTES_PER_PLACE = 16_384  # facts about one host or link
+_BYTES_PER_NODE_OR_LINK = 16_384  # facts about one host or link
 _BYTES_PER_CHANGE = 1_024  # facts about one change of a netem's settings
 _LEAST_RTT_S = 1e-3
 """Assumed RTT where the real one is unknown or shorter."""
@@ -155,18 +155,18 @@ def _datagram_bytes(run: RunSpec) -> int:
 
 
 def _facts_bytes(run: RunSpec) -> int:
-    told = probes(run)
+    planned = probes(run)
     packets: int = sum(
-        one["packets"] * one["rounds"] for one in (*told["bursts"], *told["policers"])
+        one["packets"] * one["rounds"] for one in (*planned["bursts"], *planned["policers"])
     )
     channels = [one for link in run.network.links for one in (link.forward, link.reverse)]
     models = [model for one in channels for model in (one.loss, one.jitter) if model is not None]
     changes = len(run.events) + run.duration_s * sum(model.states_per_s for model in models)
-    places = len(run.network.hosts) + len(run.network.links) + len(run.flows)
+    described = len(run.network.hosts) + len(run.network.links) + len(run.flows)
     in_lab = 0 if run.lab is None else 2 * _BYTES_PER_PACKET * _connections(run)
     return (
         _BYTES_PER_PACKET * packets
-        + _BYTES_PER_PLACE * places
+        + _BYTES_PER_NODE_OR_LINK * described
         + _BYTES_PER_CHANGE * int(changes)
         + in_lab
     )

@@ -142,7 +142,9 @@ def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
 
 def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
     """Return {host: {sysctl: value}} of the hosts that have sysctls of their own."""
-    found = {host: dict(told.sysctls) for host, told in run.hosts.items() if told.sysctls}
+    found = {
+        host: dict(settings.sysctls) for host, settings in run.hosts.items() if settings.sysctls
+    }
     for flow in run.flows:
         for name, value in flow.settings.items():
             found.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value
@@ -162,19 +164,19 @@ def _pipes_bytes(run: RunSpec) -> Iterator[int]:
         for pair, route in event.routes.items():
             routes.setdefault(pair, set()).add(route)
     for flow in run.flows:
-        ways = {flow.path, *routes.get((flow.source, flow.sink), ())}
-        back = {flow.ack_path, *routes.get((flow.sink, flow.source), ())}
-        back_s = max(sum(channels[name].delay_s for name in way) for way in back)
-        for way in ways:
-            there = [channels[name] for name in way]
-            limited = [channel for channel in there if channel.rate_bps is not None]
+        paths = {flow.path, *routes.get((flow.source, flow.sink), ())}
+        back_paths = {flow.ack_path, *routes.get((flow.sink, flow.source), ())}
+        back_s = max(sum(channels[name].delay_s for name in path) for path in back_paths)
+        for path in paths:
+            channels_there = [channels[name] for name in path]
+            limited = [channel for channel in channels_there if channel.rate_bps is not None]
             rate = min((channel.rate_bps or 0 for channel in limited), default=10**10)
             queues = sum(
                 queue_packets(channel.queue) * FRAME_BYTES
                 for channel in limited
                 if channel.queue is not None and channel.is_bottleneck
             )
-            rtt_ns = nanoseconds(sum(channel.delay_s for channel in there) + back_s)
+            rtt_ns = nanoseconds(sum(channel.delay_s for channel in channels_there) + back_s)
             yield int(rate * (rtt_ns / 1e9) / 8) + queues
 
 

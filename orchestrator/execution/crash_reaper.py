@@ -54,22 +54,22 @@ class CrashReaper:
 
     def add_group(self, group: int) -> None:
         """Add a bed's process group, which the crash reaper kills when the controller dies."""
-        self._tell(f"+{group}\n".encode())
+        self._send(f"+{group}\n".encode())
 
     def remove_group(self, group: int) -> None:
         """Remove a process group that has ended, because its number may be used again."""
-        self._tell(f"-{group}\n".encode())
+        self._send(f"-{group}\n".encode())
 
     def dismiss(self) -> None:
         """End the crash reaper: the controller has cleaned up by itself."""
-        self._tell(_DONE)
+        self._send(_DONE)
         os.close(self._write_end)
         if not select.select([self._end], [], [], _DISMISS_S)[0]:
             signal.pidfd_send_signal(self._end, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self._end)
 
-    def _tell(self, words: bytes) -> None:
+    def _send(self, words: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # the reaper was killed, and ``lost`` is True
             os.write(self._write_end, words)
 
@@ -80,19 +80,19 @@ def _watch(read_end: int, controller: int, folder: Path, on_orphaned: Callable[[
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        told = b""
+        messages = b""
         while chunk := os.read(read_end, 4096):
-            told += chunk
-        if not told.endswith(_DONE):
+            messages += chunk
+        if not messages.endswith(_DONE):
             # The kernel closes a process's files a moment before its pidfd reports the end.
             select.select([controller], [], [])
-            _clean_up(told, folder, on_orphaned)
+            _clean_up(messages, folder, on_orphaned)
     finally:
         os._exit(0)
 
 
-def _clean_up(told: bytes, folder: Path, on_orphaned: Callable[[], None]) -> None:
-    words = told.decode().split()
+def _clean_up(messages: bytes, folder: Path, on_orphaned: Callable[[], None]) -> None:
+    words = messages.decode().split()
     released = {int(word[1:]) for word in words if word[0] == "-"}
     for group in {int(word[1:]) for word in words if word[0] == "+"} - released:
         with contextlib.suppress(ProcessLookupError, PermissionError):

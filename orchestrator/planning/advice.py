@@ -33,13 +33,13 @@ Advice = tuple[Path, str]
 class Planned:
     """A planned variant; ``entries`` has the flows of each flow entry of the scenario.
 
-    ``places`` has the path to each link's values in the scenario, by the link's name.
+    ``scenario_paths`` has the path to each link's values in the scenario, by the link's name.
     """
 
     scenario: Scenario
     network: Network
     entries: Sequence[Sequence[PlannedFlow]]
-    places: Mapping[str, Path]
+    scenario_paths: Mapping[str, Path]
 
     @property
     def flows(self) -> Iterator[PlannedFlow]:
@@ -64,7 +64,7 @@ class Planned:
 
     def place(self, link: str) -> Path:
         """Return the path to a link's values in the scenario."""
-        return self.places.get(link, ("topology",))
+        return self.scenario_paths.get(link, ("topology",))
 
 
 def advise(planned: Planned) -> Iterator[Advice]:

@@ -150,8 +150,8 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     ]
     hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
     wrong = [
-        *checks.check(layout.network, layout.places, variant.scenario.duration),
-        *lab_faults(variant.scenario, layout.network, layout.places, entries, hosts),
+        *checks.check(layout.network, layout.scenario_paths, variant.scenario.duration),
+        *lab_faults(variant.scenario, layout.network, layout.scenario_paths, entries, hosts),
     ]
     faults += [variant.mark(path).fault(message) for path, message in wrong]
     if faults:
@@ -169,7 +169,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
     )
-    planned = Planned(variant.scenario, network, entries, layout.places)
+    planned = Planned(variant.scenario, network, entries, layout.scenario_paths)
     largest = replace(planned, network=at_most(network, events))
     if large := list(too_large(largest)):
         raise ScenarioError([variant.mark(path).fault(message) for path, message in large])

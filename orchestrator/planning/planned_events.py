@@ -276,10 +276,10 @@ class _NetworkState:
         """Return the network of the links that a route may take, with their current delays."""
         network = self.inputs.network
         names = [link.name for link in _inner_first(network)]
-        for place, name in enumerate(request.avoid):
-            _require(name, names, "link", (*path, "avoid", place))
-        for place, name in enumerate(request.via):
-            _require(name, network.switches, "router", (*path, "via", place))
+        for index, name in enumerate(request.avoid):
+            _require(name, names, "link", (*path, "avoid", index))
+        for index, name in enumerate(request.via):
+            _require(name, network.switches, "router", (*path, "via", index))
         links = []
         for link in network.links:
             there, back = (self.states[f"{link.name}:{each}"] for each in BOTH["both"])
@@ -294,11 +294,11 @@ class _NetworkState:
         """
         entries = self.inputs.entries
         flows, groups = self.inputs.scenario.flows, request.groups
-        for place, name in enumerate(request.flows or ()):
-            _require(name, [flow.name for flow in flows], "flow", (*path, "flows", place))
-        for place, name in enumerate(groups or ()):
+        for index, name in enumerate(request.flows or ()):
+            _require(name, [flow.name for flow in flows], "flow", (*path, "flows", index))
+        for index, name in enumerate(groups or ()):
             known = [group.name for group in self.inputs.network.groups]
-            _require(name, known, "group", (*path, "groups", place))
+            _require(name, known, "group", (*path, "groups", index))
         chosen: dict[Pair, bool] = {}
         left: dict[Pair, str] = {}
         for flow, planned in zip(flows, entries, strict=True):
@@ -306,11 +306,13 @@ class _NetworkState:
                 groups is None or flow.group in groups
             )
             for each in planned:
-                ways = ((each.source, each.sink), (each.sink, each.source))
-                picked = {"both": ways, "forward": ways[:1], "reverse": ways[1:]}[request.direction]
-                for pair in ways:
+                directions = ((each.source, each.sink), (each.sink, each.source))
+                picked = {"both": directions, "forward": directions[:1], "reverse": directions[1:]}[
+                    request.direction
+                ]
+                for pair in directions:
                     if wanted and pair in picked:
-                        chosen[pair] = chosen.get(pair, True) and pair == ways[1]
+                        chosen[pair] = chosen.get(pair, True) and pair == directions[1]
                     elif not wanted:
                         left[pair] = flow.name
         for pair in chosen:

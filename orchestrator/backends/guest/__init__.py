@@ -79,7 +79,7 @@ class Guest:
             "the guest", spec.duration_s, context.bounds.wall_s, self.watchdog_s, GuestError
         )
 
-        def passed_on(phase: str, simulated_s: float) -> None:
+        def report_progress(phase: str, simulated_s: float) -> None:
             with believing_nothing():
                 tcp.advance()
             report(phase, simulated_s)
@@ -99,7 +99,7 @@ class Guest:
         ):
             context.add_group(started.pid)
             try:
-                process.watch(started, context, monitor, passed_on)
+                process.watch(started, context, monitor, report_progress)
             finally:
                 context.remove_group(started.pid)
             explained = "" if boundary is None else boundary.explain()
@@ -144,15 +144,15 @@ def _prepare(
 ) -> sandbox.Paths:
     document = bed_spec(spec, memory)
     kernel = options.kernel
-    given, output = folder / "in", folder / "out"
-    given.mkdir(exist_ok=True)  # the modules are there already
+    input_folder, output = folder / "in", folder / "out"
+    input_folder.mkdir(exist_ok=True)  # the modules are there already
     output.mkdir()
     if options.hook is not None:
-        shutil.copy(options.hook, given / "hook.py")
+        shutil.copy(options.hook, input_folder / "hook.py")
         document["hook"] = "hook.py"
     document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in modules]
-    (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
-    return sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, given, output)
+    (input_folder / "spec.json").write_text(json.dumps(document), encoding="utf-8")
+    return sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output)
 
 
 def _path_seen_by_guest(options: Guest, inside: str, outside: Path) -> str:

@@ -25,7 +25,7 @@ from orchestrator.sandbox.boundary import Boundary
 _MEMORY_BYTES = 512 * MIB
 _STATUS_BYTES = 8
 _BOUNDS = Bounds(file_bytes={"said": 256 * MIB, "status": _STATUS_BYTES})
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _INIT = """
 import glob, os, subprocess, sys
 sys.path.insert(0, os.environ["BED_CODE"])
@@ -78,8 +78,8 @@ def open_shell(kernel: GuestKernel) -> int:
         sys.stdout.flush()
         return said.status
     with (
-        _folders() as (given, output),
-        _boundary(kernel, given, output, interactive=True) as boundary,
+        _folders() as (input_folder, output),
+        _boundary(kernel, input_folder, output, interactive=True) as boundary,
     ):
         ended = subprocess.run(
             boundary.command(_command(interactive=True)),
@@ -95,7 +95,7 @@ def open_shell(kernel: GuestKernel) -> int:
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """Exit status of commands in the guest, and their output on both streams."""
 
     status: int
@@ -107,7 +107,7 @@ def run_commands(
     commands: bytes,
     files: Mapping[str, bytes] | None = None,
     timeout_s: float | None = None,
-) -> Said:
+) -> CommandResult:
     """Boot the guest and run shell commands in it, with ``files`` by their names in /bed/in.
 
     Raises:
@@ -115,12 +115,12 @@ def run_commands(
         BedError: its output folder holds invalid files, or too much.
         GuestError: the guest ended before the commands did, or did not end within ``timeout_s``.
     """
-    with _folders() as (given, output):
+    with _folders() as (input_folder, output):
         for name, content in {**(files or {}), "commands": commands}.items():
-            (given / name).write_bytes(content)
+            (input_folder / name).write_bytes(content)
         console = output.parent / "console"
         read = Output(output, _BOUNDS)
-        with _boundary(kernel, given, output, interactive=False) as boundary:
+        with _boundary(kernel, input_folder, output, interactive=False) as boundary:
             read.owner_uid = boundary.uid
             with (
                 console.open("wb") as said,
@@ -138,7 +138,7 @@ def run_commands(
         if status is None or not status.isdigit() or answer is None:
             lines = process.last_lines(console_text(console))
             raise GuestError("the guest ended before the commands did", lines)
-        return Said(int(status), answer.whole())
+        return CommandResult(int(status), answer.whole())
 
 
 def _watch(
@@ -148,7 +148,7 @@ def _watch(
     deadline_s = time.monotonic() + (math.inf if timeout_s is None else timeout_s)
     end = os.pidfd_open(started.pid)
     try:
-        while not select.select([end], [], [], _LOOK_S)[0]:
+        while not select.select([end], [], [], _POLL_S)[0]:
             read.written()
             require_small_console(console, _BOUNDS)
             if time.monotonic() > deadline_s:
@@ -163,17 +163,17 @@ def _folders() -> Iterator[tuple[Path, Path]]:
     """Yield the folder that the guest reads and the folder that it writes."""
     sandbox.require_confinement()
     with temporary_folder("shell") as folder:
-        given, output = folder / "in", folder / "out"
-        given.mkdir()
+        input_folder, output = folder / "in", folder / "out"
+        input_folder.mkdir()
         output.mkdir()
-        (given / "init.py").write_text(_INIT, encoding="utf-8")
-        yield given, output
+        (input_folder / "init.py").write_text(_INIT, encoding="utf-8")
+        yield input_folder, output
 
 
 def _boundary(
-    kernel: GuestKernel, given: Path, output: Path, interactive: bool
+    kernel: GuestKernel, input_folder: Path, output: Path, interactive: bool
 ) -> contextlib.AbstractContextManager[Boundary]:
-    paths = sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, given, output)
+    paths = sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output)
     return sandbox.guest_sandbox(paths, _MEMORY_BYTES, terminal=interactive, fixed_addresses=False)
 
 

@@ -90,7 +90,7 @@ class LabConnection:
         """Return the host's answer to a question for testbed/lab/survey.py."""
         words = self._words("orchestrator.testbed.lab.survey")
         given = json.dumps({"version": SPECIFICATION_VERSION, **question}).encode()
-        said = self.remote.require(words, given=given, root=True, timeout_s=SURVEY_S)
+        said = self.remote.require(words, stdin=given, root=True, timeout_s=SURVEY_S)
         answer: dict[str, Any] = json.loads(said)
         return answer
 

@@ -89,7 +89,7 @@ class LabRun:
             self._all("ready", READY_S)
             self._phase = "probes"
             for name in self._programs:  # one at a time: probes of two hosts would delay each other
-                self._tell({"do": "probe"}, [name])
+                self._send({"do": "probe"}, [name])
                 self._all("probed", READY_S, [name])
             before = self._clocks()
             self._begin(before)
@@ -135,11 +135,11 @@ class LabRun:
 
             self._programs[name] = connection.start_agent(on_line, ended)
 
-    def _tell(self, what: Mapping[str, Any], names: Iterable[str] | None = None) -> None:
+    def _send(self, what: Mapping[str, Any], names: Iterable[str] | None = None) -> None:
         """Send a message to these agents, or to all."""
         line = json.dumps(what).encode()
         for name in self._programs if names is None else names:
-            self._programs[name].tell(line)
+            self._programs[name].send_line(line)
 
     def _all(self, word: str, patience_s: float, names: Iterable[str] | None = None) -> None:
         """Wait until these agents, or all, have sent that message."""
@@ -226,7 +226,7 @@ class LabRun:
         }
         for name, program in self._programs.items():
             start = {"do": "start", "origin_ns": by_host[name], "origins_ns": origins_ns}
-            program.tell(json.dumps(start).encode())
+            program.send_line(json.dumps(start).encode())
         self._began_ns, self._phase = origin_ns, "traffic"
 
     def _traffic(self) -> None:

@@ -155,11 +155,11 @@ class Remote:
         self,
         words: Sequence[str],
         *,
-        given: bytes = b"",
+        stdin: bytes = b"",
         root: bool = False,
         timeout_s: float = COMMAND_S,
     ) -> Done:
-        """Run a command to its end, with ``given`` as its standard input.
+        """Run a command to its end, with ``stdin`` as its standard input.
 
         Raises:
             RemoteError: the connection was lost, or the command takes longer than ``timeout_s``.
@@ -169,7 +169,7 @@ class Remote:
         async def ran() -> Done:
             process = await self._connection.create_process(shlex.join(words), encoding=None)
             async with process:
-                done = await process.communicate(given or None)
+                done = await process.communicate(stdin or None)
             return Done(_status(process), _bytes(done[0]), _bytes(done[1]))
 
         return self._do(ran(), f"`{shlex.join(words)}`", timeout_s)
@@ -178,12 +178,12 @@ class Remote:
         self,
         words: Sequence[str],
         *,
-        given: bytes = b"",
+        stdin: bytes = b"",
         root: bool = False,
         timeout_s: float = COMMAND_S,
     ) -> bytes:
         """Run a command as ``run`` does; return its output, RemoteError when it fails."""
-        done = self.run(words, given=given, root=root, timeout_s=timeout_s)
+        done = self.run(words, stdin=stdin, root=root, timeout_s=timeout_s)
         if done.status:
             raise RemoteError(f"{self.address}: `{shlex.join(words)}` failed: {done.error_line}")
         return done.stdout
@@ -216,7 +216,7 @@ class Remote:
     def put(self, files: Iterable[tuple[Path, str]], place: str, *, root: bool = False) -> None:
         """Copy files, given as (path here, relative name there), into an existing folder there."""
         words = ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={place}"]
-        self.require(words, given=packed(files), root=root)
+        self.require(words, stdin=packed(files), root=root)
 
     def fetch(
         self,
@@ -307,23 +307,23 @@ class Program:
         """The last lines of its standard error."""
         return list(self._error_lines)
 
-    def tell(self, line: bytes) -> None:
+    def send_line(self, line: bytes) -> None:
         """Write a line to its standard input; do nothing when it has ended."""
 
-        async def told() -> None:
+        async def sent() -> None:
             with contextlib.suppress(asyncssh.Error, OSError):
                 self._process.stdin.write(line + b"\n")
 
-        self._fleet.await_(told(), None)
+        self._fleet.await_(sent(), None)
 
     def end_input(self) -> None:
         """Close its standard input."""
 
-        async def told() -> None:
+        async def sent() -> None:
             with contextlib.suppress(asyncssh.Error, OSError):
                 self._process.stdin.write_eof()
 
-        self._fleet.await_(told(), None)
+        self._fleet.await_(sent(), None)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for its end, at most ``timeout_s``; return whether it has ended."""

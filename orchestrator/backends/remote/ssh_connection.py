@@ -13,7 +13,7 @@ import asyncssh
 from orchestrator.errors import RemoteError
 
 CONNECT_S = 15.0
-_ASKED_EVERY_S = 2.0
+_KEEPALIVE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ async def connected(address: Address, silence_s: float) -> asyncssh.SSHClientCon
             asyncssh.connect(
                 address.host,
                 address.port,
-                keepalive_interval=_ASKED_EVERY_S,
-                keepalive_count_max=max(1, round(silence_s / _ASKED_EVERY_S)),
+                keepalive_interval=_KEEPALIVE_S,
+                keepalive_count_max=max(1, round(silence_s / _KEEPALIVE_S)),
                 **options,
             ),
             CONNECT_S,

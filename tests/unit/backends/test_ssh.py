@@ -41,7 +41,7 @@ def test_a_command_gets_its_words_as_they_are(remote: Remote) -> None:
 
 
 def test_a_command_gets_input_and_gives_status_and_complaint(remote: Remote) -> None:
-    done = remote.run(["sh", "-c", "cat; echo it is so >&2; exit 7"], given=b"\0\xff" * 100_000)
+    done = remote.run(["sh", "-c", "cat; echo it is so >&2; exit 7"], stdin=b"\0\xff" * 100_000)
     assert (done.status, done.stdout, done.error_line) == (7, b"\0\xff" * 100_000, "it is so")
     with pytest.raises(RemoteError, match=r"there \(.*\): `false` failed: status 1"):
         remote.require(["false"])
@@ -58,9 +58,9 @@ def test_a_program_is_talked_to_until_its_input_ends(remote: Remote) -> None:
     ends: queue.Queue[int | None] = queue.Queue()
     words = ["sh", "-c", "while read x; do echo got $x; done; echo last words >&2; exit 5"]
     program = remote.start(words, lines.put, ends.put)
-    program.tell(b"one")
+    program.send_line(b"one")
     assert lines.get(timeout=10) == b"got one"
-    program.tell(b"two")
+    program.send_line(b"two")
     assert lines.get(timeout=10) == b"got two"
     program.end_input()
     assert ends.get(timeout=10) == 5
