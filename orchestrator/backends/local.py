@@ -46,7 +46,7 @@ ANY_RUN: Mapping[str, Any] = {
     "programs": sorted({"modprobe", *engines.packages(), *SWITCH_PROGRAMS}),
     "io_uring": True,
 }
-"""What most runs need of a machine, in the form that ``needs`` returns."""
+"""What most runs need of a machine."""
 
 PREFLIGHT_TIMEOUT_S = 60
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(PROJECT)}
@@ -196,7 +196,7 @@ def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     fix = "apt-get install python3"
     try:
-        completed = subprocess.run(
+        done = subprocess.run(
             [SYSTEM_PYTHON, "-B", "-m", "orchestrator.testbed.preflight"],
             input=json.dumps(needs),
             env=ENVIRONMENT,
@@ -207,10 +207,10 @@ def ask(needs: Mapping[str, Any]) -> list[dict[str, Any]]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MachineError(f"{SYSTEM_PYTHON} does not run: {error}", fix) from None
-    if completed.returncode:
-        said = completed.stderr.strip().splitlines() or [f"status {completed.returncode}"]
-        raise MachineError(f"{SYSTEM_PYTHON} cannot examine this machine: {said[-1]}", fix)
-    found: list[dict[str, Any]] = json.loads(completed.stdout)
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise MachineError(f"{SYSTEM_PYTHON} cannot look at this machine: {said[-1]}", fix)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
 

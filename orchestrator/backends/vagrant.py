@@ -72,7 +72,7 @@ class Vagrant:
                 self._memory_bytes = _memory_bytes(remote)
             except RemoteError as error:
                 raise MachineError(str(error), "vagrant reload") from None
-        local.require_all(_with_outer_fix(found), WHAT)
+        local.require_all(_with_fix_here(found), WHAT)
 
     def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         """Run one planned run in the machine and return its recording.
@@ -125,7 +125,7 @@ def examine() -> Examined:
     except RemoteError as error:
         return Examined([Finding("machine", False, str(error), "vagrant reload")])
     up = Finding("machine", True, str(there))
-    return Examined([up, *(Finding(**finding) for finding in _with_outer_fix(found))])
+    return Examined([up, *(Finding(**finding) for finding in _with_fix_here(found))])
 
 
 def address() -> Address:
@@ -252,7 +252,7 @@ class _BedInMachine:
         phase, simulated_s = parsed(b" ".join(words[:2]), self._monitor.duration_s)
         written = words[2] if len(words) == 3 else b""
         if not written.isdigit() or len(written) > _MOST_DIGITS:
-            raise malformed(f"the remote supervisor reported {b' '.join(words)[:80]!r}")
+            raise malformed(f"the remote supervisor says {b' '.join(words)[:80]!r}")
         self._report(phase, simulated_s)
         self._monitor.take(phase, simulated_s, int(written))
 
@@ -279,8 +279,8 @@ def _ask(remote: Remote, needs: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _with_outer_fix(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return findings with the fix on this machine, beside the fix inside the Vagrant machine."""
+def _with_fix_here(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return findings with the fix outside the machine added to the fix inside it."""
     return [
         each if each["ok"] else {**each, "fix": f"vagrant provision (inside: {each['fix']})"}
         for each in found

@@ -166,7 +166,7 @@ def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[Answ
 
 
 def _spec(module: Module) -> dict[str, object]:
-    """Return the description of a module for testbed/module_check.py."""
+    """Return what testbed/module_check.py reads of a module."""
     told: dict[str, list[dict[str, object]]] = {"kernel": [], "namespace": []}
     for each in module.parameters.values():
         spec = {"name": each.name, "default": each.default, "low": each.low, "high": each.high}

@@ -27,8 +27,8 @@ class Distribution(Strict, Generic[T]):
 
     Pareto: P(X > x) = (least / x)^shape with least = mean (shape - 1) / shape. Up to a shape of 2
     its variance is infinite, so means over a run converge slowly. Lognormal: the logarithm is
-    normal, of the variance ln(1 + deviation^2 / mean^2). A value above ``most`` is drawn again, so
-    the mean of the remaining values is smaller.
+    normal, of the variance ln(1 + deviation^2 / mean^2). Values above ``most`` are drawn again,
+    which makes the mean smaller.
     """
 
     distribution: Literal["fixed", "exponential", "pareto", "lognormal"] = Field(
@@ -168,7 +168,7 @@ def _normal(value: float) -> float:
 
 
 def fixed(amount: int) -> dict[str, Any]:
-    """Return the distribution of a constant for the test bed."""
+    """Return the distribution for the test bed of a constant."""
     return {"distribution": "fixed", "mean": amount, "shape": None}
 
 

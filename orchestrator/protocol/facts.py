@@ -36,7 +36,7 @@ class Channel(TypedDict, total=False):
 
 class _OfChannels(TypedDict, total=False):
     differences: list[tuple[str, str, SettingValue, SettingValue]]
-    """[channel, setting, requested, found] of each difference; only at the end."""
+    """[channel, setting, asked, found] of all that is not as asked; at the end only."""
 
 
 class Channels(_OfChannels):
@@ -68,7 +68,7 @@ class Sysctls(_Global, total=False):
 
 
 class Versions(TypedDict, total=False):
-    """Versions of the programs that took part; "kernel" is always present."""
+    """Versions of what took part; "kernel" is always there."""
 
     fact: str
     kernel: str
@@ -85,7 +85,7 @@ class Versions(TypedDict, total=False):
 
 class _OfRoundTrip(TypedDict, total=False):
     bare_ns: int
-    """RTT of a lab's machines without emulation."""
+    """Of a lab's machines without emulation."""
     ttl: int | None
     at: str
     machine: str
@@ -108,7 +108,7 @@ class RoundTripAfter(RoundTrip):
 
 
 class Burst(TypedDict):
-    """Bursts through a queue: the request, and the time at which each packet passed."""
+    """Bursts through a queue: what was asked for, and when each packet passed."""
 
     fact: str
     channel: str
@@ -266,7 +266,7 @@ class Clock(TypedDict):
 
 
 class Lateness(TypedDict, total=False):
-    """Lateness of the wake-ups of the process that watches a machine, in ns."""
+    """How late the process that watches a machine woke up, in ns."""
 
     median: int
     p99: int
@@ -274,7 +274,7 @@ class Lateness(TypedDict, total=False):
 
 
 class Second(TypedDict, total=False):
-    """One second of a machine's load; shares are of the CPU's time."""
+    """One second of a machine; shares are of the CPU's time."""
 
     late_ns: int
     """The worst lateness."""
@@ -299,12 +299,12 @@ class _OfHost(TypedDict, total=False):
 
 
 class Host(_OfHost):
-    """Load and lateness of a real machine while traffic ran."""
+    """How busy and how late a real machine was while traffic ran."""
 
     fact: str
     node: str
     cpu: int
-    """The CPU that handles the packets."""
+    """The CPU of the packets."""
     cpus: int
     wakeups: int
     missed: int

@@ -1,4 +1,4 @@
-"""Computes what is sampled when, from periods, window edges and duration."""
+"""When what is sampled: a pure function of periods, edges and duration."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 SENDERS, RECEIVERS, QUEUES, CROWDS = 1, 2, 4, 8
 DIGEST_NS = 100_000_000
-"""Period of the digest's cwnd samples, independent of the scenario's sampling period."""
+"""cwnd enters the digest at this period, whatever the scenario samples."""
 CROWD_NS = 1_000_000_000
-"""Period of the samples of many-connection flows."""
+"""Flows with many connections at a time are sampled at this period."""
 
 
 def ticks(
@@ -17,8 +17,8 @@ def ticks(
 ) -> Iterator[tuple[int, int]]:
     """Yield (time_ns, what) in order, each time once; ``what`` joins SENDERS, RECEIVERS, ...
 
-    Receivers are sampled at the digest's period, and many-connection flows at a period of their
-    own. Everything is sampled at the windows' edges, at the start and at the end.
+    Receivers are sampled at the digest's period, flows of many connections at one of their own,
+    and everything at the windows' edges, at the start and at the end.
     """
     everything = SENDERS | RECEIVERS | QUEUES | CROWDS
     merged = heapq.merge(

@@ -182,7 +182,7 @@ class RateStep(_Step):
 
 
 class QueueStep(_Step):
-    """Changed settings of a queue; all others stay."""
+    """Other settings of a queue; the others stay."""
 
     do: Literal["queue"]
     channel: str
@@ -190,7 +190,7 @@ class QueueStep(_Step):
 
 
 class NetemStep(_Step):
-    """Changed settings of a netem; all others stay, but a loss replaces the whole loss."""
+    """Other settings of a netem; the others stay, but a loss replaces the whole loss."""
 
     do: Literal["netem"]
     channel: str
@@ -208,14 +208,14 @@ class RuleSpec(TypedDict):
 
 
 class RouteStep(_Step):
-    """Changed routes at all switches, applied together."""
+    """Other routes at all switches at once."""
 
     do: Literal["route"]
     rules: list[RuleSpec]
 
 
 class SysctlStep(_Step):
-    """A changed sysctl in a host's namespace."""
+    """Another value of a sysctl in a host's namespace."""
 
     do: Literal["sysctl"]
     host: str
@@ -243,7 +243,7 @@ class RoundTripProbe(TypedDict):
     expected_ns: int
     """The RTT without queueing."""
     attempts: int
-    """Most echoes that are sent until one returns."""
+    """Echoes that are sent at most until one comes back."""
     bare_ns: NotRequired[int]
     """RTT of a lab's machines without emulation, part of ``expected_ns``."""
 
@@ -390,11 +390,11 @@ class AgentSpec(_RunSpec):
     origin_ns: NotRequired[int]
     """The origin on this machine's monotonic clock; added by the start message."""
     origins_ns: NotRequired[dict[str, int]]
-    """The origin for every host of the network, each on its own clock."""
+    """The same of every host of the network, each by its own clock."""
 
 
 class SurveySpec(TypedDict):
-    """The questions to a lab machine before a run; see ``testbed/lab/survey.py``."""
+    """What a lab's machine is asked before a run; see ``testbed/lab/survey.py``."""
 
     version: int
     """See ``version.SPECIFICATION_VERSION``."""
@@ -402,16 +402,16 @@ class SurveySpec(TypedDict):
     congestion: list[str]
     """Congestion controls to look for."""
     routes_to: list[str]
-    """Addresses whose routes are reported."""
+    """Addresses to whose routes the answer tells."""
     echoes: list[tuple[str, str]]
-    """[own address, other's address] for each round-trip measurement."""
+    """[own address, other's address] to measure the round trip of."""
     ports: list[int]
     """The first and the last port that flows listen at."""
     udp: bool
-    """Whether UDP flows exist, which need io_uring."""
+    """Whether flows need what datagrams need."""
     programs: list[str]
     """Programs that flows need."""
     links: list[AgentLinkSpec]
-    """The links that a router emulates."""
+    """What a router is to emulate."""
     sysctls: list[str]
     """Sysctls that the run sets."""

@@ -1,4 +1,4 @@
-"""Documents, docstrings and comments have short sentences; the tool that checks this works."""
+"""The documents are readable, their links lead somewhere, and the tool that checks this works."""
 
 from __future__ import annotations
 

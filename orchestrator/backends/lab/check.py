@@ -27,7 +27,7 @@ _MODULES_FIX = "ansible-playbook -i INVENTORY playbooks/site.yml"
 
 Answer = dict[str, Any]
 Ask = Callable[[str, Answer], Answer]
-"""Sends a question to testbed/lab/survey.py on a machine and returns the answer."""
+"""Asks a machine a question of testbed/lab/survey.py."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def require_none(problems: Sequence[Problem]) -> None:
 
 
 def question(run: RunSpec, host: LabHost) -> Answer:
-    """Return the first question to a machine."""
+    """Return what a machine is asked first."""
     flows = list(flows_of(run, host))
     told = [run.hosts[node].sysctls for node in host.nodes if node in run.hosts]
     return {
@@ -176,7 +176,7 @@ def _router(router: LabRouter, answer: Answer) -> Iterator[Problem]:
 
 
 def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
-    """Yield congestion controls that are missing, lack parameters, or differ between hosts."""
+    """Yield congestion controls that are missing, take other parameters, or are not the same."""
     first: dict[str, tuple[str, str]] = {}
     for host in plan_of(run).hosts:
         for one in modules_of(run, host):
@@ -199,7 +199,7 @@ def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
 
 
 def second_question(run: RunSpec, host: LabHost, found: Found) -> Answer:
-    """Return the second question to a machine, when all addresses are known."""
+    """Return what a machine is asked once all addresses are known."""
     lab = plan_of(run)
     peers = sorted({found.addresses[other] for other in _peers(run, host)})
     if host.role == "router":
@@ -218,7 +218,7 @@ def _peers(run: RunSpec, host: LabHost) -> list[str]:
 
 
 def look_again(run: RunSpec, found: Found, second: Mapping[str, Answer]) -> Iterator[Problem]:
-    """Yield the problems of paths between machines, and note their round-trip times."""
+    """Yield what is wrong with the ways between machines, and note their round trips."""
     lab = plan_of(run)
     at = {address: name for name, address in found.addresses.items()}
     for host in lab.hosts:
@@ -256,7 +256,7 @@ def _way(
     way: Answer | None,
     found: Found,
 ) -> Iterator[Problem]:
-    """Yield the problems of the path from one end to another."""
+    """Yield what is wrong with the way from an end to another."""
     what = f"packets to {there} ({address}) "
     if way is None:
         yield Problem(host.name, f"{what}have no route", f"ip route add {address}/32 via ...")

@@ -87,7 +87,7 @@ class LabConnection:
         return connection
 
     def survey(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Return the host's answer to a question for testbed/lab/survey.py."""
+        """Return what the host answers to a question of testbed/lab/survey.py."""
         words = self._words("orchestrator.testbed.lab.survey")
         given = json.dumps({"version": SPECIFICATION_VERSION, **question}).encode()
         said = self.remote.require(words, stdin=given, root=True, timeout_s=SURVEY_S)

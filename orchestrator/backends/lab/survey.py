@@ -1,4 +1,4 @@
-"""Surveys all hosts of a lab in parallel; ``check.py`` finds the problems in their answers."""
+"""Asks all hosts of a lab at once what they are, for labcheck.py to judge."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _asked(
 
 
 def _together(questions: Sequence[Answer]) -> Answer:
-    """Return one question that combines those of several runs."""
+    """Return one question for those of several runs."""
     whole: dict[str, Any] = {}
     for question in questions:
         for key, value in question.items():
