@@ -160,16 +160,16 @@ def _debian() -> list[dict[str, Any]]:
     for name in sorted(names):
         command = ["dpkg-query", "--show", "--showformat=${Version}", name]
         try:
-            told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+            version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         except FileNotFoundError:
-            told = ""
-        purl = f"pkg:deb/debian/{name}" + (f"@{told}" if told else "")
+            version = ""
+        purl = f"pkg:deb/debian/{name}" + (f"@{version}" if version else "")
         component = {"type": "application", "name": name, "purl": purl, "bom-ref": purl}
         if name.startswith("linux-source"):
             component["description"] = (
                 "The guest kernel's source, with the patches of guest/patches"
             )
-        components.append(component | ({"version": told} if told else {}))
+        components.append(component | ({"version": version} if version else {}))
     return components
 
 
@@ -224,10 +224,10 @@ def audit(*more: str) -> int:
 def answers(text: str) -> dict[str, list[str]]:
     """Return the vulnerabilities of each package that pip-audit examined, by name."""
     try:
-        told = json.loads(text)["dependencies"]
+        dependencies = json.loads(text)["dependencies"]
         return {
             canonicalize_name(one["name"]): [vulnerability["id"] for vulnerability in one["vulns"]]
-            for one in told
+            for one in dependencies
             if "skip_reason" not in one
         }
     except (ValueError, LookupError, TypeError):

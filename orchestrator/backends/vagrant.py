@@ -136,7 +136,7 @@ def address() -> Address:
     """
     words = ["vagrant", "ssh-config", NAME]
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             words,
             cwd=PROJECT,
             stdin=subprocess.DEVNULL,
@@ -152,11 +152,11 @@ def address() -> Address:
     except subprocess.TimeoutExpired:
         text = f"`{' '.join(words)}` gave no answer within {_VAGRANT_S:.0f} s"
         raise MachineError(text, "see what `vagrant status` says") from None
-    if told.returncode:
-        said = [line for line in told.stderr.splitlines() if line.strip()]
-        reason = said[0].strip() if said else f"status {told.returncode}"
+    if completed.returncode:
+        said = [line for line in completed.stderr.splitlines() if line.strip()]
+        reason = said[0].strip() if said else f"status {completed.returncode}"
         raise MachineError(f"{WHAT} is not running: {reason}", f"vagrant up, in {PROJECT}")
-    return read_ssh_config(told.stdout)
+    return read_ssh_config(completed.stdout)
 
 
 def read_ssh_config(text: str) -> Address:
@@ -165,17 +165,17 @@ def read_ssh_config(text: str) -> Address:
     Raises:
         MachineError: the text has no usable address.
     """
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in text.splitlines():
         key, _, value = line.strip().partition(" ")
-        told.setdefault(key, value.strip().strip('"'))
+        values.setdefault(key, value.strip().strip('"'))
     try:
         return Address(
             WHAT,
-            told["HostName"],
-            int(told["Port"]),
-            told["User"],
-            Path(told["IdentityFile"]),
+            values["HostName"],
+            int(values["Port"]),
+            values["User"],
+            Path(values["IdentityFile"]),
             any_host_key=True,  # Vagrant created the machine and its key on this host
             root_by_sudo=True,
         )
@@ -311,5 +311,5 @@ def _provenance() -> dict[str, Any]:
         return {"vagrant": {}}
     meta = folder / "box_meta"
     box = json.loads(meta.read_text(encoding="utf-8")) if meta.exists() else {}
-    told = {"provider": folder.name, "box": box.get("name"), "box_version": box.get("version")}
-    return {"vagrant": told}
+    box_facts = {"provider": folder.name, "box": box.get("name"), "box_version": box.get("version")}
+    return {"vagrant": box_facts}

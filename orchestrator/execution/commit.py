@@ -48,9 +48,9 @@ def _is_checkout(project: Path) -> bool:
 def _git(project: Path, *words: str) -> str | None:
     command = ["git", "-C", str(project), *words]
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return told.stdout.strip() or None if told.returncode == 0 else None
+    return completed.stdout.strip() or None if completed.returncode == 0 else None

@@ -30,7 +30,7 @@ def require_memory(runs: Sequence[RunSpec], jobs: int) -> None:
     raise MachineError(
         f"{several} may need {needed / 2**30:.1f} GiB of memory for what is in flight and queued, "
         f"and {available / 2**30:.1f} GiB is available",
-        f"free memory, or ask for less: {fewer}smaller queues, a lower rate or shorter delays",
+        f"free memory, or request less: {fewer}smaller queues, a lower rate or shorter delays",
     )
 
 
@@ -41,5 +41,5 @@ def available_bytes() -> int:
         if name == "MemAvailable":
             return int(rest.split()[0]) * 1024
     raise MachineError(
-        "/proc/meminfo does not tell the available memory", "use Linux 3.14 or later"
+        "/proc/meminfo has no value for the available memory", "use Linux 3.14 or later"
     )
