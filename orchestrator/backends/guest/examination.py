@@ -117,9 +117,11 @@ def _boots() -> Iterator[Finding]:
         run_commands(kernel, b"true\n", timeout_s=BOOT_TIMEOUT_S)
     except GuestError as error:
         detail = " | ".join([str(error).partition("\n")[0], *error.console[-2:]])
-        yield Finding("guest boots", False, detail, "take another machine, and report this one")
+        yield Finding(
+            "guest boots", False, detail, "use another machine, and report this processor as a bug"
+        )
     else:
-        yield Finding("guest boots", True, "as far as a program")
+        yield Finding("guest boots", True, "a program ran in it")
 
 
 def _programs() -> Iterator[Finding]:
