@@ -2,8 +2,8 @@
 
     python bench/bench_runs.py [--rounds 5] [CASE ...]
 
-A busy machine slows every case of a round alike, so medians and the ratios of one call are
-what to quote. Each case is one `orchestrator run` in a process of its own on one CPU.
+A busy machine slows all cases of a round equally. So quote medians, and ratios within one call.
+Each case is one `orchestrator run` in a process of its own on one CPU.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ sample: {{tcp: {self.sample}, queue: {self.sample}}}
 """
 
 
-# The longest period that a scenario allows: only what the digest needs is sampled then.
+# A period of the whole duration is the longest allowed. Only the digest's samples remain then.
 CASES = (
     Case("100mbit-30s", "100mbit", "30s", access="1gbit"),
     Case("1gbit-10s", "1gbit", "10s"),
@@ -65,7 +65,7 @@ CASES = (
 
 
 def main() -> int:
-    """Run all cases for the asked number of rounds and print the medians."""
+    """Run all cases for the requested number of rounds and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(c.name for c in CASES))

@@ -1,4 +1,4 @@
 """The guest kernel: User Mode Linux in virtual time, built from Debian's kernel source.
 
-``guest.build`` is the way in: ``find()`` and ``ensure()`` hand out a ``GuestKernel``.
+Use ``find()`` and ``ensure()`` of ``guest.build``: they return a ``GuestKernel``.
 """

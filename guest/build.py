@@ -53,7 +53,7 @@ FREE_BYTES_NEEDED = 3 * 1000**3
 
 @dataclass(frozen=True)
 class Inputs:
-    """All inputs that decide the result of a build; None where this machine cannot tell."""
+    """All inputs that determine the result of a build; None for those unknown on this machine."""
 
     source: str | None
     compiler: str | None

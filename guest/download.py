@@ -31,7 +31,7 @@ from orchestrator.errors import MachineError
 VERSION = "6.12.103"
 OFFICIAL_FOLDER = "https://cdn.kernel.org/pub/linux/kernel/v6.x"
 SHA256 = "f143aaade8877ba5616e788b4482576db28481bcf557ef537f4fcc3938fc3176"
-"""Of linux-6.12.103.tar.xz in kernel.org's sha256sums.asc; see docs/installing.md."""
+"""Of linux-6.12.103.tar.xz, from kernel.org's sha256sums.asc; see docs/installing.md."""
 
 URL_VARIABLE = "ORCHESTRATOR_KERNEL_URL"
 SHA256_VARIABLE = "ORCHESTRATOR_KERNEL_SHA256"
@@ -42,7 +42,7 @@ FOLDER = "sources"
 CHUNK_BYTES = 1 << 18
 
 Progress = Callable[[str, float | None], None]
-"""Called with a step, and how far it is (0 to 1) where that is known."""
+"""Called with a step, and the fraction of it that is done (0 to 1) where that is known."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Pin:
-    """A tarball: where it is, and the SHA-256 (64 hexadecimal digits) of its content."""
+    """A tarball: its URL, and the SHA-256 (64 hexadecimal digits) of its content."""
 
     url: str
     sha256: str
@@ -135,7 +135,7 @@ def download(progress: Progress, limits: Limits = Limits()) -> Path:
     To be called in the main thread: the time limit needs its signals.
 
     Raises:
-        MachineError: it cannot be had, is too large, takes too long, or is another file.
+        MachineError: it cannot be downloaded, is too large, takes too long, or is another file.
     """
     root = cache.make_root()
     (root / FOLDER).mkdir(mode=0o755, exist_ok=True)
@@ -149,7 +149,7 @@ def download(progress: Progress, limits: Limits = Limits()) -> Path:
 
 
 class _Transfer:
-    """One download of a pinned tarball to ``place``; meanwhile it is in a file beside that."""
+    """One download of a pinned tarball to ``place``; the partial file lies beside it."""
 
     def __init__(self, pin: Pin, place: Path, progress: Progress, limits: Limits) -> None:
         self.pin = pin
@@ -292,7 +292,7 @@ class _Transfer:
 
 @contextlib.contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise TooLongError in the block when it has taken that long, whatever it waits for."""
+    """Raise TooLongError in the block after that time, whatever the block waits for."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise TooLongError
@@ -307,7 +307,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Return what opens http and https addresses, follows redirects to such, and nothing else."""
+    """Return an opener that accepts only http and https addresses, also in redirects."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,

@@ -1,4 +1,4 @@
-"""Where the guest kernel's source comes from, and what tells two sources apart.
+"""Finds the guest kernel's source, and identifies it by a hash.
 
 Command: ``python -m guest.source`` downloads the pinned source unless one is at hand.
 """
@@ -31,11 +31,12 @@ class Source:
         return self.path.is_dir()
 
     def identity(self) -> str:
-        """Return what changes whenever the source does.
+        """Return an identity that changes whenever the source changes.
 
-        A tarball's is the SHA-256 of its content, remembered by path, size and time of change.
-        A tree's is the SHA-256 over every file's name, size and time of change, in the order of
-        names and without ``.git``: its content is not read, so touching a file changes it.
+        For a tarball it is the SHA-256 of its content, remembered by path, size and time of change.
+        For a tree it is the SHA-256 over every file's name, size and time of change, in the order
+        of names and without ``.git``. The content is not read, so touching a file changes the
+        identity.
         """
         if not self.is_tree:
             return "sha256:" + cache.remembered_sha256(self.path)

@@ -1,1 +1,1 @@
-"""Our congestion controls as kernel modules: sources, what they take, and their build."""
+"""Our congestion controls as kernel modules: sources, parameters, and build."""

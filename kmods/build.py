@@ -89,8 +89,8 @@ def ensure(kernel: GuestKernel, folder: Path = FOLDER) -> BuiltModules:
         MachineError: a tool is missing, the cache cannot be written, or a module does not compile.
     """
     files = {f"{_SOURCE}/{path.relative_to(folder)}": path.read_bytes() for path in sources(folder)}
-    place = f"kmods-{kernel.key}-{catalogue.hash_of(files)[:16]}"
-    return _find(place) or _Build(kernel, files, folder).make(place)
+    name = f"kmods-{kernel.key}-{catalogue.hash_of(files)[:16]}"
+    return _find(name) or _Build(kernel, files, folder).make(name)
 
 
 def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> BuiltModules:
@@ -98,7 +98,7 @@ def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> Bui
 
     Nothing is written to the user's folder: ``compiler`` builds a copy of its files elsewhere, and
     only the modules are kept. The result depends only on the kernel, those files and this project's
-    headers, if a file includes one. So does its place in the cache.
+    headers, if a file includes one. So does its name in the cache.
 
     Raises:
         MachineError: as ``ensure``, with the compiler's output.
@@ -109,16 +109,16 @@ def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> Bui
     if folder.uses_ours:
         headers = catalogue.headers().items()
         files |= {f"{_HEADERS}/{name}": path.read_bytes() for name, path in headers}
-    place = f"module-{kernel.key}-{catalogue.hash_of(files)[:32]}"
-    return _find(place) or _Build(kernel, files, folder.path, compiler).make(place)
+    name = f"module-{kernel.key}-{catalogue.hash_of(files)[:32]}"
+    return _find(name) or _Build(kernel, files, folder.path, compiler).make(name)
 
 
 def _find(name: str) -> BuiltModules | None:
     for root in cache.search_roots():
-        place = root / "guest" / name
-        if place.is_dir():
-            cache.require_trusted(place, root)
-            return BuiltModules(place)
+        target = root / "guest" / name
+        if target.is_dir():
+            cache.require_trusted(target, root)
+            return BuiltModules(target)
     return None
 
 
@@ -132,13 +132,13 @@ class _Build:
     compiler: Compile = compile_plainly
 
     def make(self, name: str) -> BuiltModules:
-        """Build in a temporary folder, and move the modules to their place in the cache."""
+        """Build in a temporary folder, and move the modules into the cache."""
         if shutil.which("make") is None or shutil.which("gcc") is None:
             raise MachineError(
                 "building modules needs make and gcc", "apt-get install build-essential"
             )
         root = cache.make_root()
-        place = root / "guest" / name
+        target = root / "guest" / name
         with (
             temporary_folder(cache.MODULE_BUILD, root / "guest") as temporary,
             temporary_folder("build") as away,
@@ -159,11 +159,11 @@ class _Build:
                     )
                 (result / built.name).write_bytes(_read_module(built, self.origin))
             try:
-                cache.publish(result, place)
+                cache.publish(result, target)
             except OSError:
-                if not place.is_dir():  # else another process was faster
+                if not target.is_dir():  # else another process was faster
                     raise
-        return BuiltModules(place)
+        return BuiltModules(target)
 
     def _compile(self, workshop: Path) -> None:
         source, headers, tree = workshop / _SOURCE, workshop / _HEADERS, self.kernel.tree
@@ -183,8 +183,8 @@ class _Build:
 
 def _built(folder: Path) -> Iterator[Path]:
     """Yield the modules of a build; symbolic links are left out, as they may lead anywhere."""
-    for place, _folders, names in os.walk(folder):
-        found = (Path(place) / name for name in sorted(names) if name.endswith(".ko"))
+    for parent, _folders, names in os.walk(folder):
+        found = (Path(parent) / name for name in sorted(names) if name.endswith(".ko"))
         yield from (path for path in found if not path.is_symlink())
 
 

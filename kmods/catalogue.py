@@ -21,7 +21,7 @@ FOLDER = Path(__file__).resolve().parent
 
 MOST_ENTRIES = 1000
 MOST_BYTES = 4_000_000
-"""Limits on a user's folder; a larger one is refused, as it is hardly the source of a module."""
+"""Limits on a user's folder; a larger one is refused, because no module's source is that large."""
 
 NAME_MAX = 15
 """TCP_CA_NAME_MAX of include/net/tcp.h, without the terminating zero."""
@@ -29,8 +29,8 @@ NAME_MAX = 15
 UNITS = {"_kbps": "kbit/s", "_bps": "bit/s", "_us": "us", "_ms": "ms", "_bytes": "bytes"}
 """Units of parameters, by the ends of their names."""
 
-# A source is untrusted text of up to MOST_BYTES. So no pattern here can backtrack for hours: no
-# text matches two repetitions, and searches for an end stop at the end of the text or after a fixed
+# A source is untrusted text of up to MOST_BYTES. So no pattern here may backtrack for hours. No
+# text matches two repetitions, and each search for an end stops at the text's end or after a fixed
 # number of characters.
 _TEXT = r"(?P<text>(?:\"(?:[^\"\\]|\\.)*+\"|\w|\s)++)\);"
 _RANGE = r"(?P<low>\d{1,20}),\s*(?P<high>\d{1,20}),\s*"
@@ -88,7 +88,7 @@ class FolderError(ValueError):
 class Parameter:
     """A parameter of a module; ``low`` and ``high`` are included, ``default`` None is unknown.
 
-    ``scope`` is where a value holds: in the whole kernel, or in a network namespace, so one host.
+    ``scope`` is where a value holds: in the whole kernel, or in a network namespace (one host).
     """
 
     name: str

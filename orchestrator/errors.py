@@ -7,10 +7,10 @@
     │   └── ScenarioError (2)     one or more faults in a scenario, each with file:line:column
     ├── StoreError (1)            the results store cannot be read or written
     ├── RunError (1)              a run could not be completed; it is stored as failed
-    │   ├── BedError (1)          a test bed failed, ended early or hung; carries its last lines
+    │   ├── BedError (1) a test bed failed, ended early or hung; has its last lines
     │   │   └── GuestError (1)    that of a guest
     │   └── RemoteError (1)       a machine cannot be reached over SSH, or a command failed there
-    ├── CleanupError (1)          the cleanup process was killed
+    ├── CleanupError (1) the crash reaper was killed
     ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
     └── MachineError (4)          this machine lacks something; carries the fix
 
@@ -36,7 +36,7 @@ class UsageError(OrchestratorError):
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault in a scenario: where (1-based line and column), what, and what is valid."""
+    """One fault in a scenario: its 1-based line and column, and a message with what is valid."""
 
     file: str
     line: int
@@ -81,11 +81,11 @@ class RemoteError(RunError):
 
 
 class CleanupError(OrchestratorError):
-    """The cleanup process was killed; the plan ended early, and its completed runs are stored."""
+    """The crash reaper was killed; the plan ended early, and its completed runs are stored."""
 
 
 class Unfaithful(OrchestratorError):
-    """A run's emulation differed from the scenario."""
+    """The emulation of a run differed from the scenario."""
 
     exit_status = 3
 

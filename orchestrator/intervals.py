@@ -1,4 +1,4 @@
-"""Intervals of the counts that a faithful emulation gives, from exact tail probabilities."""
+"""Computes intervals of counts in a faithful emulation, from exact tail probabilities."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Policer:
-    """A token bucket that drops what exceeds its rate and never queues; in link-layer units."""
+    """A token bucket that drops packets above its rate and never queues; in link-layer units."""
 
     rate_bps: int
     burst_bytes: int
@@ -59,7 +59,7 @@ class Trace:
         return frames * FRAME_BYTES * 8 * 1000 // self.period_ms
 
     def until(self, end_ms: int) -> Iterator[tuple[int, int]]:
-        """Yield (millisecond, frames) up to and with ``end_ms``, each millisecond once."""
+        """Yield (millisecond, frames) up to and including ``end_ms``, each millisecond once."""
         last_ms = frames = 0
         for begin_ms in itertools.count(0, self.period_ms):
             for time_ms, number in self.opportunities:
@@ -73,7 +73,7 @@ class Trace:
 
 
 class LossModel(Protocol):
-    """How a channel loses packets; the models are in ``orchestrator.kinds.losses``."""
+    """A channel's loss model; the models are in ``orchestrator.kinds.losses``."""
 
     @property
     def kind(self) -> str:
@@ -106,18 +106,18 @@ class LossModel(Protocol):
 
     @property
     def states_per_s(self) -> float:
-        """Mean number of states a second that it enters by a clock of its own."""
+        """Mean number of states per second that it enters by its own clock."""
 
 
 class RateModel(Protocol):
-    """How a channel's rate changes by a clock of its own."""
+    """A model that changes a channel's rate by its own clock."""
 
     def rates(self, seed: int, duration_s: float) -> Iterator[tuple[float, int]]:
         """Yield (time in seconds, rate in bit/s from then on) while the run lasts."""
 
 
 class JitterModel(Protocol):
-    """How delays vary; see orchestrator.kinds.impairments."""
+    """A model of varying delays; see orchestrator.kinds.impairments."""
 
     @property
     def keep_order(self) -> bool:
@@ -125,11 +125,11 @@ class JitterModel(Protocol):
 
     @property
     def reach_ns(self) -> tuple[int, int]:
-        """How far a packet's delay may be below and above the channel's, in ns."""
+        """Largest deviation of a packet's delay below and above the channel's, in ns."""
 
     @property
     def states_per_s(self) -> float:
-        """Mean number of delays a second of the channel, 0 when each packet draws its own."""
+        """Mean number of delays per second of the channel, 0 when each packet draws its own."""
 
     def impairment(self) -> netem.Jitter:
         """Return the jitter as it begins."""
@@ -139,7 +139,7 @@ class JitterModel(Protocol):
 
 
 class ReorderingModel(Protocol):
-    """Which packets skip the delay; see orchestrator.kinds.impairments."""
+    """A model of packets that skip the delay; see orchestrator.kinds.impairments."""
 
     @property
     def probability(self) -> float:
@@ -147,7 +147,7 @@ class ReorderingModel(Protocol):
 
     @property
     def gap(self) -> int:
-        """Number of packets from one that skips the delay to the next one that may."""
+        """Least distance, in packets, between two packets that skip the delay."""
 
     def impairment(self) -> netem.Reordering | None:
         """Return the reordering, None when no packet is ever reordered."""
@@ -252,7 +252,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Group:
-    """Hosts of one group: flow i of a line goes from ``sources[i]`` to ``sinks[i]``."""
+    """Hosts of one group: flow i of a flow entry goes from ``sources[i]`` to ``sinks[i]``."""
 
     name: str
     sources: tuple[str, ...]
@@ -262,7 +262,7 @@ class Group:
 _Cost = tuple[int, int]
 """Delay in nanoseconds, and hops; sums of whole numbers do not depend on the order."""
 _Edge = tuple[int, str, Hop]
-"""Number of a link, the node it leads to, and the hop that leads there."""
+"""A link's number, the node at its other end, and the hop to that node."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ class Network:
         return best[2]
 
     def _leaving(self, node: str, sink: str) -> Iterator[_Edge]:
-        """Yield the edges from a node that may lead to ``sink``: of a switch not to other hosts."""
+        """Yield the edges from a node that may lead to ``sink``; other hosts forward nothing."""
         if node in self._leaves:
             yield from self._edges.get(node, [])
             return
@@ -351,7 +351,7 @@ class Network:
                     yield _turned(edge, sink)
 
     def _costs(self, sink: str) -> dict[str, _Cost]:
-        """Return what it takes from the sink and every switch to the sink.
+        """Return the distance from the sink and every switch to the sink.
 
         Dijkstra from the sink over the switches: hosts do not forward.
         """
@@ -393,7 +393,7 @@ def path_delay_s(path: Iterable[Hop]) -> float:
 
 
 def passing_share(channels: Iterable[Channel]) -> float:
-    """Return the share of packets that none loses or corrupts, whatever the queues do."""
+    """Return the share of packets that no hop loses or corrupts, apart from drops in queues."""
     kept = 1.0
     for channel in channels:
         kept *= (1 - channel.mean_loss) * (1 - channel.corruption)

@@ -13,7 +13,7 @@ MOST_LINE_CHARS = 4_000
 """Limits of a stored log."""
 
 MOST_LOG_BYTES = 8 * 2**20
-"""The most bytes that are read of a log: half from its start, half from its end."""
+"""The most bytes of a log that are read: half from its start, half from its end."""
 
 # C0 without tab and newline, DEL, C1; marks, embeddings and isolates of text direction; line and
 # paragraph separators; lone surrogates, which UTF-8 cannot hold; and what XML 1.0 cannot hold.

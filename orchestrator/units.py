@@ -1,4 +1,4 @@
-"""Parses and formats quantities: tc's units in texts, SI units inside the program.
+"""Parses and formats quantities: texts have tc's units, and the program uses SI units.
 
 ======== ============================================== ==========================
 quantity units                                          inside
@@ -118,7 +118,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class LinkRate:
-    """A rate as written: absolute, or a share of a link's rate; one of the two is set."""
+    """A rate as written: absolute, or a share of a link's rate. Exactly one is set."""
 
     rate_bps: int | None = None
     percent: Decimal | None = None
@@ -286,7 +286,7 @@ def parse_limit(
 ) -> Limit:
     """Return a queue's limit: ``100p``, ``150kB``, ``20ms``, ``1bdp`` or ``2.5bdp(min)``.
 
-    Raises UnitError, which speaks of ``what``, also for a unit not among ``units``.
+    Raises UnitError, which names ``what``, also for a unit not among ``units``.
     """
     number, unit = _split(value, what, units, "100p")
     if unit not in units:
@@ -338,7 +338,7 @@ def _whole(amount: int, units: tuple[tuple[str, int], ...], least: str) -> str:
 
 
 def _split(value: object, what: str, valid: Iterable[str], example: str) -> tuple[Decimal, str]:
-    """Return number and unit as written; UnitError when either is not there."""
+    """Return number and unit as written; UnitError when one is missing."""
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
     bare = isinstance(value, (int, float)) and not isinstance(value, bool)
     if bare or (match is not None and not match[2]):
@@ -355,7 +355,7 @@ def _split(value: object, what: str, valid: Iterable[str], example: str) -> tupl
 
 
 def _number(value: object, digits: str) -> Decimal:
-    """Return a number from its text; a sign that changes nothing is none that is meant."""
+    """Return a number from its text; refuse a plus sign and a minus sign before zero."""
     number = Decimal(digits)
     if isinstance(value, str) and digits[0] in "+-" and number >= 0:
         raise UnitError(f"{shown(value)}: write the number without a sign")

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Check the documents: short sentences, short lines, and links and paths that exist.
+"""Check the documents, and the docstrings and comments of Python files.
 
 usage: prose.py [FILE...]
 
-Without FILE, check README.md, ARCHITECTURE.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md, the
-pages in docs/ and scenarios/README.md. Print each finding as ``file:line: what is wrong``.
-Status 0: no findings. Status 1: some.
+Sentences must be short in all of them. In documents, lines must be short, and links and paths must
+exist. Without FILE, check README.md, ARCHITECTURE.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md,
+the pages in docs/, scenarios/README.md, and the Python files of the folders in SOURCES. Print each
+finding as ``file:line: what is wrong``. Status 0: no findings. Status 1: some.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,15 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
     "docs/*.md", "scenarios/README.md",
+)  # fmt: skip
+SOURCES = (
+    "bench/*.py", "guest/*.py", "kmods/*.py", "tools/*.py", "topologies/*.py", "orchestrator/*.py",
+    "orchestrator/backends/*.py", "orchestrator/backends/guest/*.py",
+    "orchestrator/backends/lab/[!m]*.py", "orchestrator/backends/remote/*.py",
+    "orchestrator/cli/*.py", "orchestrator/compile/*.py",
+    "orchestrator/execution/*.py", "orchestrator/files/*.py", "orchestrator/kinds/*.py",
+    "orchestrator/planning/*.py", "orchestrator/protocol/*.py", "orchestrator/sandbox/*.py",
+    "orchestrator/scenario/*.py",
 )  # fmt: skip
 MOST_WORDS = 30
 MOST_COLUMNS = 120
@@ -38,6 +49,11 @@ _CODES = re.compile(r"`[^`]+`(?:(?:,? (?:and |or )?|, | / |/)`[^`]+`)+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\(([^)\s]+)\)")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[)\"*`]*\s+(?=[\"(*`]*[A-Z0-9`\[])")
+_STRING = re.compile(r'[rRbBfF]{0,2}"""(.*?)"""', re.DOTALL)
+_SECTION = re.compile(r"^(?:Args|Attributes|Raises|Returns|Yields):$")
+_ENTRY = re.compile(r"^    [\w*]+: ")
+_COMMENT = re.compile(r"^# ?(?! )")
+_TABLE_RULE = re.compile(r"^=+( +=+)+$")
 _PATH = re.compile(rf"^(?:{'|'.join(FOLDERS)})/[\w./*-]*$")
 
 
@@ -65,21 +81,68 @@ def documents(root: Path = ROOT) -> list[Path]:
     return sorted(path for pattern in DOCUMENTS for path in root.glob(pattern))
 
 
+def sources(root: Path = ROOT) -> list[Path]:
+    """Return the Python files that are checked, sorted."""
+    return sorted(path for pattern in SOURCES for path in root.glob(pattern))
+
+
 def check(file: Path, root: Path = ROOT) -> Iterator[Finding]:
-    """Yield what is wrong in a document."""
-    lines = list(_prose_lines(file.read_text(encoding="utf-8")))
+    """Yield what is wrong in a document or a Python file."""
     shown = file.relative_to(root) if file.is_relative_to(root) else file
+    if file.suffix == ".py":
+        yield from _long_sentences(python_blocks(file.read_text(encoding="utf-8")), shown)
+        return
+    lines = list(_prose_lines(file.read_text(encoding="utf-8")))
     for number, line in lines:
         if len(line) > MOST_COLUMNS and not _is_table(line):
             yield Finding(shown, number, f"line of {len(line)} columns, at most {MOST_COLUMNS}")
-    for block in blocks(lines):
+    yield from _long_sentences(blocks(lines), shown)
+    for number, line in lines:
+        yield from (Finding(shown, number, text) for text in _missing(line, file, root))
+
+
+def _long_sentences(found: Iterable[Block], shown: Path) -> Iterator[Finding]:
+    for block in found:
         for sentence in sentences(block.text):
             words = count_words(sentence)
             if words > MOST_WORDS:
                 text = f"sentence of {words} words, at most {MOST_WORDS}: {sentence[:80]}..."
                 yield Finding(shown, block.line, text)
-    for number, line in lines:
-        yield from (Finding(shown, number, text) for text in _missing(line, file, root))
+
+
+def python_blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of a Python file's docstrings and of its comments on lines of their own.
+
+    A string in three double quotes at the beginning of a line counts as a docstring.
+    """
+    for match in _STRING.finditer(text):
+        if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
+            number = text.count("\n", 0, match.start()) + 1
+            yield from blocks(list(_docstring_lines(match[1], number)))
+    code = _STRING.sub(lambda match: "\n" * match[0].count("\n"), text)
+    lines = ((number, line.strip()) for number, line in enumerate(code.splitlines(), 1))
+    yield from blocks([(n, line[1:].strip() if _COMMENT.match(line) else "") for n, line in lines])
+
+
+def _docstring_lines(text: str, first: int) -> Iterator[tuple[int, str]]:
+    """Yield (number, line) of a docstring's prose; literals and tables are empty lines.
+
+    An entry of a section such as "Args" becomes a list item without its name.
+    """
+    section = literal = table = False
+    before = ""
+    for number, line in enumerate(inspect.cleandoc(text).splitlines(), first):
+        if not line:
+            table = False
+        elif _TABLE_RULE.match(line) or line == "\\b":
+            table = True
+        elif not line.startswith(" "):
+            section, literal = bool(_SECTION.match(line)), False
+        elif not before and not section:
+            literal = True
+        prose = not (literal or table or _SECTION.match(line))
+        yield number, _ENTRY.sub("- ", line).replace("``", "`") if prose else ""
+        before = line
 
 
 def blocks(lines: Sequence[tuple[int, str]]) -> Iterator[Block]:
@@ -163,8 +226,8 @@ def _anchors(file: Path) -> set[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check the given documents, or all of them."""
-    files = [Path(name).resolve() for name in arguments] or documents()
+    """Check the given files, or all of them."""
+    files = [Path(name).resolve() for name in arguments] or [*documents(), *sources()]
     findings = [finding for file in files for finding in check(file)]
     for finding in findings:
         sys.stdout.write(f"{finding}\n")

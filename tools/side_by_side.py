@@ -1,7 +1,7 @@
-"""Runs commands side by side, gives one verdict: ``side_by_side.py VERDICT NAME=COMMAND...``.
+"""Runs commands in parallel and gives one verdict: ``side_by_side.py VERDICT NAME=COMMAND...``.
 
-A line tells of each command as it ends. What a command said is shown when all have ended, of those
-that failed only; ``--show NAME`` shows a command's last lines in any case. Each command is a line
+It prints one line when a command ends. When all have ended, it prints the output of the failed
+ones. ``--show NAME`` prints a command's last lines also when it succeeded. Each command is a line
 of bash. Status 1: at least one failed.
 """
 
@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO
 
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _LAST_LINES = 25
 
 
@@ -51,14 +51,14 @@ def as_they_end(parts: Sequence[Part]) -> Iterator[Part]:
     """Yield each part when its command has ended."""
     running = list(parts)
     while running:
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
         for part in [each for each in running if each.process.poll() is not None]:
             running.remove(part)
             yield part
 
 
 def run(verdict: str, commands: Sequence[tuple[str, str]], shown: Sequence[str]) -> int:
-    """Run the commands, print what came of them, and return the exit status."""
+    """Run the commands, print their results, and return the exit status."""
     began_s = time.monotonic()
     with ExitStack() as files:
         parts = [
@@ -70,7 +70,7 @@ def run(verdict: str, commands: Sequence[tuple[str, str]], shown: Sequence[str])
                 word = "FAILED" if part.process.returncode else "passed"
                 print(f"{part.name}: {word}, {time.monotonic() - part.began_s:.0f} s", flush=True)
         except KeyboardInterrupt:
-            for part in parts:  # Ctrl-C has reached them as well
+            for part in parts:  # Ctrl-C has reached the commands, too
                 part.process.wait()
             print(f"{verdict}: interrupted")
             return 130

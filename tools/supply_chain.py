@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What the project is made of: licences, bill of materials, known vulnerabilities.
+"""Checks the project's dependencies: licences, bill of materials, known vulnerabilities.
 
 usage: supply_chain.py licences | sbom FILE | audit
 
 licences  Check the licence of every package in requirements.lock. Status 1: one is not allowed.
-sbom      Write a CycloneDX bill of materials. Equal files give an equal one.
-audit     Ask a database for known vulnerabilities. Status 1: there are some. Status 75: the
-          database could not be asked; nothing is known then.
+sbom Write a CycloneDX bill of materials. Equal files give an equal one.
+audit     Query a database for known vulnerabilities. Status 1: there are some. Status 75: the query
+failed, so nothing is known.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ NOT_CHECKED = 75
 
 AUDIT_TIMEOUT_S = 300
 
-# Licences of code that runs together with code under GPL-2.0-only. Apache-2.0 and EPL-2.0 are not
-# among them (https://www.gnu.org/licenses/license-list.html); a choice between licences may be.
+# Licences of code that may be linked with code under GPL-2.0-only. Apache-2.0 and EPL-2.0 are not
+# among them (https://www.gnu.org/licenses/license-list.html), except as one choice of several.
 ALLOWED = {
     "0BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "GPL-2.0-only", "GPL-2.0-or-later", "ISC",
     "LGPL-2.1-or-later", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0", "Zlib", "ZPL-2.1",
 }  # fmt: skip
 ALLOWED_FOR_BUILDING = ALLOWED | {"Apache-2.0"}
-"""What only builds the package never runs together with it."""
+"""Build tools never run together with the package."""
 
-# What packages without a licence expression say, in SPDX's words.
+# SPDX names for classifiers of packages without a licence expression.
 WORDS = {
     "License :: OSI Approved :: MIT License": "MIT",
     "License :: OSI Approved :: BSD License": "BSD-3-Clause",
@@ -58,7 +58,7 @@ def locked(lock: Path = LOCK) -> dict[str, str]:
 
 
 def licence(name: str) -> str:
-    """Return an installed package's licence as an SPDX expression, or what it says instead."""
+    """Return an installed package's licence as an SPDX expression, or else as it is declared."""
     about = importlib.metadata.metadata(name)
     if "License-Expression" in about:
         return about["License-Expression"]
@@ -71,7 +71,7 @@ def licence(name: str) -> str:
 
 
 def is_allowed(expression: str, allowed: set[str]) -> bool:
-    """Tell whether an SPDX expression without brackets can be kept with the allowed licences."""
+    """Return whether the allowed licences satisfy an SPDX expression without brackets."""
     return any(
         all(one.strip() in allowed for one in choice.split(" AND "))
         for choice in expression.split(" OR ")
@@ -119,7 +119,7 @@ def check_licences() -> int:
 def bill_of_materials() -> dict[str, Any]:
     """Return the CycloneDX document: locked packages, Debian's, the guest kernel, uPlot."""
     words = ["requirements", "--pyproject=pyproject.toml", "--output-reproducible"]
-    words += ["--no-validate"]  # it is not finished yet
+    words += ["--no-validate"]  # the document is not complete yet
     made = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "cyclonedx_py", *words, LOCK.name],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -130,7 +130,7 @@ def bill_of_materials() -> dict[str, Any]:
         component["licenses"] = [{"expression": licence(component["name"])}]
         if not re.fullmatch(r"[A-Za-z0-9. -]+", component["licenses"][0]["expression"]):
             del component["licenses"]
-        # The description is the lock's line; where packages come from is each machine's matter.
+        # The description is the lock's line. Each machine may get packages from another index.
         del component["description"]
         for reference in component.pop("externalReferences", []):
             component["hashes"] = reference.get("hashes", [])[:1] if _is_one(reference) else []
@@ -144,12 +144,12 @@ def bill_of_materials() -> dict[str, Any]:
 
 
 def _is_one(reference: Mapping[str, Any]) -> bool:
-    """Tell whether the hashes are of one file; those of several files are alternatives."""
+    """Return whether the hashes are of one file; several hashes mean alternative files."""
     return len(reference.get("hashes", [])) == 1
 
 
 def _debian() -> list[dict[str, Any]]:
-    """Return the packages of a run on Debian 12, each with its installed version, if any."""
+    """Return the Debian 12 packages that a run needs, each with its installed version, if any."""
     listing = subprocess.run(
         [ROOT / "tools/setup", "list", "run"], input="ID=debian\nVERSION_ID=12\n",
         capture_output=True, text=True, check=True,
@@ -158,23 +158,23 @@ def _debian() -> list[dict[str, Any]]:
     names = listing.stdout.split()
     components = []
     for name in sorted(names):
-        asked = ["dpkg-query", "--show", "--showformat=${Version}", name]
+        command = ["dpkg-query", "--show", "--showformat=${Version}", name]
         try:
-            told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+            version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         except FileNotFoundError:
-            told = ""
-        purl = f"pkg:deb/debian/{name}" + (f"@{told}" if told else "")
+            version = ""
+        purl = f"pkg:deb/debian/{name}" + (f"@{version}" if version else "")
         component = {"type": "application", "name": name, "purl": purl, "bom-ref": purl}
         if name.startswith("linux-source"):
             component["description"] = (
                 "The guest kernel's source, with the patches of guest/patches"
             )
-        components.append(component | ({"version": told} if told else {}))
+        components.append(component | ({"version": version} if version else {}))
     return components
 
 
 def _uplot() -> dict[str, Any]:
-    """Return the chart library that the dashboard carries."""
+    """Return the chart library that the dashboard includes."""
     lock = json.loads((ROOT / "web/ts/package-lock.json").read_text("utf-8"))
     about = lock["packages"]["node_modules/uplot"]
     purl = f"pkg:npm/uplot@{about['version']}"
@@ -192,7 +192,7 @@ def write_sbom(path: Path) -> int:
 
 
 def audit(*more: str) -> int:
-    """Ask for known vulnerabilities of the locked packages; return the exit status."""
+    """Query known vulnerabilities of the locked packages; return the exit status."""
     words = ["--requirement", str(LOCK), "--require-hashes", "--disable-pip", "--format=json"]
     words += ["--progress-spinner=off", "--desc=off", *more]
     try:
@@ -222,12 +222,12 @@ def audit(*more: str) -> int:
 
 
 def answers(text: str) -> dict[str, list[str]]:
-    """Return the vulnerabilities of each package that pip-audit had an answer about, by name."""
+    """Return the vulnerabilities of each package that pip-audit examined, by name."""
     try:
-        told = json.loads(text)["dependencies"]
+        dependencies = json.loads(text)["dependencies"]
         return {
             canonicalize_name(one["name"]): [vulnerability["id"] for vulnerability in one["vulns"]]
-            for one in told
+            for one in dependencies
             if "skip_reason" not in one
         }
     except (ValueError, LookupError, TypeError):
@@ -235,7 +235,7 @@ def answers(text: str) -> dict[str, list[str]]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Do what the usage says."""
+    """Run the command of the usage."""
     match list(words):
         case ["licences"]:
             return check_licences()

@@ -1,7 +1,7 @@
-"""Topologies: parameters to a graph of hosts, switches and links; a file each.
+"""Topologies turn parameters into a graph of hosts, switches and links; each is one file.
 
 A topology is a class derived from Topology with a field ``kind: Literal["name"]`` in a module of
-this package. It describes and never acts: the test bed builds what ``layout`` returns.
+this package. It only describes a network; the test bed builds what ``layout`` returns.
 """
 
 from topologies.base import TOPOLOGIES, Layout, QueuePlace, Topology

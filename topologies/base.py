@@ -1,4 +1,4 @@
-"""The base of all topologies: parameters, and the network that they describe."""
+"""The base class of all topologies, and the network that they describe."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Layout:
 
     The plan sizes the queues, because a limit in time or BDP depends on the flows that cross the
     channel. Every channel with a rate has a queue here, a channel without a rate has none.
-    ``places`` has the path to each link's values in the scenario, by the link's name. ``drawn``
-    tells whether the network depends on the seed.
+    ``scenario_paths`` has the path to each link's values in the scenario, by the link's name.
+    ``drawn`` tells whether the network depends on the seed.
     """
 
     network: Network
     queues: dict[str, QueuePlace]
-    places: dict[str, Path] = field(default_factory=dict)
+    scenario_paths: dict[str, Path] = field(default_factory=dict)
     drawn: bool = False
 
 
 class Topology(Strict, ABC):
-    """A topology's parameters and the graph that they stand for."""
+    """A topology's parameters and the graph that they describe."""
 
     kind: str
 

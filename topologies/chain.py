@@ -92,9 +92,9 @@ class Chain:
         """Return the network; the stages come first, then each group's access links.
 
         The draw for a pair's RTT is the first number of Python's
-        ``random.Random("<seed>:rtt:<group>:<pair>")``, both counted from 0; that for the delay of
-        a link of ``random.Random("<seed>:delay:<group>:<host>")``, where the sources come first.
-        A draw depends on no other draw and on no name.
+        ``random.Random("<seed>:rtt:<group>:<pair>")``. The draw for a link's delay is the first
+        number of ``random.Random("<seed>:delay:<group>:<host>")``, where the sources come before
+        the sinks. All numbers count from 0. A draw does not depend on other draws or on names.
         """
         links = Links()
         for left, stage in enumerate(self.stages):
@@ -108,7 +108,7 @@ class Chain:
         routers = tuple(self.routers)
         network = Network(hosts, routers, tuple(links.links), tuple(groups), bottlenecks)
         drawn = any(self._draws(member.group) for member in self.members)
-        return Layout(network, links.queues, links.places, drawn)
+        return Layout(network, links.queues, links.scenario_paths, drawn)
 
     def _draws(self, group: HostGroup) -> bool:
         spreads = [group.rtt]
@@ -197,6 +197,6 @@ def _share(rest_ns: int, side: int) -> tuple[float, float]:
 
 def _both_ways(delay: SpreadBothWays, i: int, hosts: int, draw: float) -> tuple[float, float]:
     """Return forward and reverse delay of host i's link, in seconds."""
-    ways = (delay.forward, delay.reverse)
-    forward_s, reverse_s = (way.at_ns(i, hosts, draw) / NS_PER_S for way in ways)
+    directions = (delay.forward, delay.reverse)
+    forward_s, reverse_s = (each.at_ns(i, hosts, draw) / NS_PER_S for each in directions)
     return forward_s, reverse_s

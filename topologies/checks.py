@@ -1,4 +1,4 @@
-"""Checks of a link's impairments against its delay and the duration of the run."""
+"""Checks a link's impairments against its delay and the duration of the run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from topologies.links import DIRECTIONS
 Finding = tuple[Path, str]
 
 
-def check(network: Network, places: dict[str, Path], duration_s: float) -> Iterator[Finding]:
+def check(
+    network: Network, scenario_paths: dict[str, Path], duration_s: float
+) -> Iterator[Finding]:
     """Yield (path in the scenario, message) of links that cannot be emulated.
 
-    ``places`` has the path to each link's values, as in ``Layout``.
+    ``scenario_paths`` has the path to each link's values, as in ``Layout``.
     """
     states: dict[Path, float] = {}
     for link in network.links:
-        where = places.get(link.name, ())
+        where = scenario_paths.get(link.name, ())
         for direction in DIRECTIONS:
             channel = link.channel(direction)
             for key, message in _faults(channel):

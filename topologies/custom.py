@@ -48,7 +48,7 @@ class CustomGroup(Strict):
     sinks: list[str] = Field(min_length=1, description="hosts; one alone stands for all")
 
     def group(self) -> Group:
-        """Return the group with as many sources as sinks."""
+        """Return the group, with a single source or sink repeated for all pairs."""
         number = max(len(self.sources), len(self.sinks))
         sources, sinks = (
             tuple(hosts * number if len(hosts) == 1 else hosts)
@@ -85,7 +85,7 @@ class Custom(Topology):
         network = Network(
             tuple(self.hosts), tuple(self.routers), tuple(links.links), groups, bottlenecks
         )
-        return Layout(network, links.queues, links.places)
+        return Layout(network, links.queues, links.scenario_paths)
 
     def _nodes(self) -> Iterator[Problem]:
         seen: set[str] = set()

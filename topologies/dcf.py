@@ -1,21 +1,21 @@
-"""An 802.11 link as numbers: what one packet takes on average, and how often it is lost for good.
+"""Models an 802.11 link: a packet's mean time, and the probability of its final loss.
 
 Radio: the power received at distance d is P = Pt - L0 - 10 n log10(d / 1 m) + X dBm with X normal
 of zero mean (log-normal shadowing): T. S. Rappaport, "Wireless Communications", 2nd ed., eq. 4.69.
 Signal to noise is P against thermal noise (-174 dBm/Hz) in the receiver's bandwidth and its noise
 figure.
 
-Errors, for bits that are hit independently: DBPSK exp(-Eb/N0) / 2 and DQPSK (J. G. Proakis,
-"Digital Communications", 4th ed., ch. 5); CCK by the union bound over its codewords (IEEE Std
-802.11-2016 clause 16.4.6.6 gives them, IEEE Std 802.15.2-2003 the bound); OFDM by the union bound
-of its convolutional code over hard decisions (G. Pei, T. Henderson, "Validation of OFDM error rate
-model in ns-3", 2010, with its weights).
+Error rates for independent bit errors: DBPSK exp(-Eb/N0) / 2 and DQPSK (J. G. Proakis,
+"Digital Communications", 4th ed., ch. 5); CCK has the union bound over its codewords (codewords:
+IEEE Std 802.11-2016 clause 16.4.6.6; bound: IEEE Std 802.15.2-2003). OFDM has the union bound of
+its convolutional code with hard decisions. The weights are those of G. Pei, T. Henderson,
+"Validation of OFDM error rate model in ns-3", 2010.
 
-Medium access: DCF (IEEE Std 802.11-2016 clause 10.3) of a station that alone contends. Attempt k
+Medium access: DCF (IEEE Std 802.11-2016 clause 10.3) with one contending station. Attempt k
 (from 0) waits DIFS and on average W_k / 2 slots with W_k = min(2^k (W_0 + 1) - 1, W_max), then
 sends RTS, CTS, DATA and ACK, SIFS apart (G. Bianchi, IEEE JSAC 18(3), 2000, eq. 17), or without
-RTS/CTS the last two. Attempt and time-out of a failed one take as long as if it had not failed,
-one that fails at RTS or CTS ends there and a slot later. After ``retries`` more attempts the
+RTS/CTS the last two. A failed attempt with its time-out takes as long as a successful one. An
+attempt that fails at RTS or CTS ends one slot after that point. After ``retries`` more attempts the
 packet is lost.
 """
 
@@ -37,7 +37,7 @@ _CCK = {
     5.5: ((14, 8), (1, 16)),
     11.0: ((24, 4), (16, 6), (174, 8), (16, 10), (24, 12), (1, 16)),
 }
-"""Rate in Mbit/s: (codewords, squared distance / 2 in units of a chip's energy) from any one."""
+"""By rate in Mbit/s: (number of codewords, half the squared distance / chip energy), ..."""
 _CCK_CHIPS_PER_S = 11e6
 _CODES: dict[str, tuple[float, int, tuple[int, ...]]] = {
     "1/2": (
@@ -48,17 +48,17 @@ _CODES: dict[str, tuple[float, int, tuple[int, ...]]] = {
     "2/3": (2, 6, (3, 70, 285, 1276, 6160, 27128, 117019, 498860, 2103891, 8784123)),
     "3/4": (3, 5, (42, 201, 1492, 10469, 62935, 379644, 2253373, 13073811, 75152755, 428005675)),
 }
-"""Code rate: information bits a branch, free distance, bit errors at that distance and beyond."""
+"""By code rate: information bits per branch, free distance, bit errors from there on."""
 _OFDM = {
     6.0: (1, "1/2"), 9.0: (1, "3/4"), 12.0: (2, "1/2"), 18.0: (2, "3/4"),
     24.0: (4, "1/2"), 36.0: (4, "3/4"), 48.0: (6, "2/3"), 54.0: (6, "3/4"),
 }  # fmt: skip
-"""Rate in Mbit/s: bits a subcarrier's symbol, code rate."""
+"""By rate in Mbit/s: bits per symbol of a subcarrier, and code rate."""
 
 
 @dataclass(frozen=True)
 class Phy:
-    """Timing of a physical layer; times in microseconds, rates in Mbit/s, basic one first."""
+    """Timing of a physical layer: times in microseconds, rates in Mbit/s (basic rate first)."""
 
     rates: tuple[float, ...]
     slot_us: float
@@ -151,7 +151,7 @@ def _ofdm_error(rate: float, ratio: float) -> float:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What becomes of one attempt: the probability of a CTS, and that all of it succeeds."""
+    """Outcome of one attempt: the probability of a CTS, and that of success."""
 
     reserved: float
     succeeded: float
@@ -159,7 +159,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Station:
-    """A way to the air: the standard, its rates in Mbit/s, whether it asks by RTS, and ARQ."""
+    """An 802.11 access: the standard, its rates in Mbit/s, use of RTS, and retransmissions."""
 
     standard: Standard
     rate: float
@@ -173,7 +173,7 @@ class Station:
         return PHYS[self.standard]
 
     def attempt(self, ratio: float, packet_bytes: int) -> Attempt:
-        """Return what becomes of an attempt at that SNR; ``packet_bytes`` is the IP packet."""
+        """Return the outcome of an attempt at that SNR; ``packet_bytes`` includes the IP header."""
 
         def control(size_bytes: int) -> float:
             return delivered(self.basic_rate, ratio, size_bytes)
@@ -183,7 +183,7 @@ class Station:
         return Attempt(reserved, reserved * data * control(ACK_BYTES))
 
     def loss(self, attempt: Attempt) -> float:
-        """Return the probability that a packet is lost for good."""
+        """Return the probability that a packet is lost after all attempts."""
         return (1 - attempt.succeeded) ** (self.retries + 1)
 
     def service_s(self, attempt: Attempt, packet_bytes: int) -> float:

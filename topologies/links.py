@@ -61,16 +61,16 @@ def one_bdp() -> QueueBothWays:
 
 
 class Spread(Strict):
-    """One time for all hosts of a group, or times spaced evenly over them, or drawn.
+    """One time for all hosts of a group, or times evenly spaced over the hosts, or drawn times.
 
     Host i of n (from 0) has ``from`` + (``to`` - ``from``) i / (n - 1), both ends included. A
     single host has ``to``. With ``above`` it has ``above`` + (``to`` - ``above``) (i + 1) / n, and
     the lower end is left out. So ``{above: 20ms, to: 250ms}`` are the RTTs over [20 + 230/n, 250]
     ms of Grieco & Mascolo.
 
-    Drawn times are uniform over ``from`` to ``to`` in steps of 1 us, from the run's seed. Another
-    repetition draws others; another variant of a matrix has the same. An ``rtt`` is drawn for each
-    pair of hosts, a ``delay`` for each link.
+    Drawn times are uniform over ``from`` to ``to`` in steps of 1 us, from the run's seed. Each
+    repetition has other draws, and all variants of a matrix have the same. An ``rtt`` is drawn for
+    each pair of hosts, a ``delay`` for each link.
     """
 
     from_: Delay | None = Field(default=None, alias="from", description="value of the first host")
@@ -153,7 +153,7 @@ class PolicerSpec(Strict):
 
 
 class PolicerBothWays(Directional[PolicerSpec | None]):
-    """The policer of each direction; none where it is not given."""
+    """The policer of each direction; none by default."""
 
     forward: PolicerSpec | None = Field(
         default=None, description="from the link's left (sources) to its right (sinks)"
@@ -167,7 +167,7 @@ D = TypeVar("D")
 
 
 class Impaired(Strict, Generic[D]):
-    """What every link has: a delay, and what happens to packets on the way."""
+    """Values of every link: a delay and impairments."""
 
     delay: D = Field(description="one-way delay, such as 10ms")
     loss: LossBothWays = Field(
@@ -202,8 +202,8 @@ def _instead_of_a_rate(
     return capacity
 
 
-class Studied(Impaired[D], Generic[D]):
-    """A link whose queues are studied."""
+class QueuedLink(Impaired[D], Generic[D]):
+    """A link with a rate or a capacity, and a queue in each direction."""
 
     rate: RateBothWays | None = Field(default=None, description="bit/s, such as 10mbit")
     capacity: CapacityBothWays | None = Field(
@@ -226,12 +226,12 @@ class Studied(Impaired[D], Generic[D]):
         return _instead_of_a_rate(capacity, info)
 
 
-class Bottleneck(Studied[DelayBothWays]):
-    """A link whose queues are studied, with its delay."""
+class Bottleneck(QueuedLink[DelayBothWays]):
+    """A bottleneck: a link with a delay, a rate or a capacity, and a queue in each direction."""
 
 
 class Plain(Impaired[D], Generic[D]):
-    """A link that is never the place of queueing losses, unless it is given a queue."""
+    """A link without queueing losses, unless it has a queue."""
 
     rate: RateBothWays | None = Field(default=None, description="bit/s; unlimited when not given")
     capacity: CapacityBothWays | None = Field(
@@ -277,7 +277,7 @@ class Links:
     def __init__(self) -> None:
         self.links: list[Link] = []
         self.queues: dict[str, QueuePlace] = {}
-        self.places: dict[str, Path] = {}
+        self.scenario_paths: dict[str, Path] = {}
 
     def add(
         self,
@@ -316,14 +316,14 @@ class Links:
                 place = (*where, "queue", direction, "limit")
                 self.queues[f"{name}:{direction}"] = QueuePlace(queue, place)
         self.links.append(Link(name, a, b, channels["forward"], channels["reverse"]))
-        self.places[name] = where
+        self.scenario_paths[name] = where
 
     def add_bottleneck(self, name: str, a: str, b: str, spec: Bottleneck, where: Path) -> None:
         """Add a link between switches with its own delay."""
         self.add(name, a, b, spec, where, (spec.delay.forward, spec.delay.reverse))
 
 
-def _carries(spec: Studied[Any] | Plain[Any], direction: str) -> tuple[int | None, Trace | None]:
+def _carries(spec: QueuedLink[Any] | Plain[Any], direction: str) -> tuple[int | None, Trace | None]:
     """Return a direction's rate, which is the mean of its trace if it has one, and the trace."""
     if spec.capacity is None:
         return getattr(spec.rate, direction, None), None

@@ -1,4 +1,4 @@
-"""Live path: hosts joined by a network as it is, of which nothing is emulated or known.
+"""Live path: hosts joined by a real network, which is not emulated and whose values are unknown.
 
 ::
 
@@ -6,7 +6,7 @@
             path ══ ...
     b_src0 ─┘         └─ b_dst0
 
-Only real hosts have one: it needs the scenario's section ``lab`` and ``--backend lab``.
+It needs real hosts: the scenario's section ``lab`` and ``--backend lab``.
 """
 
 from __future__ import annotations

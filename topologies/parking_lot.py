@@ -43,7 +43,7 @@ class Segment(Bottleneck):
 
 
 def _one_or_list(one: Any, several: Any) -> WrapValidator:
-    """Return the validator of a union: left to pydantic, a fault is told of every type tried."""
+    """Return the validator of a union. pydantic's own would report one fault for every type."""
 
     def validate(data: Any, _handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         chosen: TypeAdapter[Any] = TypeAdapter(several if isinstance(data, list) else one)

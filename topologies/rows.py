@@ -1,4 +1,4 @@
-"""Topologies whose routers stand in a row."""
+"""The base class of topologies whose routers form a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topologies.chain import Chain
 
 
 class RowTopology(Topology):
-    """A topology whose routers stand in a row (chain.py); ``_chain()`` returns that row."""
+    """A topology whose routers form a row (chain.py); ``_chain()`` returns that row."""
 
     @model_validator(mode="after")
     def _sound(self) -> Self:

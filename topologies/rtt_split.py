@@ -1,4 +1,4 @@
-"""RTT split: some sources one link further away than others, all to the same end.
+"""RTT split: some sources are one link further away than others from a common end.
 
 ::
 

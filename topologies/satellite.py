@@ -20,13 +20,13 @@ from pydantic import Field
 
 from orchestrator.kinds.fields import DelayBothWays
 from topologies.chain import Chain, HostGroup, Member, Stage
-from topologies.links import Access, Bottleneck, Studied
+from topologies.links import Access, Bottleneck, QueuedLink
 from topologies.rows import RowTopology
 
 ONE_WAY = {"geo": "275ms", "meo": "110ms"}
 
 
-class SatelliteLink(Studied[DelayBothWays | None]):
+class SatelliteLink(QueuedLink[DelayBothWays | None]):
     """The way from one ground station over the satellite to the other."""
 
     orbit: Literal["geo", "meo"] = Field(

@@ -6,11 +6,13 @@
                         r1 ════wired════ r2 ══wireless══ ap ──access── tcp_dst0
     cross_src0 ─access──┘
 
-All hosts behind ``ap`` share the wireless hop: a link a host is a dumbbell with ``sink_access``.
+All hosts behind ``ap`` share the wireless hop. For one wireless link per host, use a dumbbell with
+``sink_access``.
 
 Source: Grieco & Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas
-TCP", section 3.4 (Fig. 26): 125 ms one way, 20 ms of it on the wireless hop of 2 Mbit/s with
-bursty loss in both directions; the wired part is shared with cross and reverse traffic.
+TCP", section 3.4 (Fig. 26): the delay is 125 ms one way, 20 ms of it on the wireless hop. That hop
+has 2 Mbit/s and bursty loss in both directions. The wired part is shared with cross and reverse
+traffic.
 """
 
 from __future__ import annotations

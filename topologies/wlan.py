@@ -6,12 +6,12 @@
                  cell ~~~~wireless~~~~ ap
     phone_src1 ──┘                       └──access── phone_dst1
 
-The wireless link is the statistical model of ``topologies.dcf``: its rate is a full-size packet by
-the mean time that such a packet takes, retransmissions included, and its loss is what remains after
-the last of them. TCP's acknowledgements share the air, so their mean time is added to each
-packet's. Shadowing is drawn anew each ``coherence`` from the run's seed, one draw for both
-directions, and the link gets the rate and loss of it; with a coherence of zero it is new at each
-attempt, as in ns-2, and rate and loss are the constant means over it.
+The wireless link follows the statistical model of ``topologies.dcf``. Its rate is the size of a
+full-size packet divided by the packet's mean time, with retransmissions. Its loss is the loss after
+the last retransmission. TCP's acknowledgements share the air, so their mean time is added to each
+packet's. Shadowing is drawn again each ``coherence`` from the run's seed, once for both directions.
+It sets the link's rate and loss. With a coherence of zero each attempt has its own shadowing, as in
+ns-2. Rate and loss are then constant means over the shadowing.
 
 Not in the model: contention between stations, data in both directions at once (each direction then
 gets the whole rate), rate adaptation, aggregation, the jitter of single retransmissions.
@@ -48,9 +48,9 @@ PACKET_BYTES, ACK_PACKET_BYTES = 1500, 52
 """IP packets: full-size data, and an acknowledgement with timestamps."""
 LEAST_COHERENCE_S = 0.01
 _SLICES = 400
-"""Of equal probability, that means over the shadowing are taken over."""
+"""Number of equally probable values over which means are computed."""
 STEP_DB, MOST_DEVIATIONS = 0.1, 6
-"""Drawn shadowing is in such steps, and never more standard deviations off."""
+"""Step of drawn shadowing in dB, and its largest deviation in standard deviations."""
 
 
 class WlanLink(Strict):
@@ -116,7 +116,7 @@ class WlanLink(Strict):
 
     @property
     def station(self) -> Station:
-        """How packets get to the air."""
+        """Medium access of the link."""
         rates = PHYS[self.standard].rates
         rate = rates[-1] if self.rate is None else self.rate / 1e6
         basic_rate = rates[0] if self.basic_rate is None else self.basic_rate / 1e6
@@ -184,10 +184,10 @@ class WlanLink(Strict):
 
 
 class Fading(LossSpec):
-    """A wireless link's rate and loss while traffic runs, of the same draws of its shadowing.
+    """A wireless link's rate and loss while traffic runs, from the same draws of its shadowing.
 
-    Before traffic begins nothing is lost, unless each attempt has a shadowing of its own: the idle
-    link is measured then.
+    Before traffic the idle link is probed, so it has no loss then. The exception is a coherence of
+    zero.
     """
 
     kind: Literal["wlan"] = "wlan"
@@ -222,7 +222,7 @@ class Fading(LossSpec):
 
     @property
     def states_per_s(self) -> float:
-        """Draws of the shadowing in a second."""
+        """Draws of the shadowing per second."""
         return 1 / self.link.coherence if self.link.coherence else 0.0
 
 
@@ -266,7 +266,7 @@ class Wlan(RowTopology):
 
 
 def _beside_the_air(group: HostGroup) -> HostGroup:
-    """Return the group with links between mobile hosts and the air that are as good as none."""
+    """Return the group with ideal links between mobile hosts and the cell."""
     if group.source_access is not None:
         return group
     none = Access.model_validate({} if group.rtt is not None else {"delay": "0s"})

@@ -1,6 +1,7 @@
-"""Where runs run. A back end is one file of this package, named in ``MODULES``.
+"""Back ends, in which runs are executed.
 
-``make(name, options)`` imports that file only: what one back end needs, another may do without.
+A back end is one file or folder of this package, named in ``MODULES``.
+``make(name, options)`` imports only that file, so each back end needs only its own libraries.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ MODULES = {
     "lab": "orchestrator.backends.lab",
     "vagrant": "orchestrator.backends.vagrant",
 }
-"""Name of a back end, as --backend takes it, to its module.
+"""The module of each back end by its name, which --backend takes.
 
 A module has ``TRAITS``, ``make(options)`` and ``examine()``; see ``contract.py``.
 """
 
 DEFAULT = "guest"
-"""Runs what names no back end."""
+"""Used when no back end is named."""
 
 
 def require_known(name: str) -> None:
-    """Raise UsageError, with what is valid, unless there is a back end of that name."""
+    """Raise UsageError with the valid names unless there is a back end of that name."""
     if name not in MODULES:
         known = ", ".join(MODULES)
         raise UsageError(f"--backend {name}: there is no such back end; available: {known}")
@@ -39,8 +40,8 @@ def make(name: str, options: BackendOptions) -> Backend:
     """Return a new back end of that name.
 
     Raises:
-        UsageError: there is none, or it cannot do what is wished.
-        MachineError: this machine lacks what it is made of.
+        UsageError: there is none, or it does not support the options.
+        MachineError: this machine lacks something that the back end needs.
     """
     require_known(name)
     made: Backend = importlib.import_module(MODULES[name]).make(options)
@@ -54,6 +55,6 @@ def traits(name: str) -> Traits:
 
 
 def examine(name: str) -> Examined:
-    """Return what the back end of that name lacks here."""
+    """Return what the back end of that name found on this machine."""
     found: Examined = importlib.import_module(MODULES[name]).examine()
     return found

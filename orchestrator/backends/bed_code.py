@@ -1,4 +1,4 @@
-"""The code that goes to wherever a test bed runs: this project's own part of it."""
+"""The files of this project that a test bed needs, wherever it runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 _PACKAGE = PROJECT / "orchestrator"
 PARTS = (_PACKAGE / "__init__.py", _PACKAGE / "protocol", _PACKAGE / "testbed")
-"""A file and two packages; they import the standard library, Mininet and each other only."""
+"""One file and two packages; they import only the standard library, Mininet and each other."""
 
 
 def bed_code() -> Iterator[tuple[Path, str]]:
-    """Yield (path here, path below a folder of the Python path there) of each file."""
+    """Yield (path on this machine, path below a folder of the other's Python path) of each file."""
     for part in PARTS:
         name = part.relative_to(PROJECT).as_posix()
         if part.is_file():

@@ -1,8 +1,8 @@
-"""What the runner knows of a back end.
+"""The interface between the runner and a back end.
 
-A back end takes a planned run to where a test bed runs, and brings its recording home. Everywhere
-the bed is the same program (``orchestrator/testbed``): it reads a folder ``in`` and writes a folder
-``out``, of which ``record.assemble`` makes the recording.
+A back end starts a test bed for a planned run and returns the recording. Every back end runs the
+same program (``orchestrator/testbed``). It reads a folder ``in`` and writes a folder ``out``, from
+which ``decode.assemble`` builds the recording.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Report = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class BackendOptions:
-    """What the command line can wish of a back end.
+    """What the command line can request of a back end.
 
-    ``build_progress`` is told the step of a long preparation, and the fraction of it or None.
+    ``build_progress`` is called with the step of a long preparation, and its fraction or None.
     """
 
     build_progress: Progress
@@ -42,7 +42,7 @@ class BackendOptions:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. ``fix`` is empty when it is ``ok``."""
+    """One thing that was examined. ``fix`` is empty when it is ``ok``."""
 
     name: str
     ok: bool
@@ -52,10 +52,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examined:
-    """What the module of a back end finds by ``examine()``, for ``orchestrator doctor``.
+    """The result of a back end's ``examine()``, for ``orchestrator doctor``.
 
-    ``absent`` says in words why the back end is not set up here at all, which is no fault; empty
-    when it is meant to work.
+    ``absent`` says why the back end is not set up on this machine, which is no fault. It is empty
+    when the back end should work.
     """
 
     findings: list[Finding]
@@ -69,19 +69,19 @@ class Examined:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What one run is given. All files of the run go to ``folder``, which is there and empty.
+    """What a back end needs for one run. All files of the run go to ``folder``, which is empty.
 
-    The runner keeps ``folder/console`` and ``folder/out/bed.log`` of a run that fails. ``cpu`` is
-    one that no other run of this plan uses. A process group that is told to ``guard`` is ended when
-    this process is interrupted or dies, until it is told to ``release``. A back end whose bed is no
-    process group looks at ``stopping`` now and then, and ends the run when it is set. ``bounds``
-    are how long the run may take and how much it may write.
+    If the run fails, the runner keeps ``folder/console`` and ``folder/out/bed.log``. No other run
+    of this plan uses the CPU ``cpu``. A process group passed to ``add_group`` is ended when this
+    process is interrupted or dies, until it is passed to ``remove_group``. A back end without a
+    process group checks ``stopping`` periodically, and ends the run when it is set. ``bounds``
+    limits how long the run may take and how much it may write.
     """
 
     folder: Path
     cpu: int
-    guard: Callable[[int], None]
-    release: Callable[[int], None]
+    add_group: Callable[[int], None]
+    remove_group: Callable[[int], None]
     stopping: threading.Event = field(default_factory=threading.Event)
     bounds: Bounds = field(default_factory=Bounds)
 
@@ -92,7 +92,7 @@ class RunContext:
 
     @cached_property
     def output(self) -> Output:
-        """The one way to what the bed writes, in ``folder/out``.
+        """The only access to the files that the bed writes in ``folder/out``.
 
         A back end whose bed runs as another user sets ``output.owner_uid`` before it starts.
         """
@@ -101,14 +101,14 @@ class RunContext:
 
 @dataclass(frozen=True)
 class Traits:
-    """What a back end can do, whatever its options; ``TRAITS`` of its module.
+    """What a back end can do with any options; ``TRAITS`` of its module.
 
     Attributes:
-        reproducible: equal runs give bit-identical results, so that --verify means something.
-        most_jobs: the most runs at a time, None for any number; ``jobs_reason`` says why.
+        reproducible: equal runs give bit-identical results, as --verify requires.
+        most_jobs: largest number of runs at a time, None for any; ``jobs_reason`` says why.
         follows_live_paths: it runs scenarios whose network is real and not emulated.
-        on_other_hosts: beds run on hosts that ``examine()`` does not look at. That nothing is
-            missing then does not mean that this machine can run experiments.
+        on_other_hosts: beds run on hosts that ``examine()`` does not examine. An examination
+            without faults then does not mean that experiments can run.
     """
 
     reproducible: bool = False
@@ -119,12 +119,12 @@ class Traits:
 
 
 class Backend(Protocol):
-    """Runs planned runs. ``prepare`` comes first, ``close`` last whatever happened.
+    """Executes planned runs. ``prepare`` is called first, and ``close`` last in every case.
 
     Attributes:
-        name: as --backend takes it, and as it is stored with each run.
+        name: the value of --backend; stored with each run.
         traits: what it can do.
-        unconfined: whether runs have no boundary though they should; stored with each run.
+        unconfined: whether runs lack the sandbox that they should have; stored with each run.
     """
 
     name: str
@@ -132,19 +132,19 @@ class Backend(Protocol):
     unconfined: bool
 
     def prepare(self, plan: Plan) -> None:
-        """See that every run of the plan can be run, before anything is stored.
+        """Check that every run of the plan can be run, before anything is stored.
 
         Raises:
             MachineError: a machine lacks something; names each missing thing and its fix.
-            UsageError: a run asks for what this back end cannot do.
+            UsageError: a run needs what this back end cannot do.
         """
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
-        """Run one run. Called from a thread of its own, from ``traits.most_jobs`` at a time.
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
+        """Execute one run. Called in a thread of its own; up to ``traits.most_jobs`` at a time.
 
         Raises:
             RunError: this run could not be completed; the others go on.
         """
 
     def close(self) -> None:
-        """Let go of what ``prepare`` took. When this process was killed, nobody calls it."""
+        """Release what ``prepare`` acquired. It is not called when this process is killed."""

@@ -1,7 +1,7 @@
-"""The back end ``local``: the test bed on this very machine, as root, in real time.
+"""The back end ``local``: the test bed on this machine, as root, in real time.
 
-``testbed/local.py`` is the program; it keeps the machine as it was. Here is what the controller
-does: ask what the machine lacks, start the program, watch it, and put the recording together.
+``testbed/local.py`` is the bed's program, which leaves the machine as it was. This module is the
+controller's side: it checks the machine, starts and watches the program, and builds the recording.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from orchestrator.backends.contract import (
     Traits,
 )
 from orchestrator.backends.modules import Built, needed
-from orchestrator.backends.progress import Headway
+from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
 from orchestrator.errors import MachineError, UsageError
@@ -36,7 +36,7 @@ from orchestrator.protocol import engines, examination, kernel_modules
 from orchestrator.recording.model import Recording
 
 SYSTEM_PYTHON = "/usr/bin/python3"
-"""Runs the bed: Mininet is installed for it."""
+"""The Python that runs the bed; Mininet is installed for it."""
 
 SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
 ANY_RUN: examination.Needs = {
@@ -56,7 +56,7 @@ TRAITS = Traits(most_jobs=1, jobs_reason="in real time, runs disturb each other"
 
 @dataclass
 class Local:
-    """One run at a time on this machine. ``hook`` is a test's way to break the bed."""
+    """One run at a time on this machine. Tests break the bed on purpose with ``hook``."""
 
     watchdog_s: float = WATCHDOG_S
     hook: Path | None = None
@@ -65,19 +65,21 @@ class Local:
     unconfined: bool = field(default=False, init=False)
 
     def prepare(self, plan: Plan) -> None:
-        """See that this machine has what the plan's runs need."""
+        """Check that this machine has what the plan's runs need."""
         require_all(ask(needs(plan.runs)))
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         """Run one planned run and return its recording.
 
         Raises:
-            BedError: the bed ended early, hung or failed; with what it said last.
+            BedError: the bed ended early, hung or failed; with its last output.
         """
-        folder = place.folder
-        handed = write_input(spec, folder, self.hook)
+        folder = context.folder
+        provided = write_input(spec, folder, self.hook)
         given, output = folder / "in", folder / "out"
-        headway = Headway("the bed", spec.duration_s, place.bounds.wall_s, self.watchdog_s)
+        monitor = ProgressMonitor(
+            "the bed", spec.duration_s, context.bounds.wall_s, self.watchdog_s
+        )
         words = [SYSTEM_PYTHON, "-B", "-m", "orchestrator.testbed.local", str(given), str(output)]
         with (
             (folder / "console").open("wb") as console,
@@ -85,21 +87,26 @@ class Local:
                 words, console, ENVIRONMENT, os.sched_getaffinity(0), stdin=subprocess.PIPE
             ) as started,
         ):
-            place.guard(started.pid)
+            context.add_group(started.pid)
             try:
-                process.watch(started, place, headway, report)
+                process.watch(started, context, monitor, report)
             finally:
-                place.release(started.pid)
-        process.require_done(place, spec.duration_s, "the bed")
+                context.remove_group(started.pid)
+        process.require_done(context, spec.duration_s, "the bed")
         return assemble(
-            spec, place.output, place.console, decoder(spec, place.output), handed, Machine()
+            spec,
+            context.output,
+            context.console,
+            decoder(spec, context.output),
+            provided,
+            Machine(),
         )
 
     def close(self) -> None:
-        """Do nothing: all ends with the run."""
+        """Do nothing: no resource outlives a run."""
 
 
-def make(_wishes: BackendOptions) -> Local:
+def make(_options: BackendOptions) -> Local:
     """Return the back end."""
     return Local()
 
@@ -121,17 +128,17 @@ def write_input(
     """Make ``folder/in`` for a bed in real time, and an empty ``folder/out``.
 
     Args:
-        memory_bytes: of the machine that will run the bed; None is this one.
+        memory_bytes: memory of the machine that will run the bed; None means this machine.
 
     Returns:
         The modules that the run uses. They are the machine's own.
     """
-    handed = [
+    provided = [
         ProvidedModule(name, need.parameters, {"parameters": need.parameters})
         for name, need in needed(spec, Built()).items()
     ]
     document = bed_spec(spec, _memory_bytes() if memory_bytes is None else memory_bytes)
-    document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in handed]
+    document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in provided]
     given = folder / "in"
     given.mkdir()
     (folder / "out").mkdir()
@@ -139,14 +146,14 @@ def write_input(
         (given / "hook.py").write_bytes(hook.read_bytes())
         document["hook"] = "hook.py"
     (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
-    return handed
+    return provided
 
 
 def needs(runs: Iterable[RunSpec]) -> examination.Needs:
     """Return what runs need of a machine.
 
     Raises:
-        UsageError: a run asks for what no machine of its own has.
+        UsageError: a run needs what only the guest supports.
     """
     modules = {*kernel_modules.ALWAYS}
     programs = {"modprobe"}
@@ -184,7 +191,7 @@ def ask(needs: examination.Needs) -> list[examination.Finding]:
     """Return the findings of ``testbed/preflight.py`` on this machine.
 
     Raises:
-        MachineError: its Python does not even run that.
+        MachineError: its Python cannot run the preflight check.
     """
     fix = "apt-get install python3"
     try:

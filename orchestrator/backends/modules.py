@@ -1,4 +1,4 @@
-"""The congestion-control modules of runs: built before the first, handed in to each guest."""
+"""Builds the congestion-control modules of runs before the first run, and copies them to guests."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ from orchestrator.units import shown
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,55}", re.ASCII)
 """MODULE_NAME_LEN of include/linux/moduleparam.h is 56, the closing zero included."""
 _DEEPEST = 30
-"""Modules in a row that depend on each other; those of the guest kernel are 2 at most."""
-_BREAK_CYCLE = "let modules not depend on each other's symbols in a circle, or link them into one"
+"""The longest chain of dependencies between modules; the guest kernel's has 2 modules."""
+_BREAK_CYCLE = (
+    "remove the circular dependency between the modules' symbols, or link them into one module"
+)
 
 
 @dataclass(frozen=True)
 class Built:
-    """What was built for a plan: our modules, where a flow needs them, and users' folders.
+    """The modules built for a plan: ours if a flow needs them, and those of users' folders.
 
-    ``folders`` is by the hash of the sources.
+    ``folders`` is keyed by the hash of the sources.
     """
 
     ours: BuiltModules | None = None
@@ -42,22 +44,22 @@ class Built:
 
 @dataclass(frozen=True)
 class Need:
-    """A module that flows name: its parameters, and the user's folder that it is of."""
+    """A module that flows need: its parameters, and the user's folder that it comes from."""
 
     parameters: str
     folder: Folder | None
 
 
 def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Built:
-    """Build, unless they are cached, the modules that the flows of these runs ask for.
+    """Build the modules that the flows of these runs need, unless they are cached.
 
     Raises:
-        MachineError: one does not compile, is not what the scenario says, or two of a run are
-            called the same.
+        MachineError: a module does not compile or lacks what the scenario requires, or two modules
+            of a run have the same name.
     """
     flows = [flow for run in runs for flow in run.flows]
-    asked = {flow.congestion for flow in flows if flow.module is None}
-    ours = kmods.build.ensure(kernel) if asked & set(catalogue.modules()) else None
+    names = {flow.congestion for flow in flows if flow.module is None}
+    ours = kmods.build.ensure(kernel) if names & set(catalogue.modules()) else None
     compiler = compile_plainly if unconfined else building.compile_confined
     folders = {flow.module.sha256: flow.module for flow in flows if flow.module is not None}
     built = Built(
@@ -72,7 +74,7 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Bui
     return built
 
 
-def hand_in(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> list[ProvidedModule]:
+def provide(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> list[ProvidedModule]:
     """Copy the modules that the run needs to ``target``; return them in the order of loading.
 
     Raises:
@@ -80,38 +82,38 @@ def hand_in(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> l
     """
     target.mkdir(parents=True)
     wanted = needed(spec, built)
-    handed: list[ProvidedModule] = []
+    provided: list[ProvidedModule] = []
     for path, folder in _files(wanted, built, kernel).items():
         shutil.copy(path, target)
         parameters = wanted[path.stem].parameters if path.stem in wanted else ""
         provenance: dict[str, Any] = {"sha256": sha256(path), "parameters": parameters}
         if folder is not None:
             provenance |= {"folder": str(folder.path), "sources_sha256": folder.sha256}
-        handed.append(ProvidedModule(path.stem, parameters, provenance))
-    return handed
+        provided.append(ProvidedModule(path.stem, parameters, provenance))
+    return provided
 
 
 def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
-    """Return what the flows name by the names of the modules.
+    """Return what the flows need, by the names of the modules.
 
     Raises:
-        MachineError: one kernel cannot have all of them.
+        MachineError: one kernel cannot load all of them.
     """
-    kinds: dict[tuple[str, str], PlannedFlow] = {}  # one flow stands for all of its kind
+    kinds: dict[tuple[str, str], PlannedFlow] = {}  # one flow represents all equal ones
     for flow in spec.flows:
         if flow.congestion is not None and flow.congestion not in BUILT_IN:
-            told = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
-            kinds.setdefault((flow.congestion, told), flow)
+            parameters = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
+            kinds.setdefault((flow.congestion, parameters), flow)
     found: dict[str, Need] = {}
-    for (congestion, told), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
+    for (congestion, parameters), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
         name = f"tcp_{congestion}"
         if flow.module is not None:
             name = _module(flow, flow.module, built).stem
-        mine = Need(told, flow.module)
-        if found.setdefault(name, mine) != mine:
+        need = Need(parameters, flow.module)
+        if found.setdefault(name, need) != need:
             raise MachineError(
-                f"flow {flow.name} needs another module {name}, or with other parameters, than "
-                "another flow of the run, and a kernel has one of a name",
+                f"flow {flow.name} needs another module {name}, or other parameters of it, than "
+                "another flow of the run, and a kernel loads only one of that name",
                 f"give the file of {congestion} another name, or both the same parameters",
             )
     return found
@@ -120,7 +122,7 @@ def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
 def _files(
     needed: Mapping[str, Need], built: Built, kernel: GuestKernel
 ) -> dict[Path, Folder | None]:
-    """Return the modules' files in the order of loading, those they depend on among them."""
+    """Return the modules' files and their dependencies in the order of loading."""
     ours = [] if built.ours is None else [built.ours.folder]
     ordered: dict[Path, Folder | None] = {}
     for name, need in needed.items():
@@ -134,8 +136,8 @@ def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
     """Return the one module of the folder that holds the flow's congestion control.
 
     Raises:
-        MachineError: none does, or several, or it takes other parameters than the sources say (a
-            kernel would load it without a word).
+        MachineError: no module does, or several do, or it lacks a parameter that the sources
+            declare (a kernel would load it without an error).
     """
     modules = built.folders[folder.sha256]
     assert flow.congestion is not None, "a flow with a module has a congestion control"
@@ -161,13 +163,13 @@ def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
 
 
 def load_order(folders: Sequence[Path], names: Iterable[str]) -> list[Path]:
-    """Return the modules' files and those they depend on, each behind its dependencies.
+    """Return the files of the modules and of their dependencies, each after its dependencies.
 
-    What a file says it depends on is not trusted: a user's Kbuild can write anything there.
+    The dependencies that a file names are not trusted: a user's Kbuild can write anything there.
 
     Raises:
-        MachineError: a module is in none of the folders, depends on itself, or names as a
-            dependency what is no module's name.
+        MachineError: a module is in none of the folders, depends on itself, or has a dependency
+            that is no module's name.
     """
     ordered: dict[str, Path] = {}
     for name in names:
@@ -178,7 +180,7 @@ def load_order(folders: Sequence[Path], names: Iterable[str]) -> list[Path]:
 def _add_in_order(
     name: str, folders: Sequence[Path], above: tuple[str, ...], ordered: dict[str, Path]
 ) -> None:
-    """Add a module behind those it depends on; ``above`` is the chain of those that need it."""
+    """Add a module after its dependencies; ``above`` is the chain of modules that need it."""
     if name in ordered:
         return
     if name in above or len(above) == _DEEPEST:

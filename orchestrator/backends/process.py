@@ -1,4 +1,4 @@
-"""A test bed that is a process of this machine: started in a group of its own, watched, ended."""
+"""Starts, watches and ends a test bed that is a process on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO
 
 from orchestrator import plaintext
 from orchestrator.backends.contract import Report, RunContext
-from orchestrator.backends.progress import Headway, parsed
+from orchestrator.backends.progress import ProgressMonitor, parsed
 from orchestrator.decode.output import Output, console_text, require_small_console
 from orchestrator.errors import BedError
 from orchestrator.sandbox.boundary import Boundary
@@ -23,47 +23,47 @@ _PROGRESS_S = 0.1
 _PROGRESS_BYTES = 64
 _CONSOLE_LINES = 12
 _LINE_CHARS = 500
-"""Of a line that an error quotes."""
+"""Longest line that an error quotes."""
 _FAILURE_BYTES, _LINES = 4096, 40
-"""Of what the bed says went wrong."""
+"""Limits on the bed's failure message."""
 _OF_A_STACK = re.compile(r"\s*(\[<[0-9a-f]+>\]|[0-9a-f]{8}[0-9a-f ]*$|Stack:|Call Trace:)")
-"""A line of what a kernel dumps behind its words."""
+"""A line of a kernel's stack dump."""
 
 
-def last_words(place: RunContext) -> list[str]:
-    """Return the last lines that the test bed and its console said."""
-    texts = (place.output.text("bed.log"), console_text(place.folder / "console"))
+def last_output(context: RunContext) -> list[str]:
+    """Return the last lines of the test bed's log and console."""
+    texts = (context.output.text("bed.log"), console_text(context.folder / "console"))
     return [line for text in texts for line in last_lines(text)]
 
 
 def last_lines(text: str) -> list[str]:
-    """Return the last lines of a console that are words, and no dump of a kernel's stack."""
+    """Return the last lines of a console without stack dumps of the kernel."""
     lines = [line for line in text.splitlines() if line.strip() and not _OF_A_STACK.match(line)]
     return [plaintext.shortened(line, _LINE_CHARS) for line in lines[-_CONSOLE_LINES:]]
 
 
 def require_done(
-    place: RunContext,
+    context: RunContext,
     duration_s: float,
     what: str,
     error: type[BedError] = BedError,
     explained: str = "",
 ) -> None:
-    """Raise ``error``, with why, unless the bed of that place has ended well.
+    """Raise ``error`` with the reason unless the bed has ended well.
 
-    ``explained`` is added for a bed that ended without a word: which limits it had.
+    ``explained`` is added for a bed that ended without a message. It names the limits of the bed.
     """
-    output = place.output
+    output = context.output
     output.written()
-    require_small_console(place.folder / "console", place.bounds)
+    require_small_console(context.folder / "console", context.bounds)
     if progress(output, duration_s)[0] == "done":
         return
     said = output.start("failure", _FAILURE_BYTES)
     if said is not None:
         text = plaintext.shortened(plaintext.bounded(said.decode("utf-8", "replace"), _LINES))
-        raise error(f"the test bed failed: {text}", last_words(place))
+        raise error(f"the test bed failed: {text}", last_output(context))
     because = f"; {explained}" if explained else ""
-    raise error(f"{what} ended before the run did{because}", last_words(place))
+    raise error(f"{what} ended before the run did{because}", last_output(context))
 
 
 @contextlib.contextmanager
@@ -75,7 +75,7 @@ def started(
     stdin: int = subprocess.DEVNULL,
     boundary: Boundary | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the bed as the leader of its own process group; whatever happens, end it.
+    """Start the bed as the leader of its own process group, and always end it.
 
     ``boundary`` is the sandbox that the command begins with, if any.
     """
@@ -111,40 +111,41 @@ def progress(output: Output, duration_s: float) -> tuple[str, float]:
     """Return the phase and the seconds of traffic that the bed last reported.
 
     Raises:
-        BedError: the file is not what a bed writes.
+        BedError: the file is malformed.
     """
     return parsed(output.start("progress", _PROGRESS_BYTES) or b"", duration_s)
 
 
 def watch(
     process: subprocess.Popen[bytes],
-    place: RunContext,
-    headway: Headway,
+    context: RunContext,
+    monitor: ProgressMonitor,
     report: Report,
 ) -> None:
-    """Wait for the end of the bed, passing its progress on.
+    """Wait for the end of the bed and report its progress.
 
     Raises:
-        BedError: as ``headway`` says; or the bed writes what it must not, or too much.
+        BedError: as ``monitor`` raises; or the bed's files are invalid or too large.
     """
     end = os.pidfd_open(process.pid)
     try:
         doubtful = b""
         while not select.select([end], [], [], _PROGRESS_S)[0]:
             try:
-                written = place.output.written()
-                require_small_console(place.folder / "console", place.bounds)
-                text = place.output.start("progress", _PROGRESS_BYTES) or b""
+                written = context.output.written()
+                require_small_console(context.folder / "console", context.bounds)
+                text = context.output.start("progress", _PROGRESS_BYTES) or b""
                 try:
-                    phase, simulated_s = parsed(text, headway.duration_s)
+                    phase, simulated_s = parsed(text, monitor.duration_s)
                 except BedError:
-                    # The bed may be in the middle of writing it: twice the same is no accident.
+                    # The bed may be in the middle of writing the file. A second equal reading is an
+                    # error.
                     if text == doubtful:
                         raise
-                    doubtful, phase, simulated_s = text, headway.phase, headway.simulated_s
+                    doubtful, phase, simulated_s = text, monitor.phase, monitor.simulated_s
                 report(phase, simulated_s)
-                headway.take(phase, simulated_s, written)
+                monitor.take(phase, simulated_s, written)
             except BedError as error:
-                raise headway.error(str(error), last_words(place)) from None
+                raise monitor.error(str(error), last_output(context)) from None
     finally:
         os.close(end)

@@ -1,8 +1,8 @@
-"""Judges whether a test bed gets on, by what it says in its file ``progress``.
+"""Decides whether a test bed makes progress, from its file ``progress``.
 
-Only what leads to an end counts: the phases come in a known order, and while traffic runs,
-simulated time has to grow towards the run's duration. A bed that is hostile or broken may write
-to files for ever, so their growth counts only before traffic, and only for a while.
+The phases follow in a known order. During traffic, simulated time must grow towards the run's
+duration. A hostile or broken bed may write to files for ever. So growing files count as progress
+only before traffic, and only for a limited time.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from orchestrator.units import format_time
 PHASES = ("boot", "setup", "probes", "traffic", "done")
 
 LEAST_STEP_S = 1e-3
-"""Less simulated time is no progress; a bed says where it is every 100 ms of it."""
+"""A smaller step of simulated time is no progress; a bed reports every 100 ms of it."""
 
 GROWTH_WATCHDOGS = 10
-"""For so many times the watchdog's patience, growing files count as progress before traffic."""
+"""Growing files count as progress before traffic for this many watchdog times."""
 
 _TEXT_BYTES = 64
-"""Of the file: a phase and a time of at most 20 digits, filled up with spaces to 48."""
+"""Bytes of the file that are read. It has a phase and a time of up to 20 digits, padded to 48."""
 _MOST_DIGITS = 20
 
 
 def parsed(text: bytes, duration_s: float) -> tuple[str, float]:
-    """Return the phase and the seconds of traffic so far; ``boot`` of a file that is empty yet.
+    """Return the phase and the seconds of traffic so far; ``boot`` while the file is empty.
 
     Raises:
-        BedError: the words are not those that a bed writes.
+        BedError: the text is malformed.
     """
     words = text[:_TEXT_BYTES].split()
     if not words:
@@ -48,21 +48,21 @@ def parsed(text: bytes, duration_s: float) -> tuple[str, float]:
         )
     simulated_s = int(digits) / 1e9
     if simulated_s > duration_s + LEAST_STEP_S:
-        raise malformed(f"progress tells of {simulated_s:g} s of a run of {duration_s:g} s")
+        raise malformed(f"progress has {simulated_s:g} s of a run of {duration_s:g} s")
     return phase, simulated_s
 
 
 @dataclass
-class Headway:
-    """Ends a bed that does not get on, or takes too long.
+class ProgressMonitor:
+    """Raises an error when a bed makes no progress or takes too long.
 
     Args:
-        what: the bed in words, such as ``the guest``.
-        duration_s: of the run's traffic.
+        what: name of the bed in messages, such as ``the guest``.
+        duration_s: duration of the run's traffic.
         wall_s: wall time that the run may take.
         watchdog_s: wall time that may pass without progress.
-        error: what is raised.
-        clock: seconds of wall time.
+        error: class of the raised error.
+        clock: returns the wall time in seconds.
     """
 
     what: str
@@ -82,7 +82,7 @@ class Headway:
         self._began_s = self._moved_s = self.clock()
 
     def take(self, phase: str, simulated_s: float, written_bytes: int) -> None:
-        """Take what the bed says now, and how much it has written.
+        """Note the bed's current progress and the bytes that it has written.
 
         Raises:
             BedError: as ``error``: no progress for ``watchdog_s``, or more than ``wall_s`` in all.
@@ -101,7 +101,7 @@ class Headway:
         self.require(now_s)
 
     def require(self, now_s: float | None = None) -> None:
-        """Raise ``error`` unless the bed got on lately, and is within its time."""
+        """Raise ``error`` unless the bed made progress recently and is within its time."""
         now_s = self.clock() if now_s is None else now_s
         if now_s - self._began_s > self.wall_s:
             raise self.error(
@@ -115,5 +115,5 @@ class Headway:
 
 
 def shown_time(time_s: float) -> str:
-    """Return a time as ``--timeout`` takes it, to the second where it is long."""
+    """Return a time in the form of ``--timeout``; long times are rounded to seconds."""
     return format_time(float(round(time_s)) if time_s >= 10 else round(time_s, 3))

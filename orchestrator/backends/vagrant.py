@@ -1,8 +1,8 @@
 """The back end ``vagrant``: the bed of ``local`` inside the project's Vagrant machine.
 
-Nothing but Debian's packages and the modules is needed in the machine: the test bed's code goes
-along with each run. There ``testbed/remote_supervisor.py`` watches the bed. What the bed wrote is
-copied back, decoded and stored as if it had run here.
+The machine needs only Debian's packages and the modules: each run copies the test bed's code there.
+The remote supervisor (``testbed/remote_supervisor.py``) watches the bed there. The bed's files are
+copied back, and decoded and stored as if the bed had run on this machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from orchestrator.backends.contract import (
     RunContext,
     Traits,
 )
-from orchestrator.backends.progress import Headway, parsed
+from orchestrator.backends.progress import ProgressMonitor, parsed
 from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote, files_of
 from orchestrator.decode.assemble import Machine, assemble, decoder
 from orchestrator.decode.output import malformed
@@ -36,12 +36,10 @@ from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import examination
 from orchestrator.recording.model import Recording
 
-"""The Vagrantfile's folder."""
-
 NAME = "orchestrator"
 WHAT = "the Vagrant machine"
 _STORE = "/var/tmp"
-"""On the machine's disk: /run is memory, and a long run writes hundreds of megabytes."""
+"""A folder on the machine's disk, because a long run's files may not fit into memory (/run)."""
 _VAGRANT_S = 120.0
 _PREFLIGHT_S = 120.0
 _WAKE_S = 0.2
@@ -64,7 +62,7 @@ class Vagrant:
     _memory_bytes: int = field(default=0, init=False)
 
     def prepare(self, plan: Plan) -> None:
-        """See that the machine is up and has what the plan's runs need."""
+        """Check that the machine is running and has what the plan's runs need."""
         needs = local.needs(plan.runs)
         self._address = address()
         with Fleet() as fleet:
@@ -76,36 +74,38 @@ class Vagrant:
                 raise MachineError(str(error), "vagrant reload") from None
         local.require_all(_with_fix_here(found), WHAT)
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         """Run one planned run in the machine and return its recording.
 
         Raises:
             RemoteError: the machine was lost.
-            BedError: the bed ended early, hung or failed; with what it said last.
+            BedError: the bed ended early, hung or failed; with its last output.
         """
         assert self._address is not None, "prepare comes first"
-        folder = place.folder
-        handed = local.write_input(spec, folder, memory_bytes=self._memory_bytes)
-        (folder / "out").rmdir()  # comes from the machine
+        folder = context.folder
+        modules = local.write_input(spec, folder, memory_bytes=self._memory_bytes)
+        (folder / "out").rmdir()  # fetched from the machine
         with Fleet() as fleet:
-            headway = Headway("the bed", spec.duration_s, place.bounds.wall_s, self.watchdog_s)
-            kept = _Kept(fleet.connect(self._address), place, report, headway)
+            monitor = ProgressMonitor(
+                "the bed", spec.duration_s, context.bounds.wall_s, self.watchdog_s
+            )
+            bed = _BedInMachine(fleet.connect(self._address), context, report, monitor)
             try:
-                kept.go()
+                bed.go()
             finally:
-                text = "".join(f"{line}\n" for line in kept.last_words)
+                text = "".join(f"{line}\n" for line in bed.error_lines)
                 (folder / "console").write_text(text, encoding="utf-8")
-        process.require_done(place, spec.duration_s, "the bed")
+        process.require_done(context, spec.duration_s, "the bed")
         machine = Machine(_provenance())
         return assemble(
-            spec, place.output, place.console, decoder(spec, place.output), handed, machine
+            spec, context.output, context.console, decoder(spec, context.output), modules, machine
         )
 
     def close(self) -> None:
-        """Do nothing: all ends with the run."""
+        """Do nothing: no resource outlives a run."""
 
 
-def make(_wishes: BackendOptions) -> Vagrant:
+def make(_options: BackendOptions) -> Vagrant:
     """Return the back end."""
     return Vagrant()
 
@@ -129,14 +129,14 @@ def examine() -> Examined:
 
 
 def address() -> Address:
-    """Return how the machine is reached, as Vagrant says.
+    """Return the machine's SSH address, which Vagrant prints.
 
     Raises:
-        MachineError: there is no Vagrant, or no machine that runs.
+        MachineError: Vagrant is not installed, or the machine is not running.
     """
     words = ["vagrant", "ssh-config", NAME]
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             words,
             cwd=PROJECT,
             stdin=subprocess.DEVNULL,
@@ -152,31 +152,31 @@ def address() -> Address:
     except subprocess.TimeoutExpired:
         text = f"`{' '.join(words)}` gave no answer within {_VAGRANT_S:.0f} s"
         raise MachineError(text, "see what `vagrant status` says") from None
-    if told.returncode:
-        said = [line for line in told.stderr.splitlines() if line.strip()]
-        reason = said[0].strip() if said else f"status {told.returncode}"
+    if completed.returncode:
+        said = [line for line in completed.stderr.splitlines() if line.strip()]
+        reason = said[0].strip() if said else f"status {completed.returncode}"
         raise MachineError(f"{WHAT} is not running: {reason}", f"vagrant up, in {PROJECT}")
-    return read_ssh_config(told.stdout)
+    return read_ssh_config(completed.stdout)
 
 
 def read_ssh_config(text: str) -> Address:
     """Return the address in what ``vagrant ssh-config`` prints.
 
     Raises:
-        MachineError: it holds none.
+        MachineError: the text has no usable address.
     """
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in text.splitlines():
         key, _, value = line.strip().partition(" ")
-        told.setdefault(key, value.strip().strip('"'))
+        values.setdefault(key, value.strip().strip('"'))
     try:
         return Address(
             WHAT,
-            told["HostName"],
-            int(told["Port"]),
-            told["User"],
-            Path(told["IdentityFile"]),
-            any_host_key=True,  # Vagrant has made the machine and its key on this host
+            values["HostName"],
+            int(values["Port"]),
+            values["User"],
+            Path(values["IdentityFile"]),
+            any_host_key=True,  # Vagrant created the machine and its key on this host
             root_by_sudo=True,
         )
     except (KeyError, ValueError) as error:
@@ -184,28 +184,30 @@ def read_ssh_config(text: str) -> Address:
         raise MachineError(text, "see what `vagrant ssh-config` says") from None
 
 
-class _Kept:
-    """A bed in the machine, from laying it there to bringing home what it wrote."""
+class _BedInMachine:
+    """A bed in the machine: copies its code there, runs it, and fetches its files."""
 
-    def __init__(self, remote: Remote, place: RunContext, report: Report, headway: Headway) -> None:
-        self._remote, self._place, self._report = remote, place, report
-        self._headway = headway
+    def __init__(
+        self, remote: Remote, context: RunContext, report: Report, monitor: ProgressMonitor
+    ) -> None:
+        self._remote, self._context, self._report = remote, context, report
+        self._monitor = monitor
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._program: Program | None = None
 
     @property
-    def last_words(self) -> list[str]:
-        """The last lines that the bed's program complained."""
-        return [] if self._program is None else self._program.last_words
+    def error_lines(self) -> list[str]:
+        """The last lines of the supervisor's standard error."""
+        return [] if self._program is None else self._program.error_lines
 
     def go(self) -> None:
         """Run the bed and fetch its ``out``.
 
         Raises:
-            RemoteError: the machine was lost, or the run was to stop.
+            RemoteError: the machine was lost, or the run was interrupted.
             BedError: the bed made no progress, or took too long.
         """
-        folder = self._place.folder
+        folder = self._context.folder
         self._report("setup", 0.0)
         there = _new_folder(self._remote)
         files = [*bed_code(), *files_of(folder / "in", "in")]
@@ -216,43 +218,43 @@ class _Kept:
         )
         self._follow()
         self._remote.fetch(
-            f"{there}/out", folder / "out", root=True, most_bytes=self._place.bounds.total_bytes
+            f"{there}/out", folder / "out", root=True, most_bytes=self._context.bounds.total_bytes
         )
         self._program.end_input()
         if not self._program.wait(_GONE_S):
-            raise RemoteError(f"{self._remote.address}: {there} is not removed yet")
+            raise RemoteError(f"{self._remote.address}: {there} was not removed in time")
 
     def _follow(self) -> None:
-        """Pass the bed's progress on until it has ended."""
+        """Report the bed's progress until the bed has ended."""
         while True:
             try:
                 line = self._lines.get(timeout=_WAKE_S)
             except queue.Empty:
                 line = b""
-            if self._place.stopping.is_set():
-                raise RemoteError(f"{self._remote.address}: the run was to stop")
+            if self._context.stopping.is_set():
+                raise RemoteError(f"{self._remote.address}: the run was interrupted")
             if line is None:
-                said = "; ".join(self.last_words[-3:]) or "the connection ended"
-                where = f"lost in phase {self._headway.phase}"
+                said = "; ".join(self.error_lines[-3:]) or "the connection ended"
+                where = f"lost in phase {self._monitor.phase}"
                 raise RemoteError(f"{self._remote.address}: {where}: {said}")
             words = line.split()
             if words[:1] == [b"ended"]:
                 return
             try:
                 if words[:1] == [b"progress"]:
-                    self._moved(words[1:])
-                self._headway.require()
+                    self._take_progress(words[1:])
+                self._monitor.require()
             except BedError as error:
-                raise BedError(str(error), self.last_words) from None
+                raise BedError(str(error), self.error_lines) from None
 
-    def _moved(self, words: list[bytes]) -> None:
-        """Take a phase, nanoseconds of traffic, and bytes written, as remote_supervisor.py says."""
-        phase, simulated_s = parsed(b" ".join(words[:2]), self._headway.duration_s)
+    def _take_progress(self, words: list[bytes]) -> None:
+        """Note the phase, nanoseconds of traffic and bytes written, from a supervisor's line."""
+        phase, simulated_s = parsed(b" ".join(words[:2]), self._monitor.duration_s)
         written = words[2] if len(words) == 3 else b""
         if not written.isdigit() or len(written) > _MOST_DIGITS:
             raise malformed(f"the remote supervisor says {b' '.join(words)[:80]!r}")
         self._report(phase, simulated_s)
-        self._headway.take(phase, simulated_s, int(written))
+        self._monitor.take(phase, simulated_s, int(written))
 
 
 def _new_folder(remote: Remote) -> str:
@@ -267,7 +269,7 @@ def _ask(remote: Remote, needs: examination.Needs) -> list[examination.Finding]:
         remote.put(bed_code(), there, root=True)
         said = remote.require(
             _python(there, "orchestrator.testbed.preflight"),
-            given=json.dumps(needs).encode(),
+            stdin=json.dumps(needs).encode(),
             root=True,
             timeout_s=_PREFLIGHT_S,
         )
@@ -297,17 +299,17 @@ def _memory_bytes(remote: Remote) -> int:
 
 
 def _machine_folder() -> Path | None:
-    """Return where Vagrant keeps what it knows of the machine, if there is one."""
+    """Return the folder in which Vagrant keeps the machine's state, None without a machine."""
     found = sorted((PROJECT / ".vagrant" / "machines" / NAME).glob("*/id"))
     return found[0].parent if found else None
 
 
 def _provenance() -> dict[str, Any]:
-    """Return what Vagrant knows of the machine; of its kernel and programs the bed tells."""
+    """Return the box and provider of the machine; the bed reports its kernel and programs."""
     folder = _machine_folder()
     if folder is None:
         return {"vagrant": {}}
     meta = folder / "box_meta"
     box = json.loads(meta.read_text(encoding="utf-8")) if meta.exists() else {}
-    told = {"provider": folder.name, "box": box.get("name"), "box_version": box.get("version")}
-    return {"vagrant": told}
+    box_facts = {"provider": folder.name, "box": box.get("name"), "box_version": box.get("version")}
+    return {"vagrant": box_facts}

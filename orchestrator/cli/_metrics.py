@@ -1,4 +1,4 @@
-"""Tables of metrics as text; which metrics there are, the registry of ``results.metrics`` knows."""
+"""Formats tables of metrics as text; the metrics come from the registry of ``results.metrics``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def unit(stored: str) -> str:
 
 
 def quantity(value: object, stored: str) -> str:
-    """Return a value of that stored unit as people read it."""
+    """Return a value in that stored unit as text in a readable unit."""
     if value is None:
         return _output.NO_VALUE
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -38,7 +38,7 @@ def quantity(value: object, stored: str) -> str:
 
 
 def columns(table: Table, subjects: Sequence[Document]) -> list[tuple[str, Metric]]:
-    """Return (heading with unit, metric) of a short table, as the subjects' values need them."""
+    """Return (heading with unit, metric) of the columns of a short table that have values."""
     from results.metrics import columns_of
 
     return [
@@ -84,8 +84,8 @@ def further(
 ) -> Iterator[Any]:
     """Yield tables of the metrics of flows or links that the short tables leave out.
 
-    A table has a line for each metric that one of its subjects has a value of, and a few subjects
-    abreast. Of many subjects the first are shown.
+    A table has a line for each metric that has a value, and a few subjects side by side. Only the
+    first subjects are shown when there are many.
     """
     from results.metrics import columns_of, of_scope
 

@@ -34,7 +34,7 @@ def print_json(data: object) -> None:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Any:
-    """Return a table without lines; the columns with the indices ``right`` are right-aligned.
+    """Return a table without rules; the columns with the indices ``right`` are right-aligned.
 
     Control characters in cells are shown as escapes: some texts come from a guest.
     """

@@ -17,7 +17,7 @@ Document = Mapping[str, Any]
 
 _UNITS = {"_bps": "bit/s", "_s": "s", "_packets": "packets", "_segments": "segments",
           "_bytes": "bytes"}  # fmt: skip
-"""What the end of a name of the documents says of its unit."""
+"""Unit of a value by the end of its name in the documents."""
 
 _EVENT_TIMES = ("time_s", "applied_s")
 _MOST_EVENTS = 20
@@ -26,7 +26,7 @@ CHECK_MARKS = {True: "ok", False: "FAILED", None: "not measured"}
 
 
 def quantity(name: str, value: object) -> str:
-    """Return a value as people read it, in the unit that :func:`unit` tells."""
+    """Return a value as text, in the unit that :func:`unit` returns."""
     return _metrics.quantity(value, _stored_unit(name))
 
 
@@ -134,7 +134,7 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
 
 
 def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) -> None:
-    """Print a line a run; with its scenario when they may differ."""
+    """Print one line for each run, with its scenario when scenarios may differ."""
     shown = _metrics.columns("runs", [run["metrics"] for run in runs])
     rows = [
         [
@@ -175,7 +175,7 @@ def _of_flows(flows: Sequence[Document], what: str, heading: str, table: Table) 
     headings = [heading for heading, _ in shown]
     rows = [[flow["name"], flow[what] or _output.NO_VALUE] for flow in flows]
     values = [_metrics.cells(shown, flow) for flow in flows]
-    if table == "tcp":  # no metric, but what the RTTs are read against
+    if table == "tcp":  # not a metric, but the reference for the RTTs
         headings.insert(1, "base RTT ms")
         for flow, row in zip(flows, values, strict=True):
             row.insert(1, quantity("base_rtt_s", flow["base_rtt_s"]))

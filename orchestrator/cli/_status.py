@@ -18,7 +18,7 @@ PLAIN_PERIOD_S = 10.0
 
 
 class StatusLine:
-    """A line that is updated in place on a terminal; elsewhere, a plain line now and then.
+    """A line that is updated in place on a terminal; elsewhere, plain lines at longer intervals.
 
     ``quiet`` shows nothing. Leaving the context clears the line.
     """

@@ -105,14 +105,14 @@ def _place(variant: Mapping[str, Any], repetition: int, seed: int) -> str:
 
 
 def _is_same(stored: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
-    """Tell whether a stored resolved scenario, maybe of an earlier version, is the planned one."""
+    """Return whether a stored resolved scenario, even of an earlier version, is the planned one."""
     if _canonical_json(stored) == _canonical_json(planned):
         return True
     if not _is_part(json.loads(_canonical_json(stored)), json.loads(_canonical_json(planned))):
         return False
     try:
         (spec,) = _plan_resolved(stored).runs
-    except ScenarioError:  # this version refuses what the earlier one ran
+    except ScenarioError:  # this version refuses a scenario that the earlier one ran
         return False
     return _canonical_json(spec.resolved) == _canonical_json(planned)
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @_options.database
 @_options.as_json
 def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
-    """Judge stored runs again by the checks of this program, and show what changed.
+    """Judge stored runs again with the checks of this version, and report changes.
 
     RUN is an id, a unique start of one, or "last". A new verdict is added to the run; the earlier
-    ones stay. With --all, runs that cannot be judged again are listed and are no error. Ends with 3
-    when a run is unfaithful now, and with 1 when a named run cannot be judged again or a run is
-    damaged. The other runs are judged in any case.
+    ones stay. With --all, runs that cannot be judged again are listed and are no error. The exit
+    status is 3 when a run is unfaithful now. It is 1 when a named run cannot be judged again or a
+    run is damaged. All other runs are judged in any case.
     """
     if every == bool(runs):
         raise UsageError("name stored runs, or give --all")
@@ -82,7 +82,7 @@ def _versions(one: Rejudged) -> str:
 
 
 def _words(check: Any) -> str:
-    """Return a check, or None where there was none, in words."""
+    """Return a check as text; None means that there was no check."""
     if check is None:
         return "not made"
     state = {True: "ok", False: "FAILED", None: "not measured"}[check.ok]

@@ -94,7 +94,8 @@ def _print(described: dict[str, Any]) -> None:
     out = _output.console()
     out.print(_output.table(headings, rows, right=(0, 2, 3, 4, 5, 6, 7)))
     for run in described["runs"]:
-        if run["repetition"] == 0:  # the others differ only in what is drawn from the seed
+        # The other repetitions differ only in values drawn from the seed.
+        if run["repetition"] == 0:
             _print_network(out, run)
     runs = _output.plural(len(rows), "run")
     disk = f"{described['estimated_disk_bytes'] / 1e6:.1f} MB"

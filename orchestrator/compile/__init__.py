@@ -1,1 +1,1 @@
-"""From a planned run to the specification that the test bed reads."""
+"""Turns a planned run into the specification that the test bed reads."""

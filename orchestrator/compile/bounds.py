@@ -1,7 +1,7 @@
-"""How much a run may write and how long it may take, by what it is estimated to need.
+"""Bounds on a run's output and wall time, computed from estimates of what it needs.
 
-The bounds are generous: they are there for a test bed that is hostile or broken, and a run that
-does what its scenario says stays far below them.
+The bounds stop a test bed that is hostile or broken. A run that does what its scenario says stays
+far below them.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from orchestrator.planning.runspec import DIGEST_PERIOD_S, PlannedFlow, RunSpec,
 MIB = 2**20
 
 MOST_ENTRIES = 1000
-"""Files in a bed's output folder; a bed writes eight."""
+"""Most files in a bed's output folder; a bed writes eight."""
 
 LEAST_WALL_S = 1800.0
 WALL_FACTOR = 20.0
-"""A run may take half an hour and twenty times what it is estimated to take."""
+"""A run may take half an hour plus twenty times its estimate."""
 
 LOG_BYTES = 16 * MIB
-"""Of the console, and of the bed's log."""
+"""Size of the console, and of the bed's log."""
 
 _FACTOR = 4
-_BYTES_PER_SOCKET = 512  # of a netlink answer about one socket, 450 as captured
+_BYTES_PER_SOCKET = 512  # netlink answer about one socket; 450 were measured
 _BYTES_PER_QDISC = 32  # qdisc.Counters and redirect.Policers
 _BYTES_PER_ROW = 8 * 14  # the longest row of integers: datagrams.bin
 _BYTES_PER_TRANSFER = 32
-_BYTES_PER_PACKET = 96  # of a probe, as JSON
-_BYTES_PER_PLACE = 16_384  # facts on a host or a link
-_BYTES_PER_CHANGE = 1_024  # of a netem's settings while traffic runs
+_BYTES_PER_PACKET = 96  # one packet of a probe, as JSON
+_BYTES_PER_NODE_OR_LINK = 16_384  # facts about one host or link
+_BYTES_PER_CHANGE = 1_024  # facts about one change of a netem's settings
 _LEAST_RTT_S = 1e-3
-"""A real network's is not known before, and one that is shorter is mostly spent computing."""
+"""Assumed RTT where the real one is unknown or shorter."""
 _MOST_OPEN_S = 10.0
-"""How long a connection is open on average, where many are at a time."""
+"""Mean time for which a connection of a many-connection flow is open."""
 _QDISCS_PER_CHANNEL = 4  # token bucket, queue, netem, policer
 
 _BASE_BYTES = {
@@ -54,13 +54,13 @@ _BASE_BYTES = {
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of one run; those of ``of`` depend on the run.
+    """The bounds of one run; ``of`` computes them from the run.
 
     Attributes:
         wall_s: wall time from the start of the bed to its end.
-        file_bytes: of each file that the controller reads, by its name in the output folder.
-        console_bytes: of the console, which lies beside that folder.
-        entries: files in the output folder.
+        file_bytes: size of each file that the controller reads, by its name in the output folder.
+        console_bytes: size of the console, which lies beside that folder.
+        entries: number of files in the output folder.
     """
 
     wall_s: float = LEAST_WALL_S
@@ -70,7 +70,7 @@ class Bounds:
 
     @property
     def total_bytes(self) -> int:
-        """Of all files in the output folder together."""
+        """Size of all files in the output folder together."""
         return sum(self.file_bytes.values())
 
 
@@ -79,7 +79,7 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
 
     Args:
         run: the run.
-        timeout_s: wall time as the user asked for it; None is by the estimate.
+        timeout_s: wall time that the user set; None derives it from the estimate.
         real_time: whether a second of traffic takes a second of wall time.
     """
     if timeout_s is None:
@@ -97,7 +97,7 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
 
 
 def _samples(run: RunSpec, period_s: float) -> int:
-    """Return at how many times is sampled: by the period, for the digest and at windows' edges."""
+    """Return the number of sampling times: by the period, for the digest and at windows' edges."""
     seldom = ticks(run.duration_s, DIGEST_PERIOD_S)
     return ticks(run.duration_s, period_s) + seldom + 2 * len(run.windows) + 3
 
@@ -106,8 +106,8 @@ def _tcp_bytes(run: RunSpec) -> int:
     flows = [flow for flow in run.flows if flow.transport == "tcp"]
     answers = 2 * len(flows) * _samples(run, run.sample_tcp_s) + 2 * _connections(run)
     for flow in flows:
-        if flow.connections == "many":  # both ends, each second that it is open
-            per_s = _begun(flow, run.duration_s) / run.duration_s  # doubled already
+        if flow.connections == "many":  # samples of both ends, one per second
+            per_s = _begun(flow, run.duration_s) / run.duration_s  # already a doubled estimate
             open_s = min(run.duration_s / 2, _MOST_OPEN_S)
             answers += int(per_s * open_s * run.duration_s)
     return _BYTES_PER_SOCKET * answers
@@ -119,7 +119,7 @@ def _connections(run: RunSpec) -> int:
 
 
 def _begun(flow: PlannedFlow, duration_s: float) -> int:
-    """Return how many connections or exchanges a flow begins: by its rate, or one each RTT."""
+    """Return how many connections or exchanges a flow begins, by its rate or at one per RTT."""
     parameters = flow.traffic_parameters
     if flow.traffic == "bulk":
         return 1
@@ -133,7 +133,7 @@ def _begun(flow: PlannedFlow, duration_s: float) -> int:
 
 
 def _mean(sizes: object) -> float:
-    """Return the mean of a distribution's document; 1 where there is none."""
+    """Return the mean of a distribution; 1 without a distribution."""
     return float(sizes["mean"]) if isinstance(sizes, Mapping) else 1.0
 
 
@@ -155,18 +155,18 @@ def _datagram_bytes(run: RunSpec) -> int:
 
 
 def _facts_bytes(run: RunSpec) -> int:
-    told = probes(run)
+    planned = probes(run)
     packets: int = sum(
-        one["packets"] * one["rounds"] for one in (*told["bursts"], *told["policers"])
+        one["packets"] * one["rounds"] for one in (*planned["bursts"], *planned["policers"])
     )
     channels = [one for link in run.network.links for one in (link.forward, link.reverse)]
     models = [model for one in channels for model in (one.loss, one.jitter) if model is not None]
     changes = len(run.events) + run.duration_s * sum(model.states_per_s for model in models)
-    places = len(run.network.hosts) + len(run.network.links) + len(run.flows)
+    described = len(run.network.hosts) + len(run.network.links) + len(run.flows)
     in_lab = 0 if run.lab is None else 2 * _BYTES_PER_PACKET * _connections(run)
     return (
         _BYTES_PER_PACKET * packets
-        + _BYTES_PER_PLACE * places
+        + _BYTES_PER_NODE_OR_LINK * described
         + _BYTES_PER_CHANGE * int(changes)
         + in_lab
     )

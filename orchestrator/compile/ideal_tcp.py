@@ -1,23 +1,25 @@
-"""What Ideal TCP is told while traffic runs: the available bandwidth and the round-trip time.
+"""Computes what Ideal TCP needs while traffic runs: available bandwidth and round-trip time.
 
-A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP over Wireless Networks",
-IEEE Transactions on Mobile Computing 3 (2004), section 4.5: the link's rate less what UDP sources
-send, over the number of TCP connections. Here, at any time:
+Source: A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP over Wireless
+Networks", IEEE Transactions on Mobile Computing 3 (2004), section 4.5. There the bandwidth is the
+link's rate minus the rate of UDP sources, divided by the number of TCP connections. Here, at any
+time:
 
-- A channel has left its rate then (a trace's mean, nothing while it is down) less the rate of
-  every UDP source that is sending and whose path crosses it; sources' random periods are drawn
-  here as in the test bed.
-- The TCP flows that are on share it max-min fairly over all the channels of their paths
-  (D. Bertsekas, R. Gallager, Data Networks, section 6.5.2). On-off traffic and the turns of a
-  campaign are on as their schedule says, which is drawn here as in the test bed; a period that
-  ends by bytes counts to its end. Every other flow is on from its start to its stop, also one that
-  ends by bytes, waits between transfers, or has many connections, which are one flow here.
-  Acknowledgements count for nothing.
-- A flow is told its share of that in TCP payload, as its full segments carry it (1448 of every
-  1514 bytes unless its options say otherwise), since it reckons its window in segments; and the
-  sum of the delays there and back of then.
+- The rate left on a channel is its rate minus that of every UDP source that sends across it. The
+  rate of a channel with a trace is the trace's mean; a channel that is down has none. The sources'
+  random periods are drawn here as in the test bed.
+- The active TCP flows share the rest max-min fairly over all channels of their paths (D.
+  Bertsekas, R. Gallager, Data Networks, section 6.5.2). ACKs are neglected.
+- On-off traffic and the turns of a campaign are active as their schedule says, drawn here as in the
+  test bed. A period that ends by bytes counts to its end.
+- Every other flow is active from its start to its stop, also while it waits between transfers or
+  after it has sent all its bytes. A many-connection flow counts as one flow.
+- A flow's bandwidth counts TCP payload in full segments: 1448 of every 1514 bytes unless its
+  options differ. The reason is that Ideal TCP computes its window in segments.
+- A flow's round-trip time is the current sum of the delays in both directions.
 
-A host with several such flows, whose setting is one, is told the least share and the longest RTT.
+The settings belong to a host. A host with several such flows gets the least share and the longest
+RTT.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ from orchestrator.protocol.units import nanoseconds
 
 RATE, RTT = "idealtcp_rate_bps", "idealtcp_rtt_us"
 _LEAST_RATE_BPS = _LEAST_RTT_US = 1
-"""0 would mean that nothing is told."""
+"""A setting of 0 means that it is not given."""
 
 
 @dataclass(frozen=True)
 class _Edge:
-    """A UDP source or TCP flow begins or ends to send."""
+    """A UDP source or TCP flow begins or stops sending."""
 
     time_ns: int
     flow: int
@@ -50,20 +52,20 @@ class _Edge:
 
 
 def ideal_steps(run: RunSpec) -> Iterator[SysctlStep]:
-    """Yield the steps that tell hosts of Ideal TCP flows what the scenario does not, if any."""
-    told = {number: _untold(run, flow) for number, flow in enumerate(run.flows)}
-    told = {number: names for number, names in told.items() if names}
-    if not told:
+    """Yield the steps that set what the scenario does not give for hosts of Ideal TCP flows."""
+    missing = {number: _missing_settings(run, flow) for number, flow in enumerate(run.flows)}
+    missing = {number: names for number, names in missing.items() if names}
+    if not missing:
         return
     edges: dict[int, list[_Edge]] = {0: []}
     for number in range(len(run.flows)):
         for edge in _edges(run, number):
             edges.setdefault(edge.time_ns, []).append(edge)
-    world = _World(run)
+    network = _NetworkState(run)
     known: dict[tuple[str, str], int] = {}
     for time_ns in sorted({*edges, *(event.time_ns for event in run.events)}):
-        world.advance(time_ns, edges.get(time_ns, ()))
-        for setting, value in world.settings(told).items():
+        network.advance(time_ns, edges.get(time_ns, ()))
+        for setting, value in network.settings(missing).items():
             if known.get(setting) != value:
                 known[setting] = value
                 host, name = setting
@@ -76,7 +78,7 @@ def ideal_steps(run: RunSpec) -> Iterator[SysctlStep]:
                 }
 
 
-def _untold(run: RunSpec, flow: PlannedFlow) -> tuple[str, ...]:
+def _missing_settings(run: RunSpec, flow: PlannedFlow) -> tuple[str, ...]:
     """Return the settings of an Ideal TCP flow that the scenario does not give."""
     if flow.congestion != "idealtcp" or flow.module is not None:
         return ()
@@ -90,16 +92,16 @@ def _edges(run: RunSpec, number: int) -> Iterator[_Edge]:
     end_ns = nanoseconds(run.duration_s if flow.stop_s is None else flow.stop_s)
     spans: Iterator[tuple[int, int]] = iter([(nanoseconds(flow.start_s), end_ns)])
     if flow.transport == "udp":
-        spans = _sending(flow, traffic_seed(run.seed, number), end_ns)
+        spans = _sending_periods(flow, traffic_seed(run.seed, number), end_ns)
     elif ENGINES[flow.engine].sends_in_periods:
-        spans = _on(flow, traffic_seed(run.seed, number), end_ns)
+        spans = _on_periods(flow, traffic_seed(run.seed, number), end_ns)
     for begin_ns, stop_ns in spans:
         yield _Edge(begin_ns, number, True)
         yield _Edge(stop_ns, number, False)
 
 
-def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
-    """Yield from when to when a UDP source sends."""
+def _sending_periods(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield (begin, end) in ns of the periods in which a UDP source sends."""
     parameters, time_ns = flow.traffic_parameters, nanoseconds(flow.start_s)
     left_ns: int | None = None
     if flow.bytes is not None:
@@ -117,8 +119,8 @@ def _sending(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, i
             return
 
 
-def _on(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
-    """Yield from when to when a TCP flow sends that is on and off in turn."""
+def _on_periods(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield (begin, end) in ns of the periods in which an on-off TCP flow sends."""
     start_ns = nanoseconds(flow.start_s)
     for begin_ns, stop_ns in periods(random.Random(seed), flow.traffic_parameters):
         if start_ns + begin_ns >= end_ns:
@@ -126,8 +128,8 @@ def _on(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:
         yield start_ns + begin_ns, min(start_ns + stop_ns, end_ns)
 
 
-class _World:
-    """Channels, routes and who sends, as they are at a time."""
+class _NetworkState:
+    """The state of channels, routes and senders at one time."""
 
     def __init__(self, run: RunSpec) -> None:
         self._run = run
@@ -144,7 +146,7 @@ class _World:
         self._sending: set[int] = set()
 
     def advance(self, time_ns: int, edges: Sequence[_Edge]) -> None:
-        """Let everything happen that does by then."""
+        """Apply all events and edges up to a time."""
         while self._events and self._events[0].time_ns <= time_ns:
             event = self._events.popleft()
             self._states.update(event.channels)
@@ -152,11 +154,11 @@ class _World:
         for edge in sorted(edges, key=lambda edge: edge.begins):
             (self._sending.add if edge.begins else self._sending.discard)(edge.flow)
 
-    def settings(self, told: Mapping[int, Sequence[str]]) -> dict[tuple[str, str], int]:
-        """Return {(host, setting): value} of what hosts are to be told now."""
+    def settings(self, missing: Mapping[int, Sequence[str]]) -> dict[tuple[str, str], int]:
+        """Return {(host, setting): value} of the missing settings at the current time."""
         shares = max_min(self._left_bps(), self._paths())
         found: dict[tuple[str, str], int] = {}
-        for number, names in told.items():
+        for number, names in missing.items():
             flow = self._run.flows[number]
             if number not in shares:
                 continue
@@ -171,7 +173,7 @@ class _World:
         return found
 
     def _left_bps(self) -> dict[str, float]:
-        """Return what UDP leaves of each channel that has a rate."""
+        """Return the rate that UDP leaves on each channel with a rate."""
         left: dict[str, float] = {}
         for name, state in self._states.items():
             if state.channel.rate_bps is not None or not state.up:
@@ -202,8 +204,8 @@ class _World:
 def max_min(left_bps: Mapping[str, float], paths: Mapping[int, Sequence[str]]) -> dict[int, float]:
     """Return each flow's max-min fair share; flows that cross no limited channel have none.
 
-    The channel that has least for each of its flows fixes their share; what they take elsewhere
-    is taken away, and so on with the others.
+    The channel with the least rate per flow fixes the share of its flows. These shares are
+    subtracted on the flows' other channels, and the rest is shared in the same way.
     """
     left = dict(left_bps)
     crossing = {name: {flow for flow, path in paths.items() if name in path} for name in left}

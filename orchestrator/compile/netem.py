@@ -1,8 +1,8 @@
-"""A channel's netem as the test bed is told of it, and how it changes while traffic runs.
+"""Builds the specification of a channel's netem, and of its changes while traffic runs.
 
 Delay, jitter, loss, reordering, duplication and corruption are one sch_netem at the channel's far
-end. Each has one generator for the whole run, seeded here: sch_netem seeds it anew whenever it is
-told a seed, so changes do not tell one.
+end. Each sch_netem has one random generator for the whole run, seeded here. A later seed would
+restart the generator, so changes do not contain a seed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from topologies.links import DIRECTIONS
 
 
 def netem_document(channel: Channel, seed: int, link: int, direction: int) -> NetemSpec | None:
-    """Return the netem of one direction, None where nothing happens to packets."""
+    """Return the netem of one direction, None when packets are neither delayed nor changed."""
     if not channel.delay_s and not channel.delay_changes and not channel.impaired:
         return None
     jitter, reordering = channel.jitter, channel.reordering
@@ -33,7 +33,7 @@ def netem_document(channel: Channel, seed: int, link: int, direction: int) -> Ne
         jitter=None if jitter is None else jitter.impairment(),
         reordering=None if reordering is None else reordering.impairment(),
         duplication=channel.duplication or None,
-        # The bed prepares hosts for what is corrupted later, too.
+        # The bed prepares hosts also for corruption that begins later.
         corruption=channel.corruption if channel.most_corruption else None,
         keep_order=keeps_order(channel, channel.delay_changes),
     )
@@ -41,7 +41,7 @@ def netem_document(channel: Channel, seed: int, link: int, direction: int) -> Ne
 
 
 def keeps_order(channel: Channel, delay_changes: bool) -> bool:
-    """Whether packets may not overtake each other: as jitter asks, else where delays change."""
+    """Return whether to keep the packets' order: as the jitter says, else if delays change."""
     jitter = channel.jitter
     if jitter is not None and any(jitter.reach_ns):
         return jitter.keep_order
@@ -49,9 +49,9 @@ def keeps_order(channel: Channel, delay_changes: bool) -> bool:
 
 
 def impairments(channel: Channel, delay_changes: bool, tabled: bool) -> list[tuple[Setting, ...]]:
-    """Return the settings of each impairment but loss, of those that a channel does not have, too.
+    """Return the settings of each impairment except loss, including those that are off.
 
-    ``tabled``: its netem has had a table of delays.
+    ``tabled`` tells whether the netem already has a table of delays.
     """
     jitter, reordering = channel.jitter, channel.reordering
     return [
@@ -64,7 +64,7 @@ def impairments(channel: Channel, delay_changes: bool, tabled: bool) -> list[tup
 
 
 def netem_provenance(run: RunSpec) -> dict[str, Any]:
-    """Return, by channel, the models of what happens to packets, their parameters and seeds."""
+    """Return the impairment models of each channel, with their parameters and seeds."""
     return {
         name: {
             **{key: _described(getattr(channel, key)) for key in ("loss", "jitter", "reordering")},
@@ -90,15 +90,15 @@ def netem_provenance(run: RunSpec) -> dict[str, Any]:
 def channel_seed(seed: int, what: str, link: int, direction: int) -> int:
     """Return a 64-bit seed of a channel; direction 0 is forward.
 
-    ``loss`` is that of everything the kernel draws, ``states`` of the loss model's own clock and
-    ``jitter`` of the link's delays.
+    ``what`` is ``loss`` for everything that the kernel draws, ``states`` for the loss model's own
+    clock, and ``jitter`` for the link's delays.
     """
     digest = hashlib.sha256(f"{seed}:{what}:{link}:{direction}".encode()).digest()
     return int.from_bytes(digest[:8], "little")
 
 
 def rate_seed(seed: int, link: int) -> int:
-    """Return the seed of a rate model: the link's, so that both directions have the same draws."""
+    """Return the seed of a link's rate model; both directions have the same draws."""
     return channel_seed(seed, "states", link, 0)
 
 
@@ -110,7 +110,7 @@ def channels(run: RunSpec) -> Iterator[tuple[str, Channel, int, int]]:
 
 
 def netem_step(time_ns: int, channel: str, settings: tuple[Setting, ...]) -> NetemStep:
-    """Return the step that gives a channel's netem those settings."""
+    """Return the step that changes a channel's netem to those settings."""
     return {
         "time_ns": time_ns,
         "do": "netem",

@@ -1,4 +1,4 @@
-"""A policer as the test bed is told of it: the settings of act_police (net/sched/act_police.c)."""
+"""Builds the specification of a policer: the settings of act_police (net/sched/act_police.c)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _RATE_TABLE_BYTES, _TICK_NS = 1024, 64
 
 
 def policer_document(policer: Policer) -> PolicerSpec:
-    """Return act_police's settings for the bed: what exceeds is dropped, all else goes on.
+    """Return act_police's settings: packets above the rate are dropped, all others pass.
 
-    It is where packets come in, and there the kernel does not count the link-layer header.
+    It acts on incoming packets, for which the kernel does not count the link-layer header.
     """
     rate = policer.rate_bps // 8
     ticks = -(-policer.burst_bytes * NS_PER_S // (rate * _TICK_NS))
-    table = "00" * _RATE_TABLE_BYTES  # which the kernel wants to see and no longer reads
+    table = "00" * _RATE_TABLE_BYTES  # the kernel requires this attribute but no longer uses it
     settings = [
         Setting("action", _TBF, _SHOT, offset=4),
         Setting("burst_ticks", _TBF, ticks, offset=12),

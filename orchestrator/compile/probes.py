@@ -1,4 +1,4 @@
-"""What the test bed measures of the idle network before traffic: round trips, queues, policers."""
+"""Plans the probes of the idle network before traffic: round trips, queues and policers."""
 
 from __future__ import annotations
 
@@ -20,24 +20,29 @@ _MARGIN_PACKETS = 64
 _LEAST_PACKETS, _MOST_PACKETS = 3, 20_000
 _ROUND_PACKETS = 8
 _PASSED = 40
-"""Packets of all rounds together, at least, whose spacing tells the rate."""
+"""Least number of packets over all rounds whose spacing gives the rate."""
 _POLICED = 400
-"""Packets that pass a policer after its bucket was empty, at least: they tell the rate to 1/400."""
+"""Least number of packets that pass a policer with an empty bucket; they give the rate to 1/400."""
 _MOST_POLICED = 100_000
 _LOSSY_ROUNDS = 3
 _SETTLE_S = 0.2
 _LEAST_ECHOES, _MOST_ECHOES = 12, 2000
 _HOPELESS_ECHOES = 200_000
-"""Where so many are needed, the most that are sent come to nothing, but for one time in six."""
+"""When ``_ALL_LOST`` needs more echoes than this, only ``_LEAST_ECHOES`` are sent.
+
+Even ``_MOST_ECHOES`` would then bring an answer in one of six cases at most.
+"""
 _LEAST_PASSING = 0.3
-"""Share of packets that the way to a probed queue or policer must let pass; with less, too few come
-together to tell anything."""
+"""Least share of packets that the path to a probed queue or policer must deliver.
+
+With a smaller share, too few packets arrive together for a measurement.
+"""
 _ALL_LOST = 1e-8
-"""The probability with which no echo comes back over a lossy path, unless that needs too many."""
+"""Probability that no echo returns over a lossy path, unless the limit on echoes applies."""
 
 
 def probes(run: RunSpec) -> ProbesSpec:
-    """Return the probes: of each pair of hosts that a flow joins, and of each bottleneck queue."""
+    """Return the probes of each pair of hosts with a flow, bottleneck queue and policer."""
     network = run.network
     pairs = dict.fromkeys((flow.source, flow.sink) for flow in run.flows)
     return {
@@ -70,7 +75,7 @@ def _round_trip(network: Network, source: str, sink: str) -> RoundTripProbe:
 
 
 def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[BurstProbe]:
-    """Yield a probe for each bottleneck queue that data cross, where one can measure it."""
+    """Yield a probe for each bottleneck queue that data cross, if a probe can measure it."""
     seen: set[str] = set()
     for flow in flows:
         hops = network.path(flow.source, flow.sink)
@@ -86,10 +91,10 @@ def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[BurstPro
 def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProbe | None:
     """Return the probe of the queue at ``position``, None when this path cannot measure it.
 
-    The rate before the queue must be higher, or the queue never fills, and the queues before it
-    must hold the burst, or they drop of it; and most of it must not be lost before. Only a
-    drop-tail queue without a policer before it is overfilled: a few short rounds tell the rate of
-    all others, whose length at any time is their algorithm's.
+    Three conditions must hold. The rate before the queue is higher, so that the queue fills. The
+    queues before it hold the burst without drops. And most packets of the burst reach the queue.
+    Only a drop-tail queue without a policer before it is overfilled. For all other queues a few
+    short bursts measure the rate, because their algorithm controls their length.
     """
     channel = hops[position].channel
     rate, queue = channel.rate_bps, channel.queue
@@ -125,7 +130,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
 
 
 def _policers(network: Network, pairs: Iterable[tuple[str, str]]) -> Iterator[PolicerProbe]:
-    """Yield a probe for each policer on the way of data or ACKs, where one can measure it."""
+    """Yield a probe for each policer on the path of data or ACKs, if a probe can measure it."""
     seen: set[str] = set()
     for pair in pairs:
         for source, sink in (pair, pair[::-1]):
@@ -141,13 +146,14 @@ def _policers(network: Network, pairs: Iterable[tuple[str, str]]) -> Iterator[Po
 def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> PolicerProbe | None:
     """Return the probe of the policer at ``position``, None when this path cannot measure it.
 
-    Each round empties the bucket, and half of it is there again for the next one: what passes then
-    tells the rate. So packets must come faster than it, past no other policer, and all that passes
-    must get through the queue behind it, or past the impairments where there is no queue.
+    Each burst empties the bucket, which is half full again at the next one. The packets that pass
+    then give the rate. So packets must arrive faster than this rate and cross no other policer
+    before. All packets that pass must also get through the queue behind it, or through the
+    impairments where there is no queue.
     """
     before, channel = [hop.channel for hop in hops[:position]], hops[position].channel
     policer, queue = channel.policer, channel.queue
-    assert policer is not None, "asked for by the caller"
+    assert policer is not None, "checked by the caller"
     feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
     slow = feed is not None and feed < 1.05 * policer.rate_bps
     slow = slow or passing_share(before) < _LEAST_PASSING
@@ -178,12 +184,12 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
 
 
 def _is_plain_fifo(queue: Queue) -> bool:
-    """Tell whether a queue drops arriving packets only, and only when it is full."""
+    """Return whether a queue drops only arriving packets, and only when it is full."""
     return queue.qdisc.kind in ("pfifo", "bfifo")
 
 
 def _held(packets: int, before: list[Channel]) -> bool:
-    """Tell whether every queue on the way to the one that is probed holds what waits of a burst."""
+    """Return whether every queue before the probed one can hold the waiting packets of a burst."""
     feed_bps: int | None = None
     for one in before:
         if one.rate_bps is None or one.queue is None:
@@ -197,9 +203,9 @@ def _held(packets: int, before: list[Channel]) -> bool:
 
 
 def _overfilling(limit: int, rate_bps: int, feed_bps: int | None, before: list[Channel]) -> int:
-    """Return how many packets overfill a queue of so many, whatever happens to them before it."""
+    """Return how many packets overfill a queue of that size, with losses and delays before it."""
     filling = 1.0 if feed_bps is None else 1.0 - rate_bps / feed_bps
-    # While they come later than others, the queue sends.
+    # The queue sends packets while late ones are still on their way.
     spread_ns = sum(sum(one.jitter.reach_ns) for one in before if one.jitter is not None)
     spread_ns += sum(nanoseconds(one.delay_s) for one in before if one.reordering is not None)
     sent = spread_ns * 1e-9 * rate_bps / (8 * FRAME_BYTES)

@@ -1,4 +1,4 @@
-"""What the test bed changes while traffic runs: the events, and models with clocks of their own."""
+"""Builds the test bed's changes while traffic runs: events, and models with their own clocks."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _DOWN = netem.loss_settings(netem.IndependentLoss(1.0))
 
 @dataclass(frozen=True)
 class _Change:
-    """What a channel is from the event on that has that place among the run's."""
+    """The state of a channel from the event with that number on."""
 
-    place: int
+    number: int
     time_ns: int
     state: ChannelState
 
 
 def planned_steps(run: RunSpec) -> list[PlannedStep]:
-    """Return the steps of what changes while traffic runs, in the order of time.
+    """Return the steps that are applied while traffic runs, in the order of time.
 
-    A step of an event has its place among the run's in "event". What happens at the same time is
-    in the order of the events, and the models' own clocks come after them.
+    A step of an event has the event's number in "event". Steps at one time are in the order of
+    their events. Steps of models' own clocks come after them.
     """
     steps: list[PlannedStep] = [
         *_channel_steps(run), *_route_steps(run), *ideal_steps(run)
@@ -60,7 +60,7 @@ def planned_steps(run: RunSpec) -> list[PlannedStep]:
 
 
 def traces(run: RunSpec) -> list[TraceSpec]:
-    """Return what channels follow a trace, as the test bed reads it."""
+    """Return the traces that channels follow, in the form of the specification."""
     return [
         {
             "channel": name,
@@ -77,12 +77,12 @@ def traces(run: RunSpec) -> list[TraceSpec]:
 
 def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
     changes: dict[str, list[_Change]] = {}
-    for place, event in enumerate(run.events):
+    for number, event in enumerate(run.events):
         for name, state in event.channels.items():
-            changes.setdefault(name, []).append(_Change(place, event.time_ns, state))
+            changes.setdefault(name, []).append(_Change(number, event.time_ns, state))
     for name, channel, number, direction in channels(run):
         states = [_Change(-1, 0, ChannelState(channel)), *changes.get(name, [])]
-        # Rate and loss of a rate model are of the same draws, which are the link's: direction 0.
+        # Rate and loss of a rate model come from the same draws, which are those of direction 0.
         drawn = (number, direction if channel.rate_model is None else 0)
         yield from _queue_steps(name, states)
         yield from _netem_steps(run, name, states, drawn)
@@ -103,13 +103,13 @@ def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
 
 
 def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[RateStep | QueueStep]:
-    """Yield the steps of rate and queue; the first state is the channel's as the run begins."""
+    """Yield the steps of rate and queue; the first state is the channel's at the run's begin."""
     for before, after in itertools.pairwise(states):
         old, new = before.state.channel, after.state.channel
         if new.rate_bps is not None and new.rate_bps != old.rate_bps:
             yield {
                 "time_ns": after.time_ns,
-                "event": after.place,
+                "event": after.number,
                 "do": "rate",
                 "channel": name,
                 "rate_bps": new.rate_bps,
@@ -117,7 +117,7 @@ def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[RateStep | Qu
         if new.queue is not None and new.queue != old.queue:
             yield {
                 "time_ns": after.time_ns,
-                "event": after.place,
+                "event": after.number,
                 "do": "queue",
                 "channel": name,
                 "settings": [each.document() for each in new.queue.qdisc.settings],
@@ -130,7 +130,7 @@ def _netem_steps(
     """Yield the steps of delay and impairments; states as in ``_queue_steps``."""
     before, loss = states[0].state, _loss(states[0].state)
     delay_changes, tabled = before.channel.delay_changes, _has_table(before)
-    told = impairments(before.channel, delay_changes, tabled)
+    previous = impairments(before.channel, delay_changes, tabled)
     ticks = _ticks(run, states, where)
     changes = ((each.time_ns, 0, each) for each in states[1:])
     clock = ((time_ns, 1, settings) for time_ns, settings in ticks)
@@ -149,13 +149,13 @@ def _netem_steps(
             settings = loss if after.up else _DOWN
         if after.channel.delay_s != before.channel.delay_s:
             settings = (*settings, netem.delay_setting(after.channel.delay_s))
-        asked = impairments(after.channel, delay_changes, tabled)
-        changed = (one for one, other in zip(asked, told, strict=True) if one != other)
+        current = impairments(after.channel, delay_changes, tabled)
+        changed = (one for one, other in zip(current, previous, strict=True) if one != other)
         settings = (*settings, *itertools.chain(*changed))
-        told, tabled = asked, tabled or _has_table(after)
+        previous, tabled = current, tabled or _has_table(after)
         if settings:
             step = netem_step(time_ns, name, settings)
-            step["event"] = item.place
+            step["event"] = item.number
             yield step
         before = after
 
@@ -179,7 +179,7 @@ def _jitter_steps(
 def _spans(
     states: list[_Change], end_ns: int, model: Callable[[Channel], T]
 ) -> Iterator[tuple[int, int, T]]:
-    """Yield (begin in ns, end in ns, model) of each of the models that come one after the other."""
+    """Yield (begin in ns, end in ns, model) of each of the successive models."""
     begins = [states[0]]
     begins += [
         after
@@ -219,9 +219,9 @@ def _loss(state: ChannelState) -> Settings:
 
 
 def _route_steps(run: RunSpec) -> Iterator[RouteStep]:
-    """Yield the steps of other routes.
+    """Yield the steps that change routes.
 
-    A rule of two hosts goes before those of the receiver alone, and null takes it away.
+    A rule for two hosts has priority over the rule for the receiver; null removes it.
     """
     nodes = {link.name: (link.a, link.b) for link in run.network.links}
     switches = set(run.network.switches)
@@ -241,18 +241,18 @@ def _route_steps(run: RunSpec) -> Iterator[RouteStep]:
     for flow in run.flows:
         first[flow.source, flow.sink] = hops(flow.path)
         first[flow.sink, flow.source] = hops(flow.ack_path)
-    for place, event in enumerate(run.events):
+    for number, event in enumerate(run.events):
         rules: list[RuleSpec] = []
         for pair, route in event.routes.items():
-            wanted = hops(route)
-            wanted = {} if wanted == first[pair] else wanted
-            had = ruled.get(pair, {})
-            rules += [_rule(switch, pair, link) for switch, link in wanted.items()
-                      if had.get(switch) != link]  # fmt: skip
-            rules += [_rule(switch, pair, None) for switch in had if switch not in wanted]
-            ruled[pair] = wanted
+            links = hops(route)
+            links = {} if links == first[pair] else links
+            old = ruled.get(pair, {})
+            rules += [_rule(switch, pair, link) for switch, link in links.items()
+                      if old.get(switch) != link]  # fmt: skip
+            rules += [_rule(switch, pair, None) for switch in old if switch not in links]
+            ruled[pair] = links
         if rules:
-            yield {"time_ns": event.time_ns, "event": place, "do": "route", "rules": rules}
+            yield {"time_ns": event.time_ns, "event": number, "do": "route", "rules": rules}
 
 
 def _rule(switch: str, pair: Pair, link: str | None) -> RuleSpec:

@@ -1,7 +1,7 @@
-"""Turns a planned run into the document that the test bed reads: plain integers, no names of ours.
+"""Turns a planned run into the specification that the test bed reads.
 
-Nothing in it depends on how nodes, links or flows are called: addresses, seeds and ports come
-from their order, so a renamed scenario runs the same to the bit.
+Addresses, seeds and ports come from the order of nodes, links and flows, not from their names. So a
+run with other names gives bit-identical results.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _BUFFER_PIPES = 8
 
 
 _LATE_TIMERS_NS = 1_000
-"""How late timers are in virtual time, at most. A bed in real time measures it for itself."""
+"""The largest lateness of timers in virtual time. A bed in real time measures its own."""
 
 
 def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
-    """Return the JSON-ready specification of one run for a bed of so much memory."""
+    """Return the JSON-ready specification of one run for a bed with that much memory."""
     network = run.network
     pairs = {(flow.source, flow.sink): flow for flow in run.flows}
     peers: dict[str, set[str]] = {}
@@ -116,19 +116,19 @@ def _flow(flow: PlannedFlow, seed: int, number: int) -> FlowSpec:
 
 
 def _forwarding(network: Network, destinations: list[str]) -> dict[str, dict[str, str]]:
-    """Return {switch: {destination host: link it leaves by}} along paths of least delay."""
+    """Return {switch: {destination host: outgoing link}} along paths of least delay."""
     table: dict[str, dict[str, str]] = {switch: {} for switch in network.switches}
     for switch in network.switches:
         for destination in destinations:
             try:
                 table[switch][destination] = network.next_hop(switch, destination).link.name
             except LookupError:
-                continue  # another part of a network in parts; flows were checked to have paths
+                continue  # in an unconnected part of the network; every flow has a path
     return table
 
 
 def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
-    """Return what every host is set to: buffers that never limit, nothing remembered."""
+    """Return the sysctls of every host: buffers that never limit, and no cached metrics."""
     most = max(_pipes_bytes(run), default=0)
     buffer = min(max(_LEAST_BUFFER_BYTES, _BUFFER_PIPES * most), _MOST_BUFFER_BYTES)
     return {
@@ -141,8 +141,10 @@ def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
 
 
 def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
-    """Return {host: {sysctl: value}} of the hosts that are told something of their own."""
-    found = {host: dict(told.sysctls) for host, told in run.hosts.items() if told.sysctls}
+    """Return {host: {sysctl: value}} of the hosts that have sysctls of their own."""
+    found = {
+        host: dict(settings.sysctls) for host, settings in run.hosts.items() if settings.sysctls
+    }
     for flow in run.flows:
         for name, value in flow.settings.items():
             found.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value
@@ -150,7 +152,7 @@ def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
 
 
 def _pipes_bytes(run: RunSpec) -> Iterator[int]:
-    """Yield the bytes that fit in each flow's path at most: bandwidth-delay product and queues."""
+    """Yield the most bytes that each flow's path can hold: bandwidth-delay product and queues."""
     network = at_most(run.network, run.events)
     channels = {
         hop.name: hop.channel
@@ -162,19 +164,19 @@ def _pipes_bytes(run: RunSpec) -> Iterator[int]:
         for pair, route in event.routes.items():
             routes.setdefault(pair, set()).add(route)
     for flow in run.flows:
-        ways = {flow.path, *routes.get((flow.source, flow.sink), ())}
-        back = {flow.ack_path, *routes.get((flow.sink, flow.source), ())}
-        back_s = max(sum(channels[name].delay_s for name in way) for way in back)
-        for way in ways:
-            there = [channels[name] for name in way]
-            limited = [channel for channel in there if channel.rate_bps is not None]
+        paths = {flow.path, *routes.get((flow.source, flow.sink), ())}
+        back_paths = {flow.ack_path, *routes.get((flow.sink, flow.source), ())}
+        back_s = max(sum(channels[name].delay_s for name in path) for path in back_paths)
+        for path in paths:
+            channels_there = [channels[name] for name in path]
+            limited = [channel for channel in channels_there if channel.rate_bps is not None]
             rate = min((channel.rate_bps or 0 for channel in limited), default=10**10)
             queues = sum(
                 queue_packets(channel.queue) * FRAME_BYTES
                 for channel in limited
                 if channel.queue is not None and channel.is_bottleneck
             )
-            rtt_ns = nanoseconds(sum(channel.delay_s for channel in there) + back_s)
+            rtt_ns = nanoseconds(sum(channel.delay_s for channel in channels_there) + back_s)
             yield int(rate * (rtt_ns / 1e9) / 8) + queues
 
 

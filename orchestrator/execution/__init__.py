@@ -1,1 +1,1 @@
-"""Runs plans: the runner, the cleanup after it, and the checks of this machine and our modules."""
+"""Runs plans, cleans up after them, and checks this machine and our modules."""

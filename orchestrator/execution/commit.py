@@ -1,4 +1,4 @@
-"""Which commit of this project the running code is.
+"""Finds the commit of the running code.
 
 Standard library only: ``hatch_build.py`` loads this file when it builds a wheel or an sdist, and
 writes the commit into the package.
@@ -14,7 +14,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 """The checkout, or the folder that a wheel was installed into."""
 
 RECORD = "orchestrator/commit.txt"
-"""Where a wheel or sdist has its commit, below the project."""
+"""File with the commit in a wheel or sdist, below the project."""
 
 NAME = "tcp-orchestrator"
 _TIMEOUT_S = 10
@@ -23,8 +23,8 @@ _TIMEOUT_S = 10
 def git_commit(project: Path = PROJECT) -> str | None:
     """Return the commit of the code in ``project``; None when it is not known.
 
-    In a checkout of this project git tells it, with ``+`` when files differ. A wheel or sdist says
-    what it was built from. A repository around an installed wheel is never asked.
+    In a checkout of this project it comes from git, with ``+`` when files differ. A wheel or sdist
+    contains the commit that it was built from. A repository around an installed wheel is ignored.
     """
     if _is_checkout(project):
         return _git(project, "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*")
@@ -35,7 +35,7 @@ def git_commit(project: Path = PROJECT) -> str | None:
 
 
 def _is_checkout(project: Path) -> bool:
-    """Tell whether the folder is the top of a git work tree, and that tree this project."""
+    """Return whether the folder is the top of a git work tree of this project."""
     try:
         settings = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
         named = settings["project"]["name"] == NAME
@@ -48,9 +48,9 @@ def _is_checkout(project: Path) -> bool:
 def _git(project: Path, *words: str) -> str | None:
     command = ["git", "-C", str(project), *words]
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return told.stdout.strip() or None if told.returncode == 0 else None
+    return completed.stdout.strip() or None if completed.returncode == 0 else None

@@ -1,4 +1,4 @@
-"""What this machine lacks for running experiments, by back end, each with its fix.
+"""Finds what this machine lacks for experiments, by back end, with the fixes.
 
 Each back end examines its own part.
 """
@@ -14,23 +14,23 @@ from orchestrator import backends
 from orchestrator.backends.contract import Examined, Finding
 
 STORE_BYTES = 100 * 1000**2
-"""A large run takes some tens of megabytes of the store."""
+"""Free space needed for the store; a large run takes some tens of megabytes."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found: of each back end by its name, and of what all need."""
+    """Findings of each back end by its name, and of what all back ends need."""
 
     backends: dict[str, Examined]
     common: list[Finding]
 
     @property
     def ok(self) -> bool:
-        """Whether runs can start as they are meant to here.
+        """Whether runs can start on this machine.
 
-        A back end that is not set up here is no fault, as long as another is ready; nor is it one
-        that an optional back end lacks something, but the default one is to be whole. One whose
-        beds run on other hosts does not count, unless asked for: those were not looked at.
+        If a back end was requested, only that one counts. Otherwise one back end must be ready, and
+        the default one must not lack anything if it is set up. Back ends whose beds run on other
+        hosts do not count, because those hosts were not examined.
         """
         here = {
             name: each
@@ -44,13 +44,13 @@ class Diagnosis:
 
 
 def diagnose(db: Path, only: str | None = None) -> Diagnosis:
-    """Look at everything that runs need, on any back end or on ``only`` that one.
+    """Examine what runs need, on all back ends or on ``only`` one.
 
     ``db`` is the results store.
     """
     names = backends.MODULES if only is None else (only,)
     found = {name: backends.examine(name) for name in names}
-    if only is not None and found[only].absent:  # it was asked for
+    if only is not None and found[only].absent:  # it was requested
         lacking = Finding("set up", False, found[only].absent, "see docs/real-machines.md")
         found[only] = Examined([lacking, *found[only].findings])
     return Diagnosis(found, [_store(db)])

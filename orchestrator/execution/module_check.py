@@ -1,7 +1,7 @@
-"""Sees that our congestion-control modules keep what their sources promise.
+"""Checks that our congestion-control modules do what their sources promise.
 
-One boot of the guest loads and unloads each in every way that is of interest; then a flow of each
-drives a link.
+In one boot of the guest each module is loaded and unloaded in all relevant ways. Then one flow of
+each module must fill a link.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from results.store import Store
 ABOUT = ("loads", "parameters", "refuses", "unloads")
 
 LEAST_UTILISATION = 0.93
-"""A link without loss and with a queue of one BDP must be used at least so far."""
+"""Least utilisation of a link without loss and with a queue of one BDP."""
 
 SCENARIO = """\
 version: 1
@@ -57,9 +57,9 @@ _LARGEST = 2**32 - 1
 
 @dataclass(frozen=True)
 class Answer:
-    """What the kernel was asked about a module, and what it said.
+    """One test of a module in the kernel, with the expected and the actual result.
 
-    ``about`` is one of ``ABOUT``; ``parameter`` names the one that was asked about, if it was one.
+    ``about`` is one of ``ABOUT``; ``parameter`` names the tested parameter, if any.
     """
 
     about: str
@@ -70,7 +70,7 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the kernel said what the source promises."""
+        """Whether the result is the expected one."""
         return self.got == self.wanted
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Driven:
-    """What came of a flow of a module; None where the run did not get so far."""
+    """The result of a module's flow; None for values that the run did not reach."""
 
     status: str
     verdict: str | None
@@ -89,7 +89,7 @@ class Driven:
 
     @property
     def faults(self) -> list[str]:
-        """What is wrong with the run, empty when it was faithful and the link used."""
+        """Problems of the run; empty when it was faithful and the link was used."""
         if self.status != "ok":
             return [f"run {self.status}: {self.error}"]
         faults = []
@@ -104,7 +104,7 @@ class Driven:
 
 @dataclass(frozen=True)
 class Checked:
-    """All that was found out about a module."""
+    """All results about a module."""
 
     module: str
     answers: list[Answer]
@@ -115,18 +115,21 @@ class Checked:
         return [answer for answer in self.answers if answer.about == what]
 
     def holds(self, what: str) -> bool:
-        """Whether all answers about one of ``ABOUT`` are right, and there are if it ever loads."""
+        """Whether all answers about one of ``ABOUT`` are right.
+
+        A module that loads must have at least one answer.
+        """
         answers = self.about(what)
         return bool(answers or self.answers[0].ok) and all(answer.ok for answer in answers)
 
     @property
     def faults(self) -> list[str]:
-        """Everything that does not hold, a line each."""
+        """All problems, one line each."""
         return [*(str(answer) for answer in self.answers if not answer.ok), *self.driven.faults]
 
     @property
     def ok(self) -> bool:
-        """Whether everything holds."""
+        """Whether there is no problem."""
         return not self.faults
 
 
@@ -146,7 +149,7 @@ def check(
 
 
 def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[Answer]]:
-    """Return what the guest's kernel says of modules of ours, built first when they are not cached.
+    """Return the answers of the guest's kernel about modules; build them if they are not cached.
 
     Raises:
         MachineError: the modules cannot be built, or this user cannot be confined here.
@@ -186,7 +189,7 @@ def _spec(module: Module) -> ModuleCheck:
 
 
 def bad_values(parameter: Parameter) -> list[str]:
-    """Return values just outside of what a parameter takes, and what is no number."""
+    """Return values just outside of a parameter's range, and texts that are no number."""
     around = (parameter.low - 1, parameter.low + 1, parameter.high - 1, parameter.high + 1)
     bad = [value for value in around if value >= 0 and parameter.fault(value)]
     if parameter.scope == "namespace":
@@ -197,7 +200,7 @@ def bad_values(parameter: Parameter) -> list[str]:
 def drive(
     kernel: GuestKernel, names: Sequence[str], observe: Callable[[Plan], Observer]
 ) -> list[Driven]:
-    """Run a flow of each module; return what came of it.
+    """Run a flow of each module; return the results.
 
     Raises:
         MachineError: this machine cannot run any of them.

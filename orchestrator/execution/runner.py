@@ -1,7 +1,7 @@
-"""Runs a plan on a back end, several runs at a time, each stored whole or marked failed.
+"""Runs a plan on a back end, several runs at a time; stores each run or marks it as failed.
 
-Ctrl-C, SIGTERM and SIGHUP end the beds, mark their runs ``interrupted`` and leave no file behind;
-when this process is killed outright, the crash reaper does the same for it.
+Ctrl-C, SIGTERM and SIGHUP end the beds, mark their runs ``interrupted`` and remove all files. When
+this process is killed by SIGKILL, the crash reaper does the same.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from results.store import Store
 _WAKE_S = 0.2
 _VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError,
                  sqlite3.ProgrammingError)  # fmt: skip
-"""What SQLite raises for values that it does not take; all else tells of the file or the disk."""
+"""What SQLite raises for values that it rejects. Its other errors concern the file or the disk."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """How to run a plan: where to store it, on what, and how many runs at a time.
 
-    ``timeout_s`` is the most wall time of each run, by default what its estimate allows.
+    ``timeout_s`` limits the wall time of each run; the default depends on the run's estimate.
     """
 
     db: Path
@@ -61,7 +61,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where one run is.
+    """Progress of one run.
 
     ``phase`` is boot, setup, probes, traffic, storing, ok, failed or interrupted.
     """
@@ -74,15 +74,15 @@ class Progress:
 
 
 class Observer(Protocol):
-    """Told about progress, from one thread at a time."""
+    """Receives progress, from one thread at a time."""
 
     def progress(self, progress: Progress) -> None:
-        """Take note of where a run is."""
+        """Handle the progress of a run."""
 
 
 @dataclass
 class _Session:
-    """What the threads of one ``run_plan`` share."""
+    """State that the threads of one ``run_plan`` share."""
 
     options: RunOptions
     observer: Observer
@@ -93,13 +93,13 @@ class _Session:
     groups: set[int] = field(default_factory=set)
     free_cpus: list[int] = field(default_factory=list)
 
-    def tell(self, progress: Progress) -> None:
+    def report(self, progress: Progress) -> None:
         with self.lock:
             self.observer.progress(progress)
 
     @contextlib.contextmanager
     def cpu(self) -> Iterator[int]:
-        """Lend a CPU that no other run of this session uses."""
+        """Yield a CPU that no other run of this session uses."""
         with self.lock:
             cpu = self.free_cpus.pop(0)
         try:
@@ -108,15 +108,15 @@ class _Session:
             with self.lock:
                 self.free_cpus.append(cpu)
 
-    def guard(self, group: int) -> None:
+    def add_group(self, group: int) -> None:
         with self.lock:
             self.groups.add(group)
-            self.reaper.guard(group)
+            self.reaper.add_group(group)
 
-    def release(self, group: int) -> None:
+    def remove_group(self, group: int) -> None:
         with self.lock:
             self.groups.discard(group)
-            self.reaper.release(group)
+            self.reaper.remove_group(group)
 
     def stop(self) -> None:
         """End every bed; their threads then mark their runs as interrupted."""
@@ -128,14 +128,16 @@ class _Session:
 
 
 def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
-    """Run every run of the plan and return their ids in the order of the plan.
+    """Execute all runs of the plan and return their ids in the order of the plan.
 
-    A run that fails is marked so and the others go on.
+    A run that fails is marked as failed, and the others continue.
 
     Raises:
-        CleanupError: the crash reaper was killed; runs under way were finished, no others started.
+        CleanupError: the crash reaper was killed; running runs were completed and no others
+            started.
         MachineError: this machine cannot run any of them; nothing was stored.
-        UsageError: the back end cannot do what the plan or ``options.jobs`` asks; likewise.
+        UsageError: the back end cannot do what the plan or ``options.jobs`` requires; nothing was
+            stored.
         KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, after cleaning up.
     """
     backend = options.backend
@@ -152,9 +154,9 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
             f" and nothing to emulate: run it with --backend {' or '.join(able)}"
         )
     with Store(options.db):
-        pass  # made or migrated now, so that a store that cannot be used is found before any run
+        pass  # created or migrated now, so that an unusable store is reported before any run
     temporary = TemporaryFolder(RUN_FOLDER)
-    # Before anything starts a thread.
+    # The crash reaper must be forked before any thread starts.
     reaper = CrashReaper(temporary.path, lambda: Store(options.db).close())
     session = _Session(options, observer, temporary.path, reaper, free_cpus=_cpus(options.jobs))
     try:
@@ -177,7 +179,7 @@ def _run_all(plan: Plan, session: _Session) -> list[str]:
         try:
             pending: set[Future[str | None]] = set(futures)
             while pending:
-                # Waking up now and then lets a signal's handler run.
+                # Waking up periodically lets signal handlers run.
                 done, pending = wait(pending, _WAKE_S, FIRST_COMPLETED)
                 for future in done:
                     future.result()
@@ -189,25 +191,24 @@ def _run_all(plan: Plan, session: _Session) -> list[str]:
     ids = [run_id for future in futures if (run_id := future.result()) is not None]
     if session.reaper.lost:
         raise CleanupError(
-            f"the cleanup process {session.reaper.pid} of these runs was killed, by a user or for "
-            f"want of memory: {len(ids)} of {len(futures)} runs were made and are stored\n"
-            "  fix: the same command with --resume makes the others and shows all"
+            f"the crash reaper (process {session.reaper.pid}) was killed, by a user or for lack of "
+            f"memory: {len(ids)} of {len(futures)} runs ended and are stored\n"
+            "  fix: the same command with --resume runs the others and shows all"
         )
     return ids
 
 
 def _run_guarded(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str | None:
-    """Run and store one run, return its id; start none and return None without a crash reaper.
+    """Execute and store one run, return its id; return None without a run if the reaper is lost.
 
-    Runs under way when the crash reaper is killed are finished: they lose nothing by it. What
-    killed it, a user or the kernel short of memory, may mean the controller next, so no other one
-    is started.
+    Runs that have begun when the crash reaper is killed are completed. Whatever killed it, a user
+    or the kernel short of memory, may kill the controller next. So no other run starts.
     """
     return None if session.reaper.lost else _run_one(index, spec, head, session)
 
 
 def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str:
-    """Run and store one run; return its id. In a thread of its own, with its own store."""
+    """Execute and store one run; return its id. Called in a thread of its own."""
     options = session.options
     began = time.monotonic()
     with Store(options.db) as store, session.cpu() as cpu:
@@ -215,19 +216,21 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
 
         def report(phase: str, simulated_s: float) -> None:
             wall_s = time.monotonic() - began
-            session.tell(Progress(index, run_id, phase, simulated_s, wall_s))
+            session.report(Progress(index, run_id, phase, simulated_s, wall_s))
 
         folder = session.folder / str(index)
         folder.mkdir()
         limits = bounds.of(spec, options.timeout_s, not options.backend.traits.reproducible)
-        place = RunContext(folder, cpu, session.guard, session.release, session.stopping, limits)
+        context = RunContext(
+            folder, cpu, session.add_group, session.remove_group, session.stopping, limits
+        )
         try:
             with explain_full_disk(folder):
-                recording = options.backend.run(spec, place, report)
+                recording = options.backend.run(spec, context, report)
             report("storing", spec.duration_s)
             _finish(store, run_id, spec, recording, time.monotonic() - began)
         except BaseException as error:
-            _mark(store, run_id, error, place, session)
+            _mark(store, run_id, error, context, session)
             report("interrupted" if session.stopping.is_set() else "failed", 0.0)
             if session.stopping.is_set() or isinstance(error, RunError):
                 return run_id
@@ -242,8 +245,8 @@ def _finish(store: Store, run_id: str, spec: RunSpec, recording: Recording, wall
     """Judge a recording and store it.
 
     Raises:
-        BedError: its values cannot be stored; the other runs go on.
-        StoreError: the store itself cannot be written, whatever the run.
+        BedError: its values cannot be stored; the other runs continue.
+        StoreError: the store itself cannot be written.
     """
     with believing_nothing():
         try:
@@ -257,9 +260,9 @@ def _finish(store: Store, run_id: str, spec: RunSpec, recording: Recording, wall
 
 
 def _mark(
-    store: Store, run_id: str, error: BaseException, place: RunContext, session: _Session
+    store: Store, run_id: str, error: BaseException, context: RunContext, session: _Session
 ) -> None:
-    texts = console_text(place.folder / "console"), place.output.text("bed.log")
+    texts = console_text(context.folder / "console"), context.output.text("bed.log")
     if session.stopping.is_set():
         store.fail(run_id, "interrupted by the user", "interrupted", *texts)
     elif isinstance(error, OrchestratorError):
@@ -270,7 +273,7 @@ def _mark(
 
 @dataclass
 class _HeadMaker:
-    """Makes what the store is told of a run before it begins."""
+    """Builds the store's record of a run before the run begins."""
 
     experiment: str
     options: RunOptions
@@ -301,7 +304,7 @@ class _HeadMaker:
 
 
 def _cpus(jobs: int) -> list[int]:
-    """Return a CPU for each job, starting with the one the scheduler has put this process on."""
+    """Return a CPU for each job, beginning with the one on which this process runs."""
     allowed = sorted(os.sched_getaffinity(0))
     here = ctypes.CDLL(None).sched_getcpu()
     first = allowed.index(here) if here in allowed else 0
@@ -311,7 +314,7 @@ def _cpus(jobs: int) -> list[int]:
 
 @contextlib.contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the body as Ctrl-C does; of the main thread only."""
+    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

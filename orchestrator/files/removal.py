@@ -14,7 +14,7 @@ from pathlib import Path
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEP = 256
-"""Largest number of nested folders that are open at a time; a deeper one is moved up first."""
+"""Largest number of nested folders that are open at a time; deeper ones are moved up first."""
 
 
 def remove_tree(path: Path) -> None:

@@ -133,7 +133,7 @@ def remove_abandoned(root: Path, purpose: str) -> list[Path]:
     for path in [Path(entry.path) for entry in os.scandir(root) if name.fullmatch(entry.name)]:
         try:
             held = os.open(path, _OPEN)
-        except OSError:  # gone by now, another user's, a link, or no folder
+        except OSError:  # removed meanwhile, another user's, a link, or not a folder
             continue
         try:
             if os.fstat(held).st_uid == os.geteuid() and _locked(held) and _is_at(held, path):
@@ -145,11 +145,11 @@ def remove_abandoned(root: Path, purpose: str) -> list[Path]:
 
 
 def full_disk_message(folder: Path, error: BaseException) -> str | None:
-    """Return in words that the file system of ``folder`` is full, None when it is not.
+    """Return a message when the file system of ``folder`` is full, else None.
 
     Args:
         folder: where a process failed to write, as far as is known.
-        error: what failed; its own words may be about something else.
+        error: the failure, whose own message may not mention the disk.
     """
     fix = f"free some space there, or set {VARIABLE} to a folder with enough"
     number = error.errno if isinstance(error, OSError) else None
@@ -173,7 +173,7 @@ def full_disk_message(folder: Path, error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def explain_full_disk(folder: Path) -> Iterator[None]:
-    """Turn any failure while the file system of ``folder`` is full into a RunError that says so."""
+    """Replace an error by a RunError that names the cause if the disk of ``folder`` is full."""
     try:
         yield
     except Exception as error:
@@ -207,7 +207,7 @@ def _locked(handle: int) -> bool:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Tell whether ``path`` still leads to an open folder."""
+    """Return whether ``path`` still names the open folder."""
     try:
         return os.path.samestat(os.fstat(handle), path.lstat())
     except FileNotFoundError:

@@ -25,14 +25,16 @@ MAX_BYTES = 64_000_000
 MAX_MS = 30 * 24 * 3600 * 1000
 MAX_DIGITS = 12
 _HARMLESS = re.compile(rb"[-+.0-9]{1,20}")
-"""A line that an error may quote. A scenario may name any file as its trace, for example a private
-key, and errors end up in the logs of CI servers."""
+"""Form of a line that an error may quote.
+
+A scenario may name any file as its trace, for example a
+private key, and errors end up in the logs of CI servers."""
 MOST_IN_A_MS = 8_000
-"""97 Gbit/s, about the largest rate of a link."""
+"""Most opportunities per millisecond: 97 Gbit/s, about the largest rate of a link."""
 
 
 class Capacity(Strict):
-    """What a link can carry in one direction: as a trace says, or at one rate."""
+    """The capacity of one direction of a link: a trace or a constant rate."""
 
     rate: Rate | None = Field(default=None, description="bit/s of a direction without a trace")
     trace: str | None = Field(

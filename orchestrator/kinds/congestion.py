@@ -41,7 +41,7 @@ _QUANTITIES: dict[str, tuple[Callable[[object], int], int, str]] = {
     "ms": (units.parse_time_ns, 1_000_000, "100ms"),
     "bytes": (units.parse_size, 1, "150kB"),
 }
-"""By a parameter's unit: a parser of texts, the parser's units in one of this, and an example."""
+"""By a parameter's unit: (parser of texts, the parser's units in one such unit, example)."""
 
 
 class Modules:
@@ -74,7 +74,7 @@ class Modules:
     def find(self, name: object, given: object) -> Module | None:
         """Return the module of the congestion control ``name``, from the folder if one is given.
 
-        Return None when there is none, or when it is one of Linux, which takes no parameters.
+        Return None when there is none, or when it is a module of Linux. Those take no parameters.
         """
         if not isinstance(name, str):
             return None

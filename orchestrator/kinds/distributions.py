@@ -1,4 +1,4 @@
-"""Random quantities of a traffic source, which protocol/random_quantities.py draws."""
+"""Describes random quantities of a traffic source; protocol/random_quantities.py draws them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Impairments of a link besides loss: jitter, reordering, duplication and corruption.
 
-They say what happens to packets; ``orchestrator.protocol.netem`` says it to the kernel.
+The models describe the effect on packets. ``orchestrator.protocol.netem`` turns them into settings
+of the kernel.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Jitter(_Short):
 
     @property
     def reach_ns(self) -> tuple[int, int]:
-        """How far a delay may be below and above the mean, in whole nanoseconds."""
+        """Largest deviation of a delay below and above the mean, in whole nanoseconds."""
         spread_ns = nanoseconds(self.spread)
         if self.distribution == "uniform":
             return spread_ns, spread_ns
@@ -123,7 +124,7 @@ class Jitter(_Short):
     def changes(self, seed: int, duration_s: float) -> Iterator[tuple[float, netem.Jitter]]:
         """Yield (time in seconds, jitter from then on) of correlated jitter during the run.
 
-        Times increase from 0. Equal seeds yield equal changes.
+        Times increase from 0. Equal seeds give equal changes.
         """
         if not self.states_per_s:
             return
@@ -188,21 +189,21 @@ _REVERSE = "from the link's right (sinks) to its left (sources)"
 
 
 class JitterBothWays(Directional[Jitter | None]):
-    """The jitter of each direction; none where it is not given."""
+    """The jitter of each direction; none by default."""
 
     forward: Jitter | None = Field(default=None, description=_FORWARD)
     reverse: Jitter | None = Field(default=None, description=_REVERSE)
 
 
 class ReorderingBothWays(Directional[Reordering | None]):
-    """The reordering of each direction; none where it is not given."""
+    """The reordering of each direction; none by default."""
 
     forward: Reordering | None = Field(default=None, description=_FORWARD)
     reverse: Reordering | None = Field(default=None, description=_REVERSE)
 
 
 class ChanceBothWays(Directional[Chance]):
-    """A probability of each direction; never where it is not given."""
+    """A probability of each direction; 0 by default."""
 
     forward: Chance = Field(default=0.0, description=_FORWARD)
     reverse: Chance = Field(default=0.0, description=_REVERSE)

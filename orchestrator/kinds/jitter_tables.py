@@ -5,10 +5,11 @@ net/sched/sch_netem.c). So the entries are quantiles at the middles of 4096 equa
 stretched so that their mean is 0 and their standard deviation 1. An entry is 16 bits: the tails
 are cut off where a delay would be more than 4 standard deviations from the mean.
 
-- ``normal``: the standard normal distribution, which ends at 3.7 of them.
-- ``pareto``: P(X > x) = x^-3 from x = 1, of the shape that tc's table of that name has, but cut off
-  before it is scaled; tc cuts off the scaled one, so that its table deviates by 0.82 only.
-- ``paretonormal``: N/4 + 3P/4 of independent N and P of the two, cut off in the same way.
+- ``normal``: the standard normal distribution, which ends at 3.7 standard deviations.
+- ``pareto``: P(X > x) = x^-3 from x = 1, the shape of tc's table of that name. It is cut off
+  before it is scaled. tc cuts off the scaled one, so its table has a standard deviation of only
+  0.82.
+- ``paretonormal``: N/4 + 3P/4 of independent N (normal) and P (pareto), cut off in the same way.
 """
 
 from __future__ import annotations

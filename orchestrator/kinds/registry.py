@@ -30,15 +30,15 @@ FAMILY_MARK = "x-family"
 
 
 class Kinds(Generic[M]):
-    """The kinds of one family; as an annotation it validates a mapping by its ``kind``.
+    """The kinds of one family. As a type annotation, it validates a mapping by its ``kind``.
 
     Args:
         family: name of the family in messages.
         package: the package whose modules define the kinds.
         base: base class of all kinds.
         default: the kind of a mapping without ``kind``, or a function that returns it.
-        short: (kind, key) that a single value stands for, such as ``0.1%`` for
-            ``{kind: independent, probability: 0.1%}``.
+        short: the (kind, key) that a single value sets. For example, ``0.1%`` means ``{kind:
+            independent, probability: 0.1%}``.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """TCP options that a flow may request at its ends, besides the congestion control.
 
 Every option is a setting of a network namespace (Documentation/networking/ip-sysctl.rst) or a
-metric of its route (RTAX_* of include/uapi/linux/rtnetlink.h). So all flows of a host must request
+metric of its routes (RTAX_* of include/uapi/linux/rtnetlink.h). So all flows of a host must request
 the same value.
 """
 
@@ -138,9 +138,9 @@ class HostTcp:
 
 @dataclass(frozen=True)
 class _Effect:
-    """What an option sets at which ends.
+    """The settings of an option, and the ends at which they apply.
 
-    ``linux`` is Linux's default, None where no value of the option stands for it.
+    ``linux`` is Linux's default, None when no value of the option equals it.
     """
 
     ends: End
@@ -159,12 +159,12 @@ def _memory(name: str, start_bytes: int) -> Callable[[int], Mapping[str, str | i
 
 
 def _rto_min_metrics(value: float) -> Mapping[int, int]:
-    """Return the metric in ms, locked: tcp_rto_min() ignores one that is not."""
+    """Return the metric in ms, locked, because tcp_rto_min() ignores an unlocked one."""
     return {RTAX_LOCK: 1 << RTAX_RTO_MIN, RTAX_RTO_MIN: round(value * 1000)}
 
 
 def _ssthresh_metrics(value: int) -> Mapping[int, int]:
-    """Return the metric, locked together with the RTTs that the kernel caches beside it.
+    """Return the metric, locked together with the RTT metrics that the kernel caches.
 
     The kernel reads the threshold from its cache of metrics of a destination. A connection that
     ends fills that cache from the route (tcpm_suck_dst() in net/ipv4/tcp_metrics.c), so

@@ -1,1 +1,1 @@
-"""From a loaded scenario to runs with everything decided, and what they will cost."""
+"""Turns a loaded scenario into planned runs, and estimates their cost."""

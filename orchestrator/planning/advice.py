@@ -1,4 +1,4 @@
-"""Warns of values that are valid and still look like mistakes; a warning changes nothing."""
+"""Warns of values that are valid but probably mistakes; a warning changes nothing."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ Advice = tuple[Path, str]
 class Planned:
     """A planned variant; ``entries`` has the flows of each flow entry of the scenario.
 
-    ``places`` has the path to each link's values in the scenario, by the link's name.
+    ``scenario_paths`` has the path to each link's values in the scenario, by the link's name.
     """
 
     scenario: Scenario
     network: Network
     entries: Sequence[Sequence[PlannedFlow]]
-    places: Mapping[str, Path]
+    scenario_paths: Mapping[str, Path]
 
     @property
     def flows(self) -> Iterator[PlannedFlow]:
@@ -64,11 +64,11 @@ class Planned:
 
     def place(self, link: str) -> Path:
         """Return the path to a link's values in the scenario."""
-        return self.places.get(link, ("topology",))
+        return self.scenario_paths.get(link, ("topology",))
 
 
 def advise(planned: Planned) -> Iterator[Advice]:
-    """Yield (path in the scenario, message) for each value that looks like a mistake."""
+    """Yield (path in the scenario, message) for each value that is probably a mistake."""
     crossing: dict[str, list[PlannedFlow]] = {}
     for flow in planned.flows:
         for name in flow.path:
@@ -81,7 +81,7 @@ def advise(planned: Planned) -> Iterator[Advice]:
 
 
 def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
-    reported: set[tuple[Path, int]] = set()  # one value in the scenario may give several queues
+    reported: set[tuple[Path, int]] = set()  # one value in the scenario may set several queues
     for hop in planned.bottlenecks:
         flows, packets = crossing.get(hop.name, []), _queue_packets(hop.channel)
         if not flows or packets is None or (planned.place(hop.link.name), packets) in reported:
@@ -95,7 +95,7 @@ def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iter
 
 
 def _small(packets: int, rate_bps: int, rtt_s: float) -> str:
-    """Return what is wrong with a queue of so many packets; empty when nothing is."""
+    """Return the problem of a queue of that many packets; empty when there is none."""
     bdp_packets = rate_bps * rtt_s / 8 / FRAME_BYTES
     if packets < SMALL_PACKETS:
         return f": a fast retransmit needs room for {SMALL_PACKETS}"
@@ -117,7 +117,7 @@ def _queue_packets(channel: Channel) -> int | None:
 
 
 def _starved(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
-    """Yield bottlenecks that are faster than the hosts' links on one side of them together."""
+    """Yield bottlenecks that are faster than all hosts' links on one side together."""
     rates_bps = planned.rates_bps
     for hop in planned.bottlenecks:
         for end, what in ((0, "feed"), (-1, "drain")):
@@ -174,7 +174,7 @@ def _windows(planned: Planned) -> Iterator[Advice]:
 
 
 def too_large(planned: Planned) -> Iterator[Advice]:
-    """Yield (path, message) of the largest use of memory when the guest needs too much."""
+    """Yield (path, message) of the channel that needs most memory when the guest needs too much."""
     flows = sum(len(entry) for entry in planned.entries)
     memory_bytes = guest_memory_bytes(planned.network, flows)
     if memory_bytes <= MOST_GUEST_BYTES:

@@ -1,4 +1,4 @@
-"""A plan, and its description for people and other programs."""
+"""Describes a plan for people and other programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from orchestrator.protocol.frames import FRAME_BYTES
 class Plan:
     """The runs of a scenario, variant by variant and repetition by repetition.
 
-    ``warnings`` name values that are valid and still look like mistakes.
+    ``warnings`` name values that are valid but probably mistakes.
     """
 
     experiment: str
@@ -26,8 +26,8 @@ class Plan:
     def describe(self) -> dict[str, Any]:
         """Return the plan, JSON-ready, with estimates of wall time and disk space.
 
-        The wall time is that of the guest. In real time, runs take ``duration_s`` and the time to
-        build and probe the network.
+        The wall time is that of the guest. In real time, a run takes ``duration_s`` plus the time
+        to build and probe the network.
         """
         return {
             "schema": 1,

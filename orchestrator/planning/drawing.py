@@ -18,7 +18,7 @@ _ROUTER_HEIGHT, _GAP, _INDENT, _LEAST_STEP = 30.0, 10.0, 14.0, 160.0
 _SIDE = 50.0
 """Distance between a router and the hosts on its left or right."""
 _BULGE = 70.0
-"""How far a link bends to pass a router, or another link between the same routers."""
+"""Offset by which a link bends around a router, or around another link of the same routers."""
 
 
 def draw(network: Network, title: str) -> str:
@@ -69,7 +69,7 @@ class _Place:
 def _placed(network: Network) -> dict[str, _Place]:
     """Give every router a column and a row; routers on no path go between their neighbours."""
     hosts = set(network.hosts)
-    nodes = list(network.switches)  # and hosts that are joined without a router
+    nodes = list(network.switches)  # also hosts that are joined without a router
     nodes += [host for one in network.links if {one.a, one.b} <= hosts for host in (one.a, one.b)]
     walks = list(_walks(network, nodes))
     columns = _columns(walks)
@@ -181,7 +181,7 @@ def _link_caption(link: Link) -> list[str]:
 
 
 def _caption(forward: Sequence[Channel], reverse: Sequence[Channel]) -> list[str]:
-    """Return the caption of equal links; an arrow marks what holds in one direction only."""
+    """Return the caption of equal links; an arrow marks values of one direction."""
     there, back = _summary(forward), _summary(reverse)
     common = [line for line in there if line in back]
     ahead = [f"→ {line}" for line in there if line not in back]
@@ -234,7 +234,7 @@ class _Geometry:
 
     @classmethod
     def of(cls, network: Network, places: dict[str, _Place]) -> _Geometry:
-        """Size columns and rows to what they hold."""
+        """Compute the sizes of columns and rows from their content."""
         captions = [
             _link_caption(link) for link in network.links if link.a in places and link.b in places
         ]

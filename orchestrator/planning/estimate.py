@@ -14,9 +14,9 @@ from orchestrator.planning.runspec import (
 )
 from orchestrator.protocol.frames import ETHERNET_BYTES
 
-# Seconds of CPU time, which is the wall time of a guest that has a CPU of its own. Fitted to the
-# CPU time (user and system) of guests on two CPUs of a shared x86-64 machine that were busy with
-# others' work: measured and estimated seconds of runs, some of them shortened, are
+# Seconds of CPU time, which is the wall time of a guest that has a CPU of its own. The constants
+# are fitted to the CPU time (user and system) of guests on a busy, shared x86-64 machine with two
+# CPUs. Seconds of runs, measured and then estimated; some runs were shortened:
 #
 #   quickstart                          2.5   2.0    1 Gbit/s for 5 s, one flow          5.9   5.0
 #   quickstart, samples every 10 ms     4.0   3.9    logwestwood/fig03, 60 s             4.1   5.9
@@ -26,8 +26,11 @@ from orchestrator.protocol.frames import ETHERNET_BYTES
 #   libra/fig12, seven hops, 10 s       6.6   5.4    tutorial/41, UDP on and off         2.5   1.7
 #   tibet/fig18, 34 flows, 30 s         4.6   4.3    tutorial/60, TCP on and off         1.4   1.5
 #
-# Idle CPUs take less: the quickstart 1.6 s, 100 Mbit/s for 30 s 2.9 s (estimated 3.5), 1 Gbit/s for
-# 10 s 7.2 s (8.7), 60 hosts for 2 s 1.9 s (3.2), all as whole processes (see docs/performance.md).
+# Idle CPUs need less. Seconds of whole processes, measured and then estimated (see
+# docs/performance.md):
+#
+#   100 Mbit/s for 30 s                 2.9   3.5    1 Gbit/s for 10 s                   7.2   8.7
+#   60 hosts for 2 s                    1.9   3.2    quickstart                          1.6   2.0
 WALL_START_S = 1.2
 WALL_PER_HOST_S = 0.03
 WALL_PER_PACKET_HOP_S = 2e-6

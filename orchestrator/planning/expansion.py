@@ -1,4 +1,4 @@
-"""Expands a scenario's flow entries to single flows with hosts, ports, paths and parameters."""
+"""Expands a scenario's flow entries to flows with hosts, ports, paths and parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BaseRtts = dict[str, set[int]]
 def expand(variant: LoadedVariant, network: Network) -> tuple[list[list[PlannedFlow]], BaseRtts]:
     """Return the flows of each flow entry, and the base RTTs at each channel.
 
-    The flows' starts do not include what is drawn from the seed.
+    The flows' start times do not include their random parts.
 
     Raises:
         ScenarioError: an entry cannot be expanded; at its line and column.
@@ -56,7 +56,7 @@ class _FlowEntry:
         self._number = len(network.group(self._flow.group).sources) * self._flow.count
 
     def flows(self, base_rtts: BaseRtts) -> list[PlannedFlow]:
-        """Return the flows, part by part and host by host, and add to ``base_rtts``."""
+        """Return the flows, part by part and host by host, and extend ``base_rtts``."""
         flow, parts = self._flow, self._flow.traffic.parts()
         group = self._network.group(flow.group)
         pairs = list(zip(group.sources, group.sinks, strict=True))

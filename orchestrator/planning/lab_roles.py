@@ -1,4 +1,4 @@
-"""Which lab host plays which part of a run, and what of a scenario lab hosts cannot do."""
+"""Assigns lab hosts to a run's hosts, and finds what lab hosts cannot do."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def _bottlenecks(network: Network) -> list[str]:
 def lab_faults(
     scenario: Scenario,
     network: Network,
-    places: Mapping[str, Path],
+    scenario_paths: Mapping[str, Path],
     entries: Sequence[Sequence[PlannedFlow]],
     hosts: Mapping[str, HostTcp],
 ) -> Iterator[Finding]:
-    """Yield (path in the scenario, message) for all that a scenario with lab hosts cannot have.
+    """Yield (path in the scenario, message) for each value that lab hosts do not support.
 
     Args:
         scenario: the scenario.
         network: the topology's network.
-        places: the path to each link's values in the scenario, by the link's name.
+        scenario_paths: the path to each link's values in the scenario, by the link's name.
         entries: the flows of each flow entry.
         hosts: the TCP settings of each of the network's hosts.
     """
@@ -72,7 +72,7 @@ def lab_faults(
         if network.live:
             yield ("topology", "kind"), "a live path needs lab hosts: add the section `lab`"
         return
-    yield from _router_faults(scenario, network, places)
+    yield from _router_faults(scenario, network, scenario_paths)
     yield from _traffic_faults(scenario, entries)
     yield from _option_faults(scenario)
     yield from _event_faults(scenario, network)
@@ -91,7 +91,7 @@ def lab_faults(
 
 
 def _router_faults(
-    scenario: Scenario, network: Network, places: Mapping[str, Path]
+    scenario: Scenario, network: Network, scenario_paths: Mapping[str, Path]
 ) -> Iterator[Finding]:
     lab = scenario.lab
     assert lab is not None, "checked by the caller"
@@ -118,18 +118,18 @@ def _router_faults(
         )
     reported: set[Path] = set()
     for link in network.links:
-        place = places.get(link.name, ("topology",))
+        path = scenario_paths.get(link.name, ("topology",))
         for direction in DIRECTIONS:
             channel = link.channel(direction)
             if link.name in network.bottlenecks:
                 if channel.corruption:
-                    yield (*place, "corruption"), _NO_CORRUPTION
+                    yield (*path, "corruption"), _NO_CORRUPTION
                 if channel.policer is not None:
                     text = "`lab` does not support a policer, only a queue"
-                    yield (*place, "policer"), text
-            elif _emulates(channel) and place not in reported:
-                reported.add(place)
-                yield place, _PLAIN_ONLY.format(link.name)
+                    yield (*path, "policer"), text
+            elif _emulates(channel) and path not in reported:
+                reported.add(path)
+                yield path, _PLAIN_ONLY.format(link.name)
 
 
 _NO_CORRUPTION = (
@@ -152,26 +152,26 @@ def _emulates(channel: Channel) -> bool:
 
 def _event_faults(scenario: Scenario, network: Network) -> Iterator[Finding]:
     for number, event in enumerate(scenario.events):
-        place = ("events", number)
+        path = ("events", number)
         if not isinstance(event, LinkEvent) or event.reroute:
-            yield place, "`lab` does not support a reroute: lab hosts have only one path"
+            yield path, "`lab` does not support a reroute: lab hosts have only one path"
             continue
         others = [name for name in event.link if name not in network.bottlenecks]
         if others:
             text = f"{shown(others[0])} is a real link: an event can change only the emulated one"
-            yield (*place, "link"), text
+            yield (*path, "link"), text
         if event.corruption is not None:
-            yield (*place, "corruption"), _NO_CORRUPTION
+            yield (*path, "corruption"), _NO_CORRUPTION
 
 
 def _option_faults(scenario: Scenario) -> Iterator[Finding]:
     given: list[tuple[Path, TcpOptions]] = [((), scenario.tcp)]
     given += [(("flows", number), flow.tcp) for number, flow in enumerate(scenario.flows)]
-    for place, options in given:
+    for path, options in given:
         if options.values().get("initial_ssthresh") is not None:
             key = "profile" if options.initial_ssthresh is None else "initial_ssthresh"
             text = "`lab` does not support an initial ssthresh: setting it needs one shared kernel"
-            yield (*place, "tcp", key), text
+            yield (*path, "tcp", key), text
 
 
 def _traffic_faults(

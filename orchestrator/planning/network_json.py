@@ -1,4 +1,4 @@
-"""A network as JSON and back, so that a stored run can be judged again.
+"""Converts a network to JSON and back, so that a stored run can be judged again.
 
 A run's resolved scenario is not enough for that: user modules, traces and lab inventories are
 files, which may be gone or changed. The form of each dataclass and NamedTuple is an object with all
@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 class UnknownRates:
-    """Stands for a rate model, which is not stored; QueueRecord.rate_steps has its rates."""
+    """Replaces a rate model, which is not stored; QueueRecord.rate_steps has its rates."""
 
     def rates(self, seed: int, duration_s: float) -> NoReturn:
-        """Raise LookupError: the model is not known any more."""
+        """Raise LookupError, because the model was not stored."""
         del seed, duration_s
         raise LookupError("a stored network has no rate model; see QueueRecord.rate_steps")
 
@@ -39,10 +39,10 @@ def encode(network: Network) -> dict[str, Any]:
 
 
 def decode(form: object) -> Network:
-    """Return the network of which :func:`encode` made that form.
+    """Return the network from its form, the inverse of :func:`encode`.
 
     Raises:
-        ValueError: it is of another form, or names a loss model that is not known.
+        ValueError: the form is malformed, or names an unknown loss model.
     """
     network: Network = _decoded(Network, form)
     return network
@@ -67,13 +67,13 @@ def _encoded(value: object) -> Any:
 
 
 def _stand_in(hint: Any, value: object) -> object:
-    """Return the value of a field, with UnknownRates in the place of a rate model."""
+    """Return the value of a field, with UnknownRates instead of a rate model."""
     is_model = value is not None and RateModel in get_args(hint)
     return UnknownRates() if is_model else value
 
 
 def _decoded(hint: Any, form: object) -> Any:
-    """Return the value of a type that has that form; ValueError when none has."""
+    """Return the value of a type from its form; ValueError when the form does not fit."""
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         if form is None and type(None) in args:
@@ -109,7 +109,7 @@ def _decoded_tuple(args: tuple[Any, ...], form: object) -> tuple[Any, ...]:
 
 
 def _suits(hint: Any, form: object) -> bool:
-    """Tell whether a form may be that of a type; of those that a field may have, one is."""
+    """Return whether a form may be that of a type; of a field's types, exactly one fits."""
     if hint in (str, bool, int):
         return type(form) is hint
     if hint is float:
@@ -118,14 +118,14 @@ def _suits(hint: Any, form: object) -> bool:
 
 
 def _is_record(hint: object) -> bool:
-    """Tell whether a type is a dataclass or a NamedTuple."""
+    """Return whether a type is a dataclass or a NamedTuple."""
     named = isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
     return named or (isinstance(hint, type) and dataclasses.is_dataclass(hint))
 
 
 @cache
 def _fields(record: type[Any]) -> dict[str, Any]:
-    """Return the types of a record's fields by name, without those that it fills itself."""
+    """Return the types of a record's fields by name, without those that it computes itself."""
     hints = get_type_hints(record)
     if issubclass(record, tuple):
         return {name: hints[name] for name in record._fields}  # type: ignore[attr-defined]
@@ -133,7 +133,7 @@ def _fields(record: type[Any]) -> dict[str, Any]:
 
 
 def _loss(form: object) -> LossSpec:
-    """Return a loss model; a topology may have one of its own, which no scenario can name."""
+    """Return a loss model, also one of a topology, which a scenario cannot name."""
     if form == {"kind": "independent", "probability": 1.0}:
         return Independent.model_construct(probability=1.0)
     kind = form.get("kind") if isinstance(form, Mapping) else None
@@ -160,4 +160,4 @@ _MODELS: Mapping[Any, Any] = {
     ReorderingModel: Reordering.model_validate,
     RateModel: _no_rates,
 }
-"""What decodes the field of each protocol of a model."""
+"""Decoder of each field whose type is a protocol of a model."""

@@ -1,15 +1,14 @@
-"""Plans the runs of a loaded scenario: everything is decided, nothing is left to draw.
+"""Plans the runs of a loaded scenario, with all random values drawn.
 
 - Repetition 0 uses the scenario's ``seed`` itself. Repetition r > 0 uses the first eight bytes of
-  sha256("<seed>:repetition:<r>"), big-endian, less the top bit: neighbouring seeds share no
-  repetition. Variants of a matrix share their seeds, so that they are compared under equal
-  draws.
-- A flow's jitter is floor(u x (J + 1)) microseconds, where J is ``start_jitter`` in whole
-  microseconds and u the first number of Python's ``random.Random("<seed>:start:<index>")``
-  (Mersenne Twister seeded with the text), index counting the expanded flows from 0. A draw
-  depends on no other draw, and not on names: renaming a flow does not change the run. Its
-  place in a ``start_window`` is drawn likewise from ``random.Random("<seed>:window:<index>")``.
-- Drawn RTTs and delays are the topology's: see ``Chain.layout``.
+  sha256("<seed>:repetition:<r>"), big-endian, without the top bit. So neighbouring seeds share no
+  repetition. Variants of a matrix share their seeds, so that they are compared under equal draws.
+- A flow's jitter is floor(u x (J + 1)) microseconds. J is ``start_jitter`` in whole microseconds. u
+  is the first number of Python's ``random.Random("<seed>:start:<index>")`` (Mersenne Twister seeded
+  with the text). The index counts the expanded flows from 0. A draw depends on no other draw, and
+  not on names: renaming a flow does not change the run. Its place in a ``start_window`` is drawn
+  likewise from ``random.Random("<seed>:window:<index>")``.
+- RTTs and delays are drawn by the topology; see ``Chain.layout``.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ from topologies import QueuePlace, Topology, checks
 __all__ = ["Plan", "PlannedFlow", "RunSpec", "plan", "validate"]
 
 MAX_PLANNED_FLOWS = 1_000_000
-"""Flows of all runs together."""
+"""Most flows of all runs together."""
 
 
 def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
@@ -122,9 +121,10 @@ def _drawn_ns(seed: str, most_s: float) -> int:
 
 @dataclass(frozen=True)
 class _Draft:
-    """What the repetitions of a variant share: sized queues, and flows without jitter.
+    """The plan of a variant without its repetitions: sized queues, and flows without jitter.
 
-    When part of the network is ``drawn``, each seed needs a draft of its own.
+
+    When values of the network are ``drawn``, each seed needs its own draft.
     """
 
     network: Network
@@ -150,8 +150,8 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     ]
     hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
     wrong = [
-        *checks.check(layout.network, layout.places, variant.scenario.duration),
-        *lab_faults(variant.scenario, layout.network, layout.places, entries, hosts),
+        *checks.check(layout.network, layout.scenario_paths, variant.scenario.duration),
+        *lab_faults(variant.scenario, layout.network, layout.scenario_paths, entries, hosts),
     ]
     faults += [variant.mark(path).fault(message) for path, message in wrong]
     if faults:
@@ -169,7 +169,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
     )
-    planned = Planned(variant.scenario, network, entries, layout.places)
+    planned = Planned(variant.scenario, network, entries, layout.scenario_paths)
     largest = replace(planned, network=at_most(network, events))
     if large := list(too_large(largest)):
         raise ScenarioError([variant.mark(path).fault(message) for path, message in large])

@@ -1,4 +1,4 @@
-"""Plans a scenario's events: what each changes in the network, decided before anything runs."""
+"""Plans a scenario's events: decides before the run what each event changes in the network."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ from orchestrator.scenario.faults import messages
 from orchestrator.units import format_time, shown, suggest
 
 LEAST_BETWEEN_REROUTES_NS = 10_000_000
-"""Open vSwitch's revalidator waits 5 ms from one of its rounds to the next (ofproto-dpif-upcall.c,
-udpif_revalidator): a second change of rules that comes sooner would be late."""
+"""Least time between changes of routes.
+
+Open vSwitch's revalidator waits 5 ms between its rounds (udpif_revalidator in
+ofproto-dpif-upcall.c). A second change of rules within that time would be late."""
 _SHOWN_NAMES = 12
 _IMPAIRMENTS = ("jitter", "reordering", "duplication", "corruption")
 
@@ -42,7 +44,7 @@ Finding = tuple[Path, str]
 
 @dataclass(frozen=True)
 class EventInputs:
-    """What the plan of the events starts from.
+    """The input of the plan of the events.
 
     ``entries`` has the planned flows of each flow entry of the scenario. ``queues`` has the
     requested queue of each channel. ``size`` turns a requested queue into one that can be built.
@@ -56,7 +58,7 @@ class EventInputs:
 
 
 def plan_events(inputs: EventInputs) -> tuple[tuple[PlannedEvent, ...], list[Finding]]:
-    """Return the planned events, and the faults of those that are not possible.
+    """Return the planned events, and the faults of impossible ones.
 
     Events are sorted by time, and at one time by their order in the scenario. A fault is (path in
     the scenario, message).
@@ -84,7 +86,7 @@ def plan_events(inputs: EventInputs) -> tuple[tuple[PlannedEvent, ...], list[Fin
 
 
 def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
-    """Return the network with what the events change noted at each channel."""
+    """Return the network with the events' changes noted at each channel."""
     known: dict[str, list[ChannelState]] = {}
     for event in events:
         for name, state in event.channels.items():
@@ -274,10 +276,10 @@ class _NetworkState:
         """Return the network of the links that a route may take, with their current delays."""
         network = self.inputs.network
         names = [link.name for link in _inner_first(network)]
-        for place, name in enumerate(request.avoid):
-            _require(name, names, "link", (*path, "avoid", place))
-        for place, name in enumerate(request.via):
-            _require(name, network.switches, "router", (*path, "via", place))
+        for index, name in enumerate(request.avoid):
+            _require(name, names, "link", (*path, "avoid", index))
+        for index, name in enumerate(request.via):
+            _require(name, network.switches, "router", (*path, "via", index))
         links = []
         for link in network.links:
             there, back = (self.states[f"{link.name}:{each}"] for each in BOTH["both"])
@@ -292,11 +294,11 @@ class _NetworkState:
         """
         entries = self.inputs.entries
         flows, groups = self.inputs.scenario.flows, request.groups
-        for place, name in enumerate(request.flows or ()):
-            _require(name, [flow.name for flow in flows], "flow", (*path, "flows", place))
-        for place, name in enumerate(groups or ()):
+        for index, name in enumerate(request.flows or ()):
+            _require(name, [flow.name for flow in flows], "flow", (*path, "flows", index))
+        for index, name in enumerate(groups or ()):
             known = [group.name for group in self.inputs.network.groups]
-            _require(name, known, "group", (*path, "groups", place))
+            _require(name, known, "group", (*path, "groups", index))
         chosen: dict[Pair, bool] = {}
         left: dict[Pair, str] = {}
         for flow, planned in zip(flows, entries, strict=True):
@@ -304,11 +306,13 @@ class _NetworkState:
                 groups is None or flow.group in groups
             )
             for each in planned:
-                ways = ((each.source, each.sink), (each.sink, each.source))
-                picked = {"both": ways, "forward": ways[:1], "reverse": ways[1:]}[request.direction]
-                for pair in ways:
+                directions = ((each.source, each.sink), (each.sink, each.source))
+                picked = {"both": directions, "forward": directions[:1], "reverse": directions[1:]}[
+                    request.direction
+                ]
+                for pair in directions:
                     if wanted and pair in picked:
-                        chosen[pair] = chosen.get(pair, True) and pair == ways[1]
+                        chosen[pair] = chosen.get(pair, True) and pair == directions[1]
                     elif not wanted:
                         left[pair] = flow.name
         for pair in chosen:

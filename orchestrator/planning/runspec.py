@@ -1,4 +1,4 @@
-"""Specifications of runs: everything decided, with estimates of their size."""
+"""Describes planned runs, with estimates of their size."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ MOST_GUEST_BYTES = 500 * 2**30
 class PlannedFlow:
     """One flow, ready to be started.
 
-    ``source`` sends, whatever the direction; ``server`` listens. ``congestion`` is None of UDP;
-    ``start_s`` includes the jitter, and ``start_window_s`` is the time within which it was drawn;
-    ``stop_s`` None means to the end; ``bytes`` None means without end. ``traffic_parameters`` are
-    its engine's own (see testbed/traffic). ``base_rtt_s`` is the sum of
-    the delays there and back, without serialisation; ``path`` names the channels that the data
-    cross, and ``ack_path`` those of the way back. ``segment`` is a full one of TCP.
+    ``source`` sends in either direction; ``server`` listens. ``congestion`` is None for UDP.
+    ``start_s`` includes the jitter; ``start_window_s`` is the time within which it was drawn.
+    ``stop_s`` None means the end of the run; ``bytes`` None means no limit. ``traffic_parameters``
+    are those of its engine (see testbed/traffic). ``base_rtt_s`` is the sum of the delays there and
+    back, without serialisation; ``path`` names the channels that the data cross, and ``ack_path``
+    those of the return path. ``segment`` describes a full TCP segment.
 
-    ``parameters`` hold for the congestion control's module, so for the whole kernel, and
-    ``settings`` for the namespace of ``source``; both in the units of their names. ``module`` is
-    the user's folder that it is built from, None for Linux's and ours; ``shown`` is what its own
-    info attribute means (meaning, unit), empty when only the kernel's layout is known.
+    ``parameters`` apply to the congestion control's module, so to the whole kernel. ``settings``
+    apply to the namespace of ``source``. Both are in the units of their names. ``module`` is the
+    user's folder that it is built from, None for Linux's and ours. ``shown`` has (meaning, unit) of
+    the fields of its info attribute, empty when unknown.
     """
 
     name: str
@@ -73,7 +73,7 @@ class PlannedFlow:
 
 @dataclass(frozen=True)
 class ChannelState:
-    """A channel's state after an event; when not ``up``, it loses what leaves its queue."""
+    """A channel's state after an event; when not ``up``, it loses all packets behind its queue."""
 
     channel: Channel
     up: bool = True
@@ -100,7 +100,7 @@ class PlannedEvent:
 
 @dataclass(frozen=True)
 class LabHost:
-    """A machine of a lab: its role, the interfaces it uses, and the network's hosts it plays."""
+    """A lab machine: its role, its interfaces, and the hosts of the network that it represents."""
 
     name: str
     role: str
@@ -110,7 +110,7 @@ class LabHost:
 
 @dataclass(frozen=True)
 class LabRouter:
-    """The machine that emulates ``link``: forward is from its interface ``left`` to ``right``."""
+    """The machine that emulates ``link``; forward is from its interface ``left`` to ``right``."""
 
     host: str
     left: str
@@ -133,7 +133,7 @@ class LabPlan:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run; ``resolved`` is a complete scenario that makes only this run again."""
+    """One run; ``resolved`` is a complete scenario that gives only this run."""
 
     scenario_name: str
     description: str
@@ -152,7 +152,7 @@ class RunSpec:
     resolved: dict[str, Any]
     events: tuple[PlannedEvent, ...] = ()
     hosts: dict[str, HostTcp] = field(default_factory=dict)
-    """TCP settings of each host; a host that is not named keeps Linux's defaults."""
+    """TCP settings of each host; other hosts keep Linux's defaults."""
     lab: LabPlan | None = None
 
     @property
@@ -180,7 +180,7 @@ class RunSpec:
 
 
 def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:
-    """Return the network with the largest rate, delay and queue that each channel ever has."""
+    """Return the network with each channel's largest rate, delay and queue over the run."""
     states: dict[str, list[Channel]] = {}
     for event in events:
         for name, state in event.channels.items():

@@ -1,4 +1,4 @@
-"""Draws lines, boxes and captions into an SVG document; knows nothing of networks."""
+"""Draws lines, boxes and captions into an SVG document."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What each traffic engine can do and what it needs: the one place that says so.
+"""Declares what each traffic engine can do and what it needs.
 
-The class of an engine is in ``orchestrator/testbed/traffic``. The controller and the test bed ask
+The class of an engine is in ``orchestrator/testbed/traffic``. The controller and the test bed use
 this table, so no other file tests for an engine's name.
 """
 
@@ -21,14 +21,14 @@ class Engine(NamedTuple):
     """What an engine can do and what it needs.
 
     Attributes:
-        fit_for_lab: a flow's two ends share nothing but their connections and the specification,
-            so they can run on two machines.
-        programs: what a flow's ends start. Each prints its version with ``--version``.
-        processes: processes that each flow has of its own.
+        fit_for_lab: a flow's two ends can run on two machines, because they share only their
+            connections and the specification.
+        programs: programs that a flow's ends start. Each prints its version with ``--version``.
+        processes: number of processes that each flow starts.
         limits_window: the sender can keep a limited window.
-        closes_early: sockets may close before the end of the run, also those of a single
-            connection.
-        sends_in_periods: ``random_quantities.periods`` says, of its parameters, when it sends.
+        closes_early: sockets may close before the end of the run, also that of a single connection.
+        sends_in_periods: ``random_quantities.periods`` derives its sending times from its
+            parameters.
     """
 
     fit_for_lab: bool = False
@@ -66,5 +66,5 @@ def packages() -> dict[str, str]:
 
 
 def processes(names: Iterable[str]) -> int:
-    """Return how many processes flows have of their own, from the engine's name of each flow."""
+    """Return how many processes the flows start, from the engine's name of each flow."""
     return sum(ENGINES[name].processes for name in names)

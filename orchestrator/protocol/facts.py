@@ -48,7 +48,7 @@ class _OfChannels(TypedDict, total=False):
 
 
 class Channels(_OfChannels):
-    """What the kernel says of every channel, at the start and at the end."""
+    """The kernel's settings of every channel, at the start and at the end."""
 
     fact: str
     at: str
@@ -106,11 +106,11 @@ class RoundTrip(RoundTripProbe, _OfRoundTrip):
 
     fact: str
     measured_ns: int | None
-    """None where no echo came back."""
+    """None when no echo returned."""
 
 
 class RoundTripAfter(RoundTrip):
-    """The same after traffic, between the hosts of a lab."""
+    """The same RTT after traffic, between the hosts of a lab."""
 
 
 class Burst(BurstProbe):
@@ -118,7 +118,7 @@ class Burst(BurstProbe):
 
     fact: str
     came: int
-    """Number of packets that came to the queue."""
+    """Number of packets that arrived at the queue."""
     passed: list[tuple[int, int, int, int]]
     """[round, number, came_ns, left_ns] of the packets that left it, by the wall clock."""
 
@@ -137,7 +137,7 @@ class _OfQueues(TypedDict, total=False):
 
 
 class Queues(_OfQueues):
-    """What the rows of queue.bin are of, in their order."""
+    """The qdiscs and policers in each row of queue.bin, in their order."""
 
     fact: str
     names: list[tuple[int, int]]
@@ -148,7 +148,7 @@ class Queues(_OfQueues):
 
 class _OfInterface(TypedDict, total=False):
     shared: bool
-    """Whether others use this interface of a lab host, too."""
+    """Whether other programs also use this interface of a lab host."""
 
 
 class Interface(_OfInterface):
@@ -178,7 +178,7 @@ class Softnet(TypedDict):
 
 
 class Timeline(TypedDict):
-    """What the scheduler did."""
+    """A summary of the scheduler's steps."""
 
     fact: str
     steps: int
@@ -187,12 +187,11 @@ class Timeline(TypedDict):
     late_ns: dict[str, int]
     """The worst lateness of each kind of step."""
     events: list[tuple[int, int]]
-    """(place of the event, when its last step was done in ns)."""
+    """(number of the event, time of its last step in ns)."""
     granted_frames: int
-    """Frames that traces had room for."""
+    """Frames that traces allowed."""
     impairments: dict[str, list[tuple[dict[str, int], int, int, int]]]
-    """Of channels whose impairments changed: (settings of the netem, packets, drops, packets that
-    skipped the delay)."""
+    """(netem's settings, packets, drops, packets without delay) of each channel with changes."""
     netem_changes: dict[str, int]
     """How often each channel's netem changed."""
 
@@ -207,18 +206,18 @@ class Namespaces(TypedDict):
 
 
 class Namespace(TypedDict):
-    """A sysctl of a host that was changed, as it was read back."""
+    """A changed sysctl of a host, with the value read back."""
 
     fact: str
     host: str
     sysctl: str
     value: str | int
     clock_ns: int
-    """When, by the bed's clock."""
+    """Time on the bed's clock."""
 
 
 class Checksums(TypedDict):
-    """Packets whose checksums were wrong, by host; only where channels corrupt packets."""
+    """Packets with wrong checksums, by host; only when channels corrupt packets."""
 
     fact: str
     at: str
@@ -226,7 +225,7 @@ class Checksums(TypedDict):
 
 
 class Congestion(TypedDict):
-    """The congestion control that the kernel has for a flow's sender."""
+    """The congestion control of a flow's sender in the kernel."""
 
     fact: str
     flow: str
@@ -234,7 +233,7 @@ class Congestion(TypedDict):
 
 
 class Engine(TypedDict):
-    """What the program of a flow's engine itself reports."""
+    """The report of the program that a flow's engine starts."""
 
     fact: str
     flow: str
@@ -249,7 +248,7 @@ class Clock(TypedDict):
     host: str
     uncertainty_ns: int
     drift_ns: int
-    """How much farther ahead it was at the end."""
+    """Change of the offset until the end."""
     between_ns: int
     """The time between the two measurements."""
 
@@ -369,11 +368,11 @@ class TransferEnds(TypedDict):
 
 
 class Done(TypedDict):
-    """The last fact of a bed that ended well."""
+    """The last fact of a bed without failure."""
 
     fact: str
     origin_ns: int
-    """The start of traffic by the bed's clock."""
+    """The origin on the bed's clock."""
     duration_ns: int
 
 

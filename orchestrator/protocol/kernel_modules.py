@@ -1,4 +1,4 @@
-"""Kernel modules that every emulated network needs of a real machine."""
+"""Kernel modules that a real machine needs for every emulated network."""
 
 from __future__ import annotations
 

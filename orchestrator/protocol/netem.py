@@ -1,4 +1,4 @@
-"""Impairments in the terms of the kernel's sch_netem; no other module knows these terms.
+"""Converts impairments to settings of the kernel's sch_netem.
 
 Kinds of losses and jitter describe what a channel does to packets by the tuples of this module, in
 probabilities and whole nanoseconds. The functions turn them into settings of one sch_netem
@@ -28,7 +28,7 @@ ALWAYS_Q32 = 2**32 - 1
 """netem's number of the probability 1."""
 
 LOSS_PREFIX = "loss_"
-"""How the names of all settings of a loss begin, and of no others."""
+"""Prefix of the names of all settings of a loss, and of no others."""
 LOSS, REORDERING = "loss_q32", "reorder_q32"
 DUPLICATION, CORRUPTION = "duplicate_q32", "corrupt_q32"
 """Names of the settings that are thresholds of probabilities."""
@@ -60,13 +60,13 @@ _LATENCY64, _JITTER64, _PRNG_SEED, _LOSS_GE = (10,), (11,), (14,), (5, 2)
 
 
 class IndependentLoss(NamedTuple):
-    """Each packet is lost with the same probability, whatever happened to the others."""
+    """Each packet is lost with the same probability, independently of the others."""
 
     probability: float
 
 
 class GilbertElliottLoss(NamedTuple):
-    """A channel that is Good or Bad; the state that a packet finds decides, then it may change."""
+    """A channel that is Good or Bad; the state may change after each packet."""
 
     to_bad: float
     """Probability that Good turns Bad after a packet."""
@@ -106,14 +106,14 @@ class Reordering(NamedTuple):
 
 
 class Netem(NamedTuple):
-    """All that one channel does to packets after its queue.
+    """All impairments of one channel, applied after its queue.
 
-    None is not set at all, so that the kernel's default applies; a probability of 0 is.
+    None is not sent to the kernel, so its default applies. A probability of 0 is sent.
     """
 
     delay_s: float
     seed: int
-    """64-bit seed of all that sch_netem draws. It is sent once, as each seed starts anew."""
+    """64-bit seed of sch_netem's generator; sent once, because it restarts the generator."""
     loss: Loss | None = None
     jitter: Jitter | None = None
     reordering: Reordering | None = None
@@ -129,7 +129,7 @@ class Netem(NamedTuple):
         return Qdisc("netem", (
             Setting("limit_packets", (), LIMIT_PACKETS, offset=_LIMIT_OFFSET),
             *(() if self.loss is None else loss_settings(self.loss)),
-            # The last word of the fixed structure, so that it is sent whole.
+            # The last word of the fixed structure, so that the whole structure is sent.
             Setting("jitter_ticks", (), 0, offset=_JITTER_OFFSET, verified=False),
             delay_setting(self.delay_s),
             Setting("seed", _PRNG_SEED, self.seed, "Q", once=True),
@@ -165,8 +165,9 @@ def delay_setting(delay_s: float) -> Setting:
 def loss_settings(loss: Loss) -> tuple[Setting, ...]:
     """Return the settings of a loss; their names begin with LOSS_PREFIX.
 
-    netem leaves a state when a draw of 32 bits is below p or r and loses in Good when it is below
-    1-k, but in Bad when it is above h. These are the words of struct tc_netem_gemodel.
+    netem leaves a state when a draw of 32 bits is below p or r. A packet is lost in Good when the
+    draw is below 1-k, but in Bad when it is above h. The names are those of struct
+    tc_netem_gemodel.
     """
     if isinstance(loss, IndependentLoss):
         return (Setting(LOSS, (), chance_threshold(loss.probability), offset=_LOSS_OFFSET),)
@@ -183,9 +184,9 @@ def loss_settings(loss: Loss) -> tuple[Setting, ...]:
 
 
 def jitter_settings(jitter: Jitter | None, tabled: bool = False) -> tuple[Setting, ...]:
-    """Return the settings of a jitter without that of the order; None is no jitter.
+    """Return the settings of a jitter except the one for the order; None is no jitter.
 
-    ``tabled`` tells that sch_netem has had a table, which it never drops. A uniform distribution is
+    ``tabled`` tells that sch_netem has a table, which it never removes. A uniform distribution is
     then also a table.
     """
     spread_ns, table = jitter or (0, None)

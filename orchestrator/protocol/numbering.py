@@ -1,7 +1,7 @@
-"""Numbers of devices and handles of qdiscs, which samples and facts name them by.
+"""Numbers devices and qdiscs; samples and facts refer to them by these numbers.
 
-A link's devices are called by their ends: "a" and "b", where the nodes at these ends are attached,
-"f" with the queue of the packets that go forward (from a to b), and "r" with the reverse queue.
+A link has four devices. The nodes are attached to "a" and "b". "f" has the queue of packets that go
+forward (from a to b), and "r" has the reverse queue.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ CHANNEL_ENDS: dict[Direction, tuple[str, str, str]] = {
     "forward": ("a", "f", "b"),
     "reverse": ("b", "r", "a"),
 }
-"""Of each direction: the end that packets enter by, the queue's, and the end that they leave by."""
+"""For each direction, the devices in the order of a packet: entry, queue, exit."""
 
 ROOT_HANDLE, CHILD_HANDLE = 0x0001_0000, 0x0010_0000
 """Handles 1: of a device's root qdisc (token bucket or netem) and 10: of the queue below it."""
 
 POLICER_HANDLE = 0
-"""Stands for the policer where packets come in; no qdisc has it."""
+"""Stands for the policer at the entry; no qdisc has this handle."""
 
 
 def link_and_direction(channel: str) -> tuple[str, Direction]:

@@ -1,4 +1,4 @@
-"""Client ports of flows, by which the controller tells the flow of a socket."""
+"""Client ports of flows, by which the controller finds the flow of a socket."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A queueing discipline as plain data: what a kernel is sent and what it must say it has.
+"""Describes a queueing discipline as plain data: settings to send, and settings to read back.
 
-Kinds of queues and losses describe themselves so, each in its own file; the test bed packs the
-settings into TCA_OPTIONS, reads the kernel's back and compares, without knowing any kind.
-Attributes and structures are those of include/uapi/linux/pkt_sched.h.
+Kinds of queues and losses use it, each in its own file. The test bed packs the settings into
+TCA_OPTIONS, reads the kernel's settings back and compares them. So the test bed does not depend on
+any kind. Attributes and structures are those of include/uapi/linux/pkt_sched.h.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 class Setting(NamedTuple):
     """One value among a qdisc's options.
 
-    ``attribute`` is the path of attribute types inside TCA_OPTIONS, () the fixed structure at its
-    beginning; ``offset`` is the value's place there in bytes and ``format`` its struct format
-    without padding (native byte order), or ``s`` for bytes given in hexadecimal. ``name`` ends in
-    the unit. ``reads`` is what the kernel reports where it rounds; what it does not report, or
-    changes by itself, is not ``verified``. ``once``: it may not be sent again with a change.
+    ``attribute`` is the path of attribute types inside TCA_OPTIONS; () is the fixed structure at
+    its beginning. ``offset`` is the value's offset there in bytes. ``format`` is its struct format
+    without padding (native byte order), or ``s`` for bytes in hexadecimal. ``name`` ends in the
+    unit. ``reads`` is the value that the kernel reports, if it rounds. A value that the kernel does
+    not report, or changes itself, is not ``verified``. With ``once``, a change does not send the
+    value again.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Setting(NamedTuple):
     once: bool = False
 
     def document(self) -> SettingSpec:
-        """Return what the test bed reads."""
+        """Return its form in the specification."""
         expected = self.value if self.reads is None else self.reads
         return {
             "name": self.name,
@@ -67,7 +68,7 @@ class Qdisc(NamedTuple):
     statistics: tuple[Statistic, ...] = ()
 
     def document(self) -> QueueSpec:
-        """Return what the test bed reads."""
+        """Return its form in the specification."""
         return {
             "kind": self.kind,
             "settings": [each.document() for each in self.settings],

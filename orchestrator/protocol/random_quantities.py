@@ -1,8 +1,9 @@
 """Random quantities of a flow, drawn from its own seed.
 
-A quantity is {"distribution", "mean", "shape", "deviation", "most"}, the last two only where they
-are given: "fixed", "exponential", "pareto" or "lognormal". Draws come from Python's random.Random
-(Mersenne Twister) and are rounded down to whole units; one above "most" is drawn anew.
+A quantity is {"distribution", "mean", "shape", "deviation", "most"}; the last two are optional.
+Distributions are "fixed", "exponential", "pareto" and "lognormal". Draws come from Python's
+random.Random (Mersenne Twister) and are rounded down to whole units. A value above "most" is drawn
+again.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ def on_periods(generator: Random, parameters: Mapping[str, Any]) -> Iterator[tup
 
 
 def periods(generator: Random, parameters: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) in ns since the flow's start of each time that it is on.
+    """Yield (begin, end) in ns since the flow's start of each period in which it is on.
 
-    They are "intervals" as given, or come in turn from "on" and "off", quantities of ns of which
-    the first is on.
+    The periods are the given "intervals", or alternate between the quantities "on" and "off" in ns,
+    beginning with "on".
     """
     if parameters["intervals"] is not None:
         yield from parameters["intervals"]

@@ -18,11 +18,12 @@ DATAGRAM_COUNTERS = (
     "delay_min_ns",
     "delay_max_ns",
 )
-"""Of a flow of datagrams since it began; bytes are payload; what came twice was received once.
+"""Counters of a UDP flow since its start. Bytes are payload; a duplicate is not counted again.
 
-Expected are those up to the latest that came; reordered came behind a later one. Delays are one
-way, of those received; their changes are absolute, from one received to the next. The least and
-largest delay are of the time since the last sample, -1 when nothing came.
+Expected datagrams are those up to the latest one received. Reordered ones arrived after a later
+one. Delays are one-way delays of received datagrams. Delay changes are absolute differences between
+successive ones. The least and largest delay cover the time since the last sample, -1 without a
+datagram.
 """
 
 TCP_HEAD = struct.Struct("<qI")
@@ -43,11 +44,14 @@ QUEUE_COUNTERS = (
     "backlog_bytes",
     "backlog_packets",
 )
-"""Of a qdisc or policer since it was made. A policer counts bytes without the Ethernet header."""
+"""Counters of a qdisc or policer since its creation.
+
+A policer counts bytes without the Ethernet header.
+"""
 
 TRANSFER_FIELDS = ("flow", "start_ns", "end_ns", "bytes")
 TRANSFER_ROW = struct.Struct(f"<{len(TRANSFER_FIELDS)}q")
-"""A row of transfers.bin: TRANSFER_FIELDS, with the flow's place among the run's flows."""
+"""A row of transfers.bin: TRANSFER_FIELDS, with the flow's number in the run."""
 
 DATAGRAMS_FIELDS = ("time_ns", "flow", *DATAGRAM_COUNTERS)
 DATAGRAMS_ROW = struct.Struct(f"<{len(DATAGRAMS_FIELDS)}q")

@@ -1,4 +1,4 @@
-"""The specification of a run: what the controller writes to ``spec.json`` and the test bed reads.
+"""The types of a run's specification, which the controller writes and the test bed reads.
 
 All values are JSON. Times are whole nanoseconds, rates whole bits per second including Ethernet's
 header, and addresses IPv4. A channel is one direction of a link, called ``LINK:forward`` (from the
@@ -32,9 +32,9 @@ class SettingSpec(TypedDict):
     format: str
     """Struct format without padding (native byte order), or "s" for hexadecimal bytes."""
     value: int | str
-    """What the kernel is sent."""
+    """The value that is sent to the kernel."""
     expected: int | str | None
-    """What must be read back; None is not compared."""
+    """The value that must be read back; None is not compared."""
     once: bool
     """Sent when the qdisc is made, and not again when it is changed."""
 
@@ -54,9 +54,9 @@ class QueueSpec(TypedDict):
     kind: str
     """The kernel's name of the qdisc, such as "pfifo" or "netem"."""
     settings: list[SettingSpec]
-    """In the order in which the kernel is sent them."""
+    """In the order in which they are sent to the kernel."""
     words: list[WordSpec]
-    """What is sampled beside bytes, packets and drops; none of a netem."""
+    """Samples beside bytes, packets and drops; empty for a netem."""
 
 
 NetemSpec: TypeAlias = QueueSpec
@@ -64,7 +64,7 @@ NetemSpec: TypeAlias = QueueSpec
 
 
 class PolicerSpec(TypedDict):
-    """The act_police where a channel's packets come in."""
+    """The act_police at a channel's entry."""
 
     settings: list[SettingSpec]
 
@@ -73,17 +73,17 @@ class ChannelSpec(TypedDict):
     """One direction of a link: a policer, then a token bucket with its queue, then a netem."""
 
     rate_bps: int | None
-    """Rate of the token bucket; None has no bucket and no queue."""
+    """Rate of the token bucket; None means no bucket and no queue."""
     late_timers_ns: int
-    """How late timers are at most; the token bucket is as deep. A real machine measures its own."""
+    """Largest lateness of timers, and depth of the token bucket; measured by real machines."""
     queue: QueueSpec | None
     netem: NetemSpec | None
-    """None delays, loses and changes nothing."""
+    """None means no delay, no loss and no other impairment."""
     policer: PolicerSpec | None
 
 
 class LinkSpec(TypedDict):
-    """A full-duplex link; its place in the list is its number, from which its devices come."""
+    """A full-duplex link; its index in the list is its number, which determines its devices."""
 
     name: str
     a: str
@@ -114,7 +114,7 @@ class HostSpec(TypedDict):
 
 
 class SwitchSpec(TypedDict):
-    """An Open vSwitch bridge; its place in the list from 1 is its data path's number."""
+    """An Open vSwitch bridge; its position in the list, from 1, is its data path's number."""
 
     name: str
     device: str
@@ -122,12 +122,12 @@ class SwitchSpec(TypedDict):
 
 
 class QuantitySpec(TypedDict):
-    """A random quantity in whole units of the parameter that it is; see ``random_quantities``."""
+    """A random quantity in whole units of its parameter; see ``random_quantities``."""
 
     distribution: Literal["fixed", "exponential", "pareto", "lognormal"]
     mean: int
     shape: float | None
-    """Of a Pareto distribution, above 1."""
+    """Shape of a Pareto distribution, above 1."""
     deviation: NotRequired[int]
     """Standard deviation of a lognormal distribution."""
     most: NotRequired[int]
@@ -143,7 +143,7 @@ class FlowSpec(TypedDict):
     sink: str
     """The host that receives data."""
     congestion: str | None
-    """The kernel's name of the congestion control; None is UDP."""
+    """The kernel's name of the congestion control; None for UDP."""
     engine: str
     """The name of the traffic engine; see ``testbed/traffic/__init__.py``."""
     start_ns: int
@@ -163,16 +163,16 @@ class FlowSpec(TypedDict):
     server: Literal["sink", "source"]
     """The end that listens."""
     number: NotRequired[int]
-    """The flow's place among the run's flows; given to lab agents, which have only some flows."""
+    """The flow's number in the run; only for lab agents, which have only some flows."""
 
 
 class TimedStep(TypedDict):
     """What all changes while traffic runs have in common."""
 
     time_ns: int
-    """When it is applied, since the start of traffic."""
+    """Time of the step since the start of traffic."""
     event: NotRequired[int]
-    """The place of the scenario's event that it belongs to; absent of models with a clock."""
+    """Number of the event in the run; absent for steps of models with a clock."""
 
 
 class RateStep(TimedStep):
@@ -200,13 +200,13 @@ class NetemStep(TimedStep):
 
 
 class RuleSpec(TypedDict):
-    """The way of packets from one host to another at one switch."""
+    """The rule at one switch for packets from one host to another."""
 
     switch: str
     source: str
     sink: str
     link: str | None
-    """The link by which they leave; None removes the rule, so that the destination's applies."""
+    """The outgoing link; None removes the rule, so that the destination's rule applies."""
 
 
 class RouteStep(TimedStep):
@@ -256,21 +256,21 @@ class RoundTripProbe(_OfRoundTripProbe):
 
 
 class BurstProbe(TypedDict):
-    """A measurement of the rate and, where it is overfilled, the limit of a queue."""
+    """A measurement of a queue's rate, and of its limit if the burst overfills it."""
 
     channel: str
     source: str
     sink: str
     packets: int
-    """Of each burst."""
+    """Packets of each burst."""
     rounds: int
     """Number of bursts."""
     settle_ns: int
-    """How long the answers to a burst are awaited."""
+    """Time to wait for the answers to a burst."""
     rate_bps: int
     """The queue's rate."""
     queue_packets: int | None
-    """The limit of a queue that is overfilled; None is not overfilled."""
+    """The limit of a queue that is overfilled; None if it is not."""
 
 
 class PolicerProbe(TypedDict):
@@ -280,13 +280,13 @@ class PolicerProbe(TypedDict):
     source: str
     sink: str
     packets: int
-    """Of each burst."""
+    """Packets of each burst."""
     rounds: int
     """Number of bursts."""
     pause_ns: int
     """From one burst to the next."""
     settle_ns: int
-    """How long the answers are awaited, and the bucket fills before the first burst."""
+    """Time to wait for the answers, and to fill the bucket before the first burst."""
     rate_bps: int
     burst_bytes: int
     """The size of the bucket."""
@@ -295,7 +295,7 @@ class PolicerProbe(TypedDict):
 
 
 class ProbesSpec(TypedDict):
-    """What is measured of the idle network before traffic."""
+    """The measurements of the idle network before traffic."""
 
     round_trips: list[RoundTripProbe]
     bursts: list[BurstProbe]
@@ -306,9 +306,9 @@ class SampleSpec(TypedDict):
     """Sampling periods."""
 
     tcp_ns: int
-    """Of TCP senders."""
+    """Period for TCP senders."""
     queue_ns: int
-    """Of queues."""
+    """Period for queues."""
 
 
 class ModuleSpec(TypedDict):
@@ -334,7 +334,7 @@ class _RunSpec(TypedDict):
     duration_ns: int
     """From the start of traffic to its end."""
     edges_ns: list[int]
-    """When everything is sampled once: borders of the windows that metrics are of, ascending."""
+    """Borders of the windows for metrics, ascending; everything is sampled at these times."""
     sample: SampleSpec
     flows: list[FlowSpec]
     sysctls: dict[str, str | int]
@@ -347,14 +347,14 @@ class _RunSpec(TypedDict):
     real_time: NotRequired[bool]
     """Set by a test bed on a real machine."""
     late_datagrams_ns: NotRequired[int]
-    """How late a datagram may leave; set by a test bed on a real machine. 0 when absent."""
+    """Largest lateness of a datagram; set by a test bed on a real machine. 0 when absent."""
 
 
 class TestbedSpec(_RunSpec):
-    """What a guest or a local test bed is given of a run: the whole network."""
+    """The specification for a guest or a local test bed: the whole network."""
 
     hosts: list[HostSpec]
-    """The n-th from 1 has the n-th address."""
+    """The n-th host, from 1, has the n-th address."""
     switches: list[SwitchSpec]
     links: list[LinkSpec]
     forwarding: dict[str, dict[str, str]]
@@ -373,14 +373,14 @@ class TestbedSpec(_RunSpec):
 
 
 class AgentSpec(_RunSpec):
-    """What the agent of a lab's machine is given: its own part of the network."""
+    """The specification for the agent of a lab machine: its own part of the network."""
 
     name: str
     """The machine's name in the scenario."""
     nodes: list[str]
-    """The network's hosts that it plays; none of a router."""
+    """The network's hosts that it represents; empty for a router."""
     addresses: dict[str, str]
-    """{host of the network: address of the machine that plays it}."""
+    """{host of the network: address of the machine that represents it}."""
     interfaces: list[str]
     """The machine's interfaces that traffic crosses."""
     offloads_off: bool
@@ -395,6 +395,6 @@ class AgentSpec(_RunSpec):
     round_trips: list[RoundTripProbe]
     """Measurements that begin at this machine."""
     origin_ns: NotRequired[int]
-    """The start of traffic on this machine's monotonic clock; comes with the order to start."""
+    """The origin on this machine's monotonic clock; added by the start message."""
     origins_ns: NotRequired[dict[str, int]]
     """The same of every host of the network, each by its own clock."""

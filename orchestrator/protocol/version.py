@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 SPECIFICATION_VERSION = 2
-"""Of everything in this package. Raise it whenever the form or the meaning of anything changes."""
+"""Version of this package's contract. Raise it when any form or meaning changes."""
 
 
 class VersionError(ValueError):
-    """The controller and the test bed are of different versions."""
+    """The controller and the test bed have different versions."""
 
 
 def check_version(document: object) -> None:
-    """See that a document from the controller is of the version that this test bed knows.
+    """Check that a document from the controller has this test bed's version.
 
     Raises:
-        VersionError: it is of another version, or of none.
+        VersionError: it has another version, or none.
     """
     found = document.get("version") if isinstance(document, dict) else None
     if type(found) is not int or found != SPECIFICATION_VERSION:

@@ -1,7 +1,7 @@
 """The sandbox of the guest, and of builds of users' modules.
 
 User Mode Linux is a process of the host. Root in the guest can remount, mount the host's files or
-load a module, which is native code, so the guest itself confines nothing. These layers confine it,
+load a module, which is native code. So the guest itself confines nothing. These layers confine it,
 from the outside in:
 
 1. a separate user, when root starts it (``identity``);
@@ -10,7 +10,7 @@ from the outside in:
 4. a filter of system calls (``syscalls``);
 5. limits on each process, and Landlock where the kernel supports it (``launcher``).
 
-Paths inside do not depend on the project's folder, so no result depends on it. SECURITY.md says
+Paths inside do not depend on the project's folder, so results do not either. SECURITY.md says
 what the sandbox guarantees and how that is tested.
 """
 

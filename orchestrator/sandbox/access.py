@@ -27,8 +27,8 @@ class Access:
     """The paths at which the sandbox's user reaches files and folders.
 
     ``paths`` maps a path to the one that the user can reach. ``prefix`` goes before bubblewrap's
-    command line; the command then starts as root and gives that up itself. ``prefix`` is empty
-    when the user reaches all files at their own paths.
+    command line; the command then starts as root and drops root itself. ``prefix`` is empty when
+    the user reaches all files at their own paths.
     """
 
     paths: Mapping[Path, Path]
@@ -45,11 +45,11 @@ def provide_access(
     """Return the paths at which ``user`` reaches files and folders.
 
     Args:
-        readable: what the user must read, whoever owns it.
-        granted: what the user may read or write already, once it can pass the folders above.
+        readable: files and folders that the user must read.
+        granted: folders whose content the user may already use, if it can pass the folders above.
         passable: whether the user can pass those folders.
         user: the sandbox's user, None for the user of this process.
-        copies: a folder to create, beside ``granted``, for copies of what only root can read.
+        copies: a folder to create, beside ``granted``, for copies of files that only root can read.
 
     Raises:
         MachineError: this system has none of the folders of ``PLACES``.
@@ -75,7 +75,7 @@ def provide_access(
 
 
 def is_passable(folder: Path) -> bool:
-    """Tell whether every user can pass a folder and all folders above it."""
+    """Return whether every user can pass a folder and all folders above it."""
     try:
         parts = (folder.resolve(), *folder.resolve().parents)
         return all(part.stat().st_mode & stat.S_IXOTH for part in parts)
@@ -95,7 +95,7 @@ def _copied(path: Path, copies: Path, user: Identity) -> Path:
 
 
 def is_open(path: Path) -> bool:
-    """Tell whether every user may read a file, or a folder with all it holds."""
+    """Return whether every user may read a file, or a folder with its whole content."""
     return all(
         status.st_mode & stat.S_IROTH
         and (not stat.S_ISDIR(status.st_mode) or status.st_mode & stat.S_IXOTH)

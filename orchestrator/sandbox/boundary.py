@@ -31,12 +31,13 @@ class Boundary:
     ``options()`` goes to ``subprocess.Popen``, and ``enter`` must be called by its preexec_fn.
 
     Attributes:
-        words: the beginning of the command line, up to the launcher's ``--``.
-        descriptors: those that bubblewrap reads.
+        words: beginning of the command line, up to the launcher's ``--``.
+        descriptors: file descriptors that bubblewrap reads.
         limits: the limits on its use of the machine.
         identity: the user that it runs as, None for the user that starts it.
         group: its control group, None where none can be created.
-        gives_up_root: whether the process starts as ``identity``; else the command becomes it.
+        gives_up_root: whether the process starts as ``identity``. Otherwise the command switches to
+            it.
     """
 
     words: tuple[str, ...]
@@ -72,7 +73,7 @@ class Boundary:
         _libc.syscall(_SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None)
 
     def explain(self) -> str:
-        """Return the limits that were exceeded, else all limits, for the error of an early end."""
+        """Return the exceeded limits, or else all limits, for the error message of an early end."""
         hit = self.group.exceeded() if self.group else []
         if hit:
             return f"it exceeded its limit of {' and '.join(hit)}"

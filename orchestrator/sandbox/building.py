@@ -19,7 +19,7 @@ from orchestrator.sandbox import limits
 from orchestrator.sandbox.boundary import Boundary
 
 MAX_OUTPUT_BYTES = 16 * limits.MIB
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _FIX = "check its Kbuild and sources: a module compiles in seconds"
 
 
@@ -66,7 +66,7 @@ def _watch(
     deadline = time.monotonic() + time_limit_s
     end = os.pidfd_open(process.pid)
     try:
-        while not select.select([end], [], [], _LOOK_S)[0]:
+        while not select.select([end], [], [], _POLL_S)[0]:
             if time.monotonic() > deadline:
                 raise MachineError(f"a build took more than {time_limit_s:g} s", _FIX)
             _require_small(workshop, output_file)
@@ -89,6 +89,6 @@ def _require_small(workshop: Path, output_file: Path) -> None:
 
 
 def _explained(boundary: Boundary) -> str:
-    """Return a last line that names the limits that the build exceeded, if any is known."""
+    """Return a last line of output with the limits that the build exceeded, if any is known."""
     hit = boundary.group.exceeded() if boundary.group else []
     return f"\nbuild: error: it exceeded its limit of {' and '.join(hit)}" if hit else ""

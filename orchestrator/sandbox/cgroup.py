@@ -21,7 +21,7 @@ from pathlib import Path
 from orchestrator.sandbox.limits import Limits
 
 ROOT = Path("/sys/fs/cgroup")
-OWN = Path("/proc/self/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
 PREFIX = "orchestrator-"
 _CONTROLLERS = frozenset({"memory", "pids"})
 _MOST_WAIT_S = 2.0
@@ -110,7 +110,7 @@ def _remove(folder: Path) -> None:
 
 def _own_group() -> Path | None:
     """Return the folder of this process's group in the hierarchy of version 2."""
-    for line in OWN.read_text(encoding="utf-8").splitlines():
+    for line in MEMBERSHIP.read_text(encoding="utf-8").splitlines():
         number, controllers, path = line.split(":", 2)
         if number == "0" and not controllers:
             folder = ROOT / path.lstrip("/")
@@ -121,10 +121,10 @@ def _own_group() -> Path | None:
 def _can_hold(folder: Path) -> bool:
     """Whether groups below this folder have the controllers and can be made by this user."""
     try:
-        handed_down = (folder / "cgroup.subtree_control").read_text(encoding="ascii").split()
+        delegated = (folder / "cgroup.subtree_control").read_text(encoding="ascii").split()
     except OSError:
         return False
-    return set(handed_down) >= _CONTROLLERS and os.access(folder, os.W_OK)
+    return set(delegated) >= _CONTROLLERS and os.access(folder, os.W_OK)
 
 
 def _events(path: Path) -> dict[str, int]:

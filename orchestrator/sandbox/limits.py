@@ -11,13 +11,13 @@ from dataclasses import dataclass
 MIB = 2**20
 
 GUEST_PROCESSES = 256
-"""Each process of a guest is a process of the host; fewer than 20 without those of flows."""
+"""Processes of a guest without those of flows; fewer than 20 are used. Each is a host process."""
 
 PROCESSES_RESERVE = 2
-"""So many times the processes that flows have of their own are allowed."""
+"""The limit on flows' processes is this multiple of what they need."""
 
 GUEST_OVERHEAD_BYTES = 1024 * MIB
-"""Address space beyond twice the guest's memory, for the kernel and libc. Measured: 0.3 GiB."""
+"""Address space beyond twice the guest's memory, for the kernel and libc. 0.3 GiB were measured."""
 
 OPEN_FILES = 16384
 
@@ -58,7 +58,7 @@ class Limits:
 def of_guest(memory_bytes: int, flow_processes: int = 0, output_bytes: int = 2048 * MIB) -> Limits:
     """Return the limits of a guest with that memory, which is also a file.
 
-    ``flow_processes`` are what the flows' engines need (``protocol/engines.py``).
+    ``flow_processes`` is the number that the flows' engines need (``protocol/engines.py``).
     """
     return Limits(
         address_bytes=2 * memory_bytes + GUEST_OVERHEAD_BYTES,

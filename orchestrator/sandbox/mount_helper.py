@@ -1,4 +1,4 @@
-"""Runs as root outside the sandbox: mounts what the sandbox's user cannot reach, then becomes it.
+"""Runs as root outside the sandbox: mounts files for the sandbox's user, then becomes that user.
 
     python3 -I -S -B mount_helper.py PLACE NUMBER SOURCE... -- COMMAND [ARGUMENT...]
 

@@ -130,7 +130,7 @@ class _Filter:
 
     def __init__(self, library: ctypes.CDLL, context: int) -> None:
         self._library, self._context = library, ctypes.c_void_p(context)
-        # A linear list of some 250 comparisons would slow down each system call.
+        # A linear list of about 250 comparisons would slow down each system call.
         library.seccomp_attr_set(self._context, _OPTIMISE, _BINARY_TREE)
 
     def add(self, action: int, name: str, *compared: _Compare) -> None:

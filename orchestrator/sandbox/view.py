@@ -38,11 +38,13 @@ MASKED = (
 """Below /proc: what container runtimes hide (runtime-spec, config-linux.md, "Masked Paths")."""
 
 READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-"""Below /proc: what they show read-only. Writing it needs no capability, only root's number."""
+"""Below /proc: what they show read-only. Writing it needs only user id 0, no capability."""
 
 RUN_VARIABLE = "ORCHESTRATOR_RUN"
-"""Names the folder of a run in the environment of bubblewrap, not inside. It shows to which run a
-process of a sandbox's user belongs."""
+"""Variable with the folder of a run, in the environment of bubblewrap and not inside.
+
+It identifies the run of a process of a sandbox's user.
+"""
 
 _SMALL_BYTES = 16 * MIB
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")

@@ -132,7 +132,7 @@ def nearest(node: Node, path: Path) -> Mark:
 
 
 def parse(text: str, file: str, column: int = 1) -> tuple[Node | None, list[Fault]]:
-    """Return the tree of one YAML document, None when there is none, and every fault found.
+    """Return the tree of one YAML document, None for an empty text, and every fault found.
 
     ``column`` is the column of ``file`` at which the text's first line starts.
     """
@@ -150,7 +150,7 @@ def parse(text: str, file: str, column: int = 1) -> tuple[Node | None, list[Faul
         builder.faults.append(_syntax_fault(builder, error))
         return None, builder.faults
     except (YAMLError, ValueError, OverflowError) as error:
-        # Not from the grammar, so without a position: a directive such as `%YAML 9.9`.
+        # A fault outside of the grammar has no position: a directive such as `%YAML 9.9`.
         builder.faults.append(builder.at(0, 0).fault(f"not YAML: {str(error).splitlines()[0]}"))
         return None, builder.faults
     return builder.root, builder.faults
@@ -239,7 +239,8 @@ class _Builder:
         if not event.implicit[0] or event.style:
             return Scalar(mark, text)
         if not text and self._open and self._open[-1].key_mark:
-            mark = self._open[-1].key_mark  # nothing is nowhere: its key stands for it
+            # An empty value has no position of its own.
+            mark = self._open[-1].key_mark
         if _INT.fullmatch(text) and len(text) > MAX_DIGITS:
             self._fault(mark, f"{shown(text)}: a number may have {MAX_DIGITS} digits at most")
             return Scalar(mark, None)
@@ -254,7 +255,7 @@ class _Builder:
             return ""
 
     def _place(self, node: Node) -> None:
-        """Put a finished node where it belongs."""
+        """Add a finished node to its parent."""
         if not self._open:
             self.root = node
             return
@@ -298,11 +299,11 @@ class _Builder:
 
 
 def _typed(text: str) -> object:
-    """Return what a plain scalar means in YAML 1.2's core schema."""
+    """Return the value of a plain scalar in YAML 1.2's core schema."""
     if text in _WORDS:
         return _WORDS[text]
     if _INT.fullmatch(text):
-        # int() takes leading zeros as decimal only when told the base
+        # int() accepts leading zeros as decimal only with an explicit base
         return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
     if _FLOAT.fullmatch(text):
         return float(text)

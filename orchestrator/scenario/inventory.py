@@ -1,7 +1,7 @@
-"""Reads from an Ansible inventory file, YAML or INI, how to reach its hosts.
+"""Reads the SSH addresses of hosts from an Ansible inventory file, YAML or INI.
 
 A scenario may name any file as its inventory, for example a private key, and errors end up in the
-logs of CI servers. So an error names the place and what is expected there, and does not quote the
+logs of CI servers. So an error names the position and the expected form, and does not quote the
 file. Only the values of Ansible's own keys are quoted.
 
 ``group_vars`` and ``host_vars`` folders, plug-ins and templates are not read. How to reach a host
@@ -34,12 +34,12 @@ Values = dict[str, Any]
 
 
 class InventoryError(ValueError):
-    """An inventory cannot be read or understood; the message names the file and the place."""
+    """An inventory cannot be read or parsed; the message names the file and the position."""
 
 
 @dataclass(frozen=True)
 class InventoryHost:
-    """How to reach a host; None leaves a value to the user's SSH settings."""
+    """SSH address of a host; for None the user's SSH settings apply."""
 
     name: str
     address: str
@@ -64,7 +64,7 @@ _Groups = dict[str, _Group]
 
 @dataclass(frozen=True)
 class _Where:
-    """A place in an inventory, as an error names it."""
+    """A position in an inventory, as errors show it."""
 
     path: Path
     line: int = 0
@@ -95,7 +95,7 @@ def _yaml(text: str, path: Path) -> _Groups:
     from ruamel.yaml.error import YAMLError
 
     try:
-        document = YAML(typ="rt", pure=True).load(text)  # which keeps the places of keys
+        document = YAML(typ="rt", pure=True).load(text)  # which keeps the positions of keys
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
@@ -106,7 +106,7 @@ def _yaml(text: str, path: Path) -> _Groups:
     try:
         for name, body, place in _mapping(document, _Where(path), "an inventory"):
             _add_group(groups, name, body, place)
-    except RecursionError:  # an alias of what it is in
+    except RecursionError:  # an alias that contains itself
         raise InventoryError(f"`{path}` is nested too deeply") from None
     return groups
 
@@ -132,13 +132,13 @@ def _add_group(groups: _Groups, name: str, body: object, where: _Where) -> None:
 
 
 def _mapping(value: object, where: _Where, what: str) -> Iterator[tuple[str, object, _Where]]:
-    """Yield each key, its value, and the key's place in the file."""
+    """Yield each key, its value, and the key's position in the file."""
     if value is None:
         return
     if not isinstance(value, Mapping):
         raise InventoryError(f"{where}: {what} must be a mapping")
     for key, content in value.items():
-        # A key that was merged in by `<<` has no place of its own.
+        # A key that was merged by `<<` has no position of its own.
         places: Any = value.lc  # type: ignore[attr-defined] # of ruamel's mappings
         line, column, *_ = places.data.get(key, (places.line, places.col))
         yield str(key), content, _Where(where.path, line + 1, column + 1)
@@ -216,7 +216,7 @@ def _merged(groups: _Groups, path: Path) -> dict[str, Values]:
     """Return the variables of each host: of ``all``, of groups by their depth, then its own."""
     parents = {child: name for name, group in groups.items() for child in group.children}
     lines = {name: _line(name, parents, path) for name in groups}
-    # As Ansible has it: a deeper group goes before, and of equals the name that comes last.
+    # Ansible's order: deeper groups have priority, and then the name that sorts last.
     order = sorted(groups, key=lambda name: (name != "all", len(lines[name]), name))
     found: dict[str, Values] = {}
     for host in dict.fromkeys(host for group in groups.values() for host in group.hosts):
@@ -232,7 +232,7 @@ def _merged(groups: _Groups, path: Path) -> dict[str, Values]:
 
 
 def _line(name: str, parents: Mapping[str, str], path: Path) -> list[str]:
-    """Return a group and all above it."""
+    """Return a group and all groups above it."""
     line = [name]
     while line[-1] in parents:
         line.append(parents[line[-1]])
@@ -272,7 +272,7 @@ def _host(name: str, values: Values, path: Path) -> InventoryHost:
 
 
 def _known_hosts(name: str, values: Values, path: Path) -> Path | None:
-    """Return the file of host keys that SSH's arguments name; no other argument is understood."""
+    """Return the file of host keys in SSH's arguments; no other argument is supported."""
     found: Path | None = None
     for key in ("ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_args"):
         given = str(values.get(key) or "").strip()

@@ -118,13 +118,13 @@ class Lab(Strict):
             if host not in known:
                 yield (
                     place,
-                    # The hosts are not listed, because the file may be a secret of another kind.
+                    # The hosts are not listed, because the file may be a secret, such as a key.
                     f"no host {shown(host)} in `{self.inventory}`{suggest(host, known)}, "
                     f"which has {len(known)} hosts",
                 )
 
     def _doubled(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield hosts with several roles: traffic of a host to itself crosses no network."""
+        """Yield hosts with several roles; traffic from a host to itself crosses no network."""
         seen: dict[str, tuple[str | int, ...]] = {}
         for place, host in self._named():
             if host in seen:

@@ -40,7 +40,7 @@ class LoadedVariant:
     modules: Modules
 
     def mark(self, path: Path) -> Mark:
-        """Return the position of the value at a path: in the file, a --set or the matrix."""
+        """Return the position of the value at a path, in the file, a --set or the matrix."""
         return nearest(self.tree, path)
 
 
@@ -76,7 +76,7 @@ def load(path: FilePath, overrides: Sequence[str] = (), reduced: bool = False) -
     """Load and validate a scenario file, with ``PATH=VALUE`` overrides applied in their order.
 
     ``reduced`` selects the reduced form, to which the overrides are then applied. Folders of
-    modules, also those of overrides, are relative to the file's folder.
+    modules, also in overrides, are relative to the file's folder.
 
     Raises:
         ScenarioError: the scenario is not valid; has every fault with its file:line:column.
@@ -124,7 +124,7 @@ def _load_text(
     modules = Modules(path.parent)
     scenario, invalid = _validate(tree, modules)
     variants, varied = _validate_variants(without_reduced(tree), modules)
-    # A fault of the text at a place, such as an alias, explains why the value there is invalid.
+    # A fault of the text at a position, such as an alias, explains why the value there is invalid.
     broken = {(each.file, each.line, each.column) for each in faults}
     invalid = [*invalid, *varied]
     faults += [each for each in invalid if (each.file, each.line, each.column) not in broken]

@@ -35,9 +35,9 @@ class Variant:
 
 
 def expand(tree: Node) -> tuple[list[Variant], list[Fault]]:
-    """Return the variants, only the tree itself without a matrix, and the faults found.
+    """Return the variants (without a matrix, the tree itself) and the faults found.
 
-    With faults, the variants are made of the valid rest, so that it can be checked too.
+    With faults, the variants use the valid rest of the matrix, so that it can be checked too.
     """
     matrix = find(tree, ("matrix",))
     if not isinstance(matrix, Mapping) or not matrix.entries:
@@ -60,7 +60,7 @@ def expand(tree: Node) -> tuple[list[Variant], list[Fault]]:
 
 
 def _without_matrix(tree: Node) -> Node:
-    """Return the tree without the matrix, which is validated once and not for each variant."""
+    """Return the tree without the matrix. It is validated once and not for each variant."""
     if not isinstance(tree, Mapping):
         return tree
     return replace(tree, entries={k: v for k, v in tree.entries.items() if k != "matrix"})

@@ -1,4 +1,4 @@
-"""The scenario's model; its values are in SI units, those of the text have units of their own."""
+"""The model of a scenario; its values are in SI units, while the text has explicit units."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Window(Strict):
 
 
 def _whole(value: object) -> object:
-    if type(value) is not int:  # Literal takes true and 1.0 for 1
+    if type(value) is not int:  # Literal accepts true and 1.0 as 1
         raise ValueError(f"must be a whole number, not {shown(value)}")
     return value
 

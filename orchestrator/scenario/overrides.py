@@ -1,4 +1,4 @@
-"""``--set PATH=VALUE``, and what it shares with the matrix: a value put at a dotted path."""
+"""Sets a value at a dotted path, for ``--set PATH=VALUE`` and the matrix."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from orchestrator.scenario.document import Entry, Mapping, Mark, Node, Scalar, S
 from orchestrator.units import listed, shortened, shown, suggest
 
 _SHORT = {"congestion": "name"}
-"""The key that a text at this key is short for, so that other keys can be set beside it."""
+"""The key of a mapping that a single text at this key is short for."""
 
 _MOST_SHOWN = 300
-"""The most characters of an override that its faults begin with."""
+"""Faults of an override begin with up to this many of its characters."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Prints the scenario language as a reference for people, from the models of the JSON Schema."""
+"""Prints the reference of the scenario language, from the models of the JSON Schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FAMILIES = ("topology", "queue", "loss", "traffic", "event")
 _HEAD = """\
 # Reference of the scenario language
 
-`orchestrator schema --markdown` writes this page from the models; a test holds it equal to them.
+`orchestrator schema --markdown` writes this page from the models; a test compares it with them.
 A value with a unit is written as text:
 
 | quantity | example | units |
@@ -24,7 +24,7 @@ A value with a unit is written as text:
 | size | `150kB` | B, kB, MB, GB, KiB, MiB, GiB |
 | probability | `0.1%` | %, or a plain number such as 0.001 |
 
-What a link has in each direction may be one value for both or `{forward: ..., reverse: ...}`.
+A value of a link may be the same for both directions, or `{forward: ..., reverse: ...}`.
 """
 Schema = dict[str, Any]
 _COLUMNS = 100
@@ -140,7 +140,7 @@ def _type(item: Schema, all_: Schema) -> str:
 
 def _named(reference: str, all_: Schema) -> str:
     path = reference.split("/")[2:]
-    if len(path) > 1:  # what a short form stands for
+    if len(path) > 1:  # the definition of a short form
         return _type(all_[path[0]]["properties"][path[2]], all_)
     name = path[0]
     if name in _FAMILIES:

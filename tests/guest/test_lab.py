@@ -65,7 +65,7 @@ def test_a_lost_router_is_told_and_has_undone_its_emulation(results: dict[str, A
     assert (found["status"], run["status"]) == (1, "failed")
     assert run["error"].startswith(f"lost host {ROUTER} ")
     assert " s into traffic (2" in run["error"]
-    assert "set free: sender1, sender2, receiver1, receiver2" in run["error"]
+    assert "released: sender1, sender2, receiver1, receiver2" in run["error"]
 
 
 def test_all_that_stands_in_the_way_is_told_at_once(results: dict[str, Any]) -> None:
@@ -84,4 +84,4 @@ def test_all_that_stands_in_the_way_is_told_at_once(results: dict[str, Any]) -> 
     }
     assert expected <= told
     assert "name one of these in the scenario's `lab`: eth0, eth1" in found["said"]
-    assert "4 things stand in the way of the lab; nothing was run" in found["said"]
+    assert "4 problems prevent the lab run; nothing was run" in found["said"]

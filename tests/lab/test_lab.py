@@ -40,7 +40,7 @@ def lost(found: dict[str, Any], host: str) -> str:
     assert error.startswith(f"lost host {host} (root@10.231."), error
     assert " s into traffic (2" in error
     others = [each for each in ("sender1", "sender2", "receiver1", "receiver2") if each != host]
-    assert f"set free: {', '.join(others)}" in error
+    assert f"released: {', '.join(others)}" in error
     return error
 
 
@@ -113,7 +113,7 @@ def test_hosts_without_a_way_are_told_and_nothing_is_stored(hosts: Lab, tmp_path
     for each in found.values():
         assert (each["status"], each["runs"], each["left"]) == (4, [], [])
     said = found["unreachable"]["said"]
-    assert "1 thing stands in the way of the lab" in said
+    assert "1 problem prevents the lab run" in said
     assert "no answer within 15 s" in said
     said = found["routes"]["said"]
     assert "receiver1  packets to sender1 (10.231.1.11) have no route" in said

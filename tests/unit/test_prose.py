@@ -21,6 +21,12 @@ def test_the_documents_have_no_findings() -> None:
     assert not findings, "\n".join(findings)
 
 
+def test_the_python_files_have_no_findings() -> None:
+    assert len(prose.sources()) > 100
+    findings = [str(finding) for file in prose.sources() for finding in prose.check(file)]
+    assert not findings, "\n".join(findings)
+
+
 def test_the_readme_is_short() -> None:
     text = (prose.ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 150
@@ -56,6 +62,51 @@ def test_a_long_sentence_is_found_wherever_it_is(tmp_path: Path, text: str) -> N
 )
 def test_sentences_of_their_own_and_code_are_not_added_up(tmp_path: Path, text: str) -> None:
     assert not [each for each in found(tmp_path, text) if each.startswith("sentence")]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f'"""Short.\n\n{LONG}\n"""\n', 3),
+        (f'def f():\n    r"""{LONG}"""\n', 2),
+        (f'"""Short.\n\n- item\n- {LONG}\n"""\n', 4),
+        (
+            f'def f():\n    """Short.\n\n    Args:\n        a: short\n        b: {LONG}\n    """\n',
+            6,
+        ),
+        (f'"""Short.\n\n== ==\na  b\n== ==\n\n{LONG}\n"""\n', 7),
+        (f"x = 1\n# {LONG.replace('word word word ', 'word word word' + chr(10) + '# ', 1)}\n", 2),
+    ],
+)
+def test_a_long_sentence_of_a_python_file_is_found_at_its_line(
+    tmp_path: Path, text: str, line: int
+) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(text, encoding="utf-8")
+    (finding,) = prose.check(file, tmp_path)
+    assert finding.line == line
+    assert finding.text.startswith("sentence of 32 words")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'x = """{LONG}"""\n# Short.\n',
+        f'x = """\n# {LONG}\n"""\n',
+        f'"""Short::\n\n    {LONG}\n\nShort.\n"""\n',
+        f'"""Short.\n\n\\b\n{LONG}\n"""\n',
+        f'"""Short.\n\n== ==\n{LONG}\n== ==\n"""\n',
+        f'"""Short.\n\nArgs:\n    a: {SHORT[:-1]}\n    b: {SHORT}\n"""\n',
+        f"# {SHORT}\n#   {SHORT}\n",
+        f"# {SHORT[:-1]}\n\n# {SHORT}\n",
+    ],
+)
+def test_literals_tables_and_entries_of_a_python_file_are_not_added_up(
+    tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(text, encoding="utf-8")
+    assert not list(prose.check(file, tmp_path))
 
 
 def test_a_long_line_is_found_outside_of_tables(tmp_path: Path) -> None:

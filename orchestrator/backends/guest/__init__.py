@@ -16,8 +16,8 @@ from orchestrator.backends import bed_code, modules, process
 from orchestrator.backends.contract import WATCHDOG_S, BackendOptions, Report, RunContext, Traits
 from orchestrator.backends.guest.examination import examine
 from orchestrator.backends.guest.memory import memory_bytes, require_memory
-from orchestrator.backends.modules import Built, hand_in
-from orchestrator.backends.progress import Headway
+from orchestrator.backends.modules import Built, provide
+from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
 from orchestrator.decode.output import believing_nothing
@@ -42,8 +42,8 @@ TRAITS = Traits(reproducible=True)
 class Guest:
     """The back end ``guest``: a guest for each run, several at a time, each on a CPU of its own.
 
-    ``jobs`` is the most that run at a time, which have to fit into the memory.
-    ``hook`` is a test's way to break the bed; ``modules`` are those that are not the kernel's own.
+    ``jobs`` is the largest number of guests at a time; together they must fit into the memory.
+    Tests break the bed on purpose with ``hook``. ``modules`` are those built beside the kernel.
     """
 
     kernel: GuestKernel
@@ -56,36 +56,36 @@ class Guest:
     traits: Traits = field(default=TRAITS, init=False)
 
     def prepare(self, plan: Plan) -> None:
-        """See that guests can be confined and fit, and build the modules that the plan needs."""
+        """Check that guests can be confined and fit into memory; build the plan's modules."""
         if not self.unconfined:
             sandbox.require_confinement()
         require_memory(plan.runs, self.jobs)
         self.modules = modules.build(plan.runs, self.kernel, self.unconfined)
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         """Run one planned run in a guest and return its recording.
 
         Raises:
-            GuestError: the guest ended early, hung, or its test bed failed; with what it said last.
+            GuestError: the guest ended early, hung, or its test bed failed; with its last output.
             MachineError: a congestion-control module is not part of the guest kernel.
         """
-        folder = place.folder
+        folder = context.folder
         memory = memory_bytes(spec)
-        handed = hand_in(spec, self.modules, self.kernel, folder / "in" / "modules")
-        paths = _prepare(spec, self, folder, memory, handed)
+        provided = provide(spec, self.modules, self.kernel, folder / "in" / "modules")
+        paths = _prepare(spec, self, folder, memory, provided)
         command = _command(spec, self, paths, memory)
-        tcp = decoder(spec, place.output)
-        headway = Headway(
-            "the guest", spec.duration_s, place.bounds.wall_s, self.watchdog_s, GuestError
+        tcp = decoder(spec, context.output)
+        monitor = ProgressMonitor(
+            "the guest", spec.duration_s, context.bounds.wall_s, self.watchdog_s, GuestError
         )
 
-        def passed_on(phase: str, simulated_s: float) -> None:
+        def report_progress(phase: str, simulated_s: float) -> None:
             with believing_nothing():
                 tcp.advance()
             report(phase, simulated_s)
 
         with (
-            self._boundary(spec, paths, memory, place) as boundary,
+            self._boundary(spec, paths, memory, context) as boundary,
             (folder / "console").open("wb") as console,
             process.started(
                 command if boundary is None else boundary.command(command),
@@ -93,31 +93,31 @@ class Guest:
                 _ENVIRONMENT
                 if boundary is None
                 else {**_ENVIRONMENT, **view.run_environment(folder)},
-                {place.cpu},
+                {context.cpu},
                 boundary=boundary,
             ) as started,
         ):
-            place.guard(started.pid)
+            context.add_group(started.pid)
             try:
-                process.watch(started, place, headway, passed_on)
+                process.watch(started, context, monitor, report_progress)
             finally:
-                place.release(started.pid)
+                context.remove_group(started.pid)
             explained = "" if boundary is None else boundary.explain()
-            process.require_done(place, spec.duration_s, "the guest", GuestError, explained)
-        return assemble(spec, place.output, place.console, tcp, handed, self._machine())
+            process.require_done(context, spec.duration_s, "the guest", GuestError, explained)
+        return assemble(spec, context.output, context.console, tcp, provided, self._machine())
 
     @contextlib.contextmanager
     def _boundary(
-        self, spec: RunSpec, paths: sandbox.Paths, memory: int, place: RunContext
+        self, spec: RunSpec, paths: sandbox.Paths, memory: int, context: RunContext
     ) -> Iterator[Boundary | None]:
         """Open the sandbox of a run; None without confinement."""
         if self.unconfined:
             yield None
             return
         processes = engines.processes(flow.engine for flow in spec.flows)
-        allowed = limits.of_guest(memory, processes, place.bounds.total_bytes)
+        allowed = limits.of_guest(memory, processes, context.bounds.total_bytes)
         with sandbox.guest_sandbox(paths, memory, allowed) as boundary:
-            place.output.owner_uid = boundary.uid
+            context.output.owner_uid = boundary.uid
             yield boundary
 
     def _machine(self) -> Machine:
@@ -144,33 +144,33 @@ def _prepare(
 ) -> sandbox.Paths:
     document = bed_spec(spec, memory)
     kernel = options.kernel
-    given, output = folder / "in", folder / "out"
-    given.mkdir(exist_ok=True)  # the modules are there already
+    input_folder, output = folder / "in", folder / "out"
+    input_folder.mkdir(exist_ok=True)  # the modules are there already
     output.mkdir()
     if options.hook is not None:
-        shutil.copy(options.hook, given / "hook.py")
+        shutil.copy(options.hook, input_folder / "hook.py")
         document["hook"] = "hook.py"
     document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in modules]
-    (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
-    return sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, given, output)
+    (input_folder / "spec.json").write_text(json.dumps(document), encoding="utf-8")
+    return sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output)
 
 
-def _place(options: Guest, inside: str, outside: Path) -> str:
+def _path_seen_by_guest(options: Guest, inside: str, outside: Path) -> str:
     return str(outside) if options.unconfined else inside
 
 
 def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -> list[str]:
-    """Return the kernel's command line; without a boundary it fixes the address layout itself."""
-    code = _place(options, sandbox.BED, bed_code.PROJECT)
+    """Return the kernel's command line; without a sandbox it also fixes the address layout."""
+    code = _path_seen_by_guest(options, sandbox.BED, bed_code.PROJECT)
     environment = {
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": code,
         "BED_CODE": code,
-        "BED_INPUT": _place(options, sandbox.INPUT, paths.input),
-        "BED_OUTPUT": _place(options, sandbox.OUTPUT, paths.output),
+        "BED_INPUT": _path_seen_by_guest(options, sandbox.INPUT, paths.input),
+        "BED_OUTPUT": _path_seen_by_guest(options, sandbox.OUTPUT, paths.output),
     }
     boot = [
-        _place(options, sandbox.KERNEL, paths.linux),
+        _path_seen_by_guest(options, sandbox.KERNEL, paths.linux),
         "time-travel=inf-cpu",
         f"time-travel-start={_EPOCH_NS}",
         f"random_seed={spec.seed}",
@@ -192,6 +192,6 @@ def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -
         "orchestrator.testbed.init",
     ]
     if options.unconfined:
-        # Without a boundary, which dies with the controller, the guest itself is told to do so.
+        # A sandbox ends with the controller. Without one, the guest itself must.
         return ["setpriv", "--pdeathsig", "KILL", "setarch", "x86_64", "-R", *boot]
     return boot

@@ -1,7 +1,7 @@
-"""What this machine lacks for runs in the guest, each with its fix.
+"""Checks what this machine lacks for runs in the guest, and names each fix.
 
-A check tries the thing itself where it can: bubblewrap must really confine a process, Mininet
-must really be importable by the Python that runs it.
+Where possible, a check does what a run would do. For example, bubblewrap confines a process, and
+the Python that will run Mininet imports it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrator.errors import GuestError, MachineError
 from orchestrator.protocol import engines
 
 SYSTEM_PYTHON = "/usr/bin/python3"
-"""Runs the test bed inside the guest; Mininet is installed for it."""
+"""The Python that runs the test bed inside the guest; Mininet is installed for it."""
 
 GUEST_PROGRAMS = {
     "ovs-vswitchd": "openvswitch-switch",
@@ -31,13 +31,13 @@ GUEST_PROGRAMS = {
     "tc": "iproute2",
     "ethtool": "ethtool",
 }
-"""Program to Debian package, of all that runs inside the guest, but for engines of traffic."""
+"""Debian package of each program that runs inside the guest, except those of traffic engines."""
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROBE_TIMEOUT_S = 20.0
 BOOT_TIMEOUT_S = 60.0
 GUEST_MEMORY_BYTES = 512 * 1024**2
-"""What one guest can come to use of its memory, with 60 hosts."""
+"""Memory that a guest with 60 hosts uses at most."""
 
 
 def examine() -> Examined:
@@ -49,7 +49,8 @@ def examine() -> Examined:
         *_programs(),
         _mininet(),
         confinement,
-        # A confined guest gets a /dev/shm of its own; only without confinement this one matters.
+        # A confined guest gets its own /dev/shm, so this machine's matters only without
+        # confinement.
         *([] if confinement.ok else [_shared_memory(Path("/dev/shm"))]),
         _memory(),
         _ptrace(),
@@ -60,7 +61,7 @@ def examine() -> Examined:
 
 
 def _guest_absent() -> str:
-    """Say why there is no guest kernel here and is not meant to be one, if so."""
+    """Return why no guest kernel can exist on this machine, empty when one can."""
     try:
         if build.find() is None:
             source.locate()
@@ -76,7 +77,7 @@ def _processor() -> Finding:
 
 
 def _kernel() -> Iterator[Finding]:
-    """A cached guest kernel, or else everything to build one."""
+    """Check for a cached guest kernel, or else for everything that building one needs."""
     name = "guest kernel"
     try:
         kernel = build.find()
@@ -108,7 +109,7 @@ def _kernel() -> Iterator[Finding]:
 
 
 def _boots() -> Iterator[Finding]:
-    """Whether the guest kernel, if there is one yet, gets as far as a program on this processor."""
+    """Check that a cached guest kernel boots to its first program on this processor."""
     kernel = build.find()
     if kernel is None:
         return
@@ -116,9 +117,11 @@ def _boots() -> Iterator[Finding]:
         run_commands(kernel, b"true\n", timeout_s=BOOT_TIMEOUT_S)
     except GuestError as error:
         detail = " | ".join([str(error).partition("\n")[0], *error.console[-2:]])
-        yield Finding("guest boots", False, detail, "take another machine, and report this one")
+        yield Finding(
+            "guest boots", False, detail, "use another machine, and report this processor as a bug"
+        )
     else:
-        yield Finding("guest boots", True, "as far as a program")
+        yield Finding("guest boots", True, "a program ran in it")
 
 
 def _programs() -> Iterator[Finding]:
@@ -148,7 +151,7 @@ def _confinement() -> Finding:
 
 
 def _ptrace() -> Finding:
-    """User Mode Linux runs its processes under ptrace."""
+    """Check for ptrace, under which User Mode Linux runs its processes."""
     probe = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
     if _try([SYSTEM_PYTHON, "-S", "-c", probe]) is None:
         return Finding("ptrace", True, "allowed")
@@ -165,7 +168,7 @@ def _memory() -> Finding:
 
 
 def _shared_memory(folder: Path) -> Finding:
-    """The guest's memory is a file here, mapped for execution too."""
+    """Check the file system for the guest's memory, a file that is also mapped for execution."""
     if not folder.is_dir():
         return Finding(str(folder), False, "not there", f"mount -t tmpfs tmpfs {folder}")
     status = os.statvfs(folder)
@@ -186,7 +189,7 @@ def _finding(name: str, error: MachineError) -> Finding:
 
 
 def _try(argv: Sequence[str]) -> str | None:
-    """Run a probe; None when it succeeded, else what it said, in one line."""
+    """Run a probe; return None when it succeeded, else its output in one line."""
     try:
         answer = subprocess.run(
             argv,

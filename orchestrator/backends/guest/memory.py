@@ -1,4 +1,4 @@
-"""Whether this machine has the memory that guests may come to use."""
+"""Checks that this machine has the memory that guests may use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def memory_bytes(run: RunSpec) -> int:
-    """Return the memory of the guest that makes a run."""
+    """Return the size of the guest's memory for a run, in bytes."""
     return guest_memory_bytes(at_most(run.network, run.events), len(run.flows))
 
 
 def require_memory(runs: Sequence[RunSpec], jobs: int) -> None:
-    """Raise MachineError when so many guests at a time may need more than there is now.
+    """Raise MachineError when the guests of ``jobs`` runs may need more memory than is available.
 
-    A guest takes memory as it comes to use it, and one that finds none left dies on the spot.
+    A guest takes memory when it first uses it, and is killed when none is left.
     """
     largest = sorted(map(memory_bytes, runs), reverse=True)[:jobs]
     needed, available = sum(largest), available_bytes()
@@ -30,7 +30,7 @@ def require_memory(runs: Sequence[RunSpec], jobs: int) -> None:
     raise MachineError(
         f"{several} may need {needed / 2**30:.1f} GiB of memory for what is in flight and queued, "
         f"and {available / 2**30:.1f} GiB is available",
-        f"free memory, or ask for less: {fewer}smaller queues, a lower rate or shorter delays",
+        f"free memory, or request less: {fewer}smaller queues, a lower rate or shorter delays",
     )
 
 
@@ -41,5 +41,5 @@ def available_bytes() -> int:
         if name == "MemAvailable":
             return int(rest.split()[0]) * 1024
     raise MachineError(
-        "/proc/meminfo does not tell the available memory", "use Linux 3.14 or later"
+        "/proc/meminfo has no value for the available memory", "use Linux 3.14 or later"
     )

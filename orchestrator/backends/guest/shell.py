@@ -1,4 +1,4 @@
-"""The guest kernel with a shell, in real time: on this terminal, or for commands from a pipe."""
+"""Boots the guest kernel with a shell, in real time: on this terminal, or for piped commands."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from orchestrator.sandbox.boundary import Boundary
 _MEMORY_BYTES = 512 * MIB
 _STATUS_BYTES = 8
 _BOUNDS = Bounds(file_bytes={"said": 256 * MIB, "status": _STATUS_BYTES})
-_LOOK_S = 0.1
+_POLL_S = 0.1
 _INIT = """
 import glob, os, subprocess, sys
 sys.path.insert(0, os.environ["BED_CODE"])
 from orchestrator.testbed.kernel import system
 
-# Before any program runs: where root's files show as nobody's, a setuid mount loses root.
+# Before any program runs: where root's files belong to nobody, a setuid mount loses root.
 system.mount("none", "/", "none", system.MS_REMOUNT | system.MS_RDONLY | system.MS_NOSUID)
 for kind, place in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run"), ("tmpfs", "/tmp")):
     system.mount(kind, place, kind)
 os.makedirs("/run/out")
 system.mount("none", "/run/out", "hostfs", 0, os.environ["BED_OUTPUT"])
 os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run")
-# Twice, for the few that need another one's symbols.
+# Twice, because a few modules need the symbols of another one.
 for path in 2 * sorted(glob.glob(os.environ["BED_MODULES"] + "/tcp_*.ko")):
     try:
         system.load_module(path, "")
@@ -63,10 +63,10 @@ system.power_off()
 
 
 def open_shell(kernel: GuestKernel) -> int:
-    """Boot the guest, return the status of what ran in it when that ends.
+    """Boot the guest, run a shell in it, and return the shell's exit status.
 
-    On a terminal that is an interactive shell; from a pipe or file on standard input, its
-    commands, whose output goes to standard output.
+    On a terminal the shell is interactive. Otherwise it runs the commands on standard input, and
+    their output goes to standard output.
 
     Raises:
         MachineError: this user cannot be confined here.
@@ -78,8 +78,8 @@ def open_shell(kernel: GuestKernel) -> int:
         sys.stdout.flush()
         return said.status
     with (
-        _folders() as (given, output),
-        _boundary(kernel, given, output, interactive=True) as boundary,
+        _folders() as (input_folder, output),
+        _boundary(kernel, input_folder, output, interactive=True) as boundary,
     ):
         ended = subprocess.run(
             boundary.command(_command(interactive=True)),
@@ -95,8 +95,8 @@ def open_shell(kernel: GuestKernel) -> int:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What commands in the guest ended with and said, on either stream."""
+class CommandResult:
+    """Exit status of commands in the guest, and their output on both streams."""
 
     status: int
     output: bytes
@@ -107,20 +107,20 @@ def run_commands(
     commands: bytes,
     files: Mapping[str, bytes] | None = None,
     timeout_s: float | None = None,
-) -> Said:
+) -> CommandResult:
     """Boot the guest and run shell commands in it, with ``files`` by their names in /bed/in.
 
     Raises:
         MachineError: this user cannot be confined here.
-        BedError: it handed out what it must not, or too much.
+        BedError: its output folder holds invalid files, or too much.
         GuestError: the guest ended before the commands did, or did not end within ``timeout_s``.
     """
-    with _folders() as (given, output):
+    with _folders() as (input_folder, output):
         for name, content in {**(files or {}), "commands": commands}.items():
-            (given / name).write_bytes(content)
+            (input_folder / name).write_bytes(content)
         console = output.parent / "console"
         read = Output(output, _BOUNDS)
-        with _boundary(kernel, given, output, interactive=False) as boundary:
+        with _boundary(kernel, input_folder, output, interactive=False) as boundary:
             read.owner_uid = boundary.uid
             with (
                 console.open("wb") as said,
@@ -138,17 +138,17 @@ def run_commands(
         if status is None or not status.isdigit() or answer is None:
             lines = process.last_lines(console_text(console))
             raise GuestError("the guest ended before the commands did", lines)
-        return Said(int(status), answer.whole())
+        return CommandResult(int(status), answer.whole())
 
 
 def _watch(
     started: subprocess.Popen[bytes], read: Output, console: Path, timeout_s: float | None
 ) -> None:
-    """Wait for the end of the guest; GuestError when it is late, BedError when it writes much."""
+    """Wait for the guest's end; GuestError when it is late, BedError when it writes too much."""
     deadline_s = time.monotonic() + (math.inf if timeout_s is None else timeout_s)
     end = os.pidfd_open(started.pid)
     try:
-        while not select.select([end], [], [], _LOOK_S)[0]:
+        while not select.select([end], [], [], _POLL_S)[0]:
             read.written()
             require_small_console(console, _BOUNDS)
             if time.monotonic() > deadline_s:
@@ -160,20 +160,20 @@ def _watch(
 
 @contextlib.contextmanager
 def _folders() -> Iterator[tuple[Path, Path]]:
-    """Yield the folder that the guest reads and the one that it writes."""
+    """Yield the folder that the guest reads and the folder that it writes."""
     sandbox.require_confinement()
     with temporary_folder("shell") as folder:
-        given, output = folder / "in", folder / "out"
-        given.mkdir()
+        input_folder, output = folder / "in", folder / "out"
+        input_folder.mkdir()
         output.mkdir()
-        (given / "init.py").write_text(_INIT, encoding="utf-8")
-        yield given, output
+        (input_folder / "init.py").write_text(_INIT, encoding="utf-8")
+        yield input_folder, output
 
 
 def _boundary(
-    kernel: GuestKernel, given: Path, output: Path, interactive: bool
+    kernel: GuestKernel, input_folder: Path, output: Path, interactive: bool
 ) -> contextlib.AbstractContextManager[Boundary]:
-    paths = sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, given, output)
+    paths = sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output)
     return sandbox.guest_sandbox(paths, _MEMORY_BYTES, terminal=interactive, fixed_addresses=False)
 
 

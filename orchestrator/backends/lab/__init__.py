@@ -1,9 +1,10 @@
-"""The back end ``lab``: several real hosts, reached over SSH, an agent on each.
+"""The back end ``lab``: several real hosts, reached over SSH, with an agent on each.
 
-Nothing of this project is installed there: the agents' code goes along with each run, and with it
-everything that a run leaves (testbed/lab). Before anything is stored, all hosts are looked at at
-once (labcheck.py). What the agents wrote is put together as if one bed had written it
-(labmerge.py), their times counting from one moment, which each was told by its own clock.
+Nothing of this project is installed on the hosts. Each run copies the agents' code there and
+removes it again (testbed/lab). Before anything is stored, all hosts are checked in parallel
+(``survey``, ``check``). The agents' records are merged as if one bed had written them
+(``merge_agent_records``). Their times count from one origin, which each agent gets in its own
+clock's time.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ class Lab:
     _found: dict[LabPlan, Found] = field(default_factory=dict, init=False)
 
     def prepare(self, plan: Plan) -> None:
-        """Look at all hosts of all runs at once.
+        """Check all hosts of all runs in parallel.
 
         Raises:
             UsageError: a run has no section ``lab``.
-            MachineError: what stands in the way, host by host, and what fixes it.
+            MachineError: hosts cannot take part; it lists each problem with its fix.
         """
         for run in plan.runs:
             if run.lab is None:
@@ -77,12 +78,12 @@ class Lab:
                     problems += look_at_all(fleet, alike, _hosts(lab), self._found[lab])
         check.require_none(list(dict.fromkeys(problems)))
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         """Run one run on its hosts.
 
         Raises:
-            RemoteError: a host was lost, or what happened there failed; all others are free again.
-            BedError: what the agents wrote is not whole.
+            RemoteError: a host was lost or failed; the other hosts have been released.
+            BedError: the agents' records are incomplete.
         """
         lab = plan_of(spec)
         found = self._found[lab]
@@ -90,37 +91,39 @@ class Lab:
         report("setup", 0.0)
         with Fleet() as fleet:
             running = LabRun(
-                fleet, spec, documents, place.stopping, report,
-                place.bounds.wall_s, place.bounds.total_bytes,
+                fleet, spec, documents, context.stopping, report,
+                context.bounds.wall_s, context.bounds.total_bytes,
             )  # fmt: skip
             try:
-                parts = running.go(_hosts(lab), place.folder / "parts")
+                parts = running.go(_hosts(lab), context.folder / "parts")
             finally:
-                (place.folder / "out").mkdir()
-                running.write_log(place.folder / "out" / "bed.log")
+                (context.folder / "out").mkdir()
+                running.write_log(context.folder / "out" / "bed.log")
         with believing_nothing():
-            merge(spec, _outputs(parts, place), running.clock_facts, place.folder / "out")
+            merge(spec, _outputs(parts, context), running.clock_facts, context.folder / "out")
         machine = Machine({"lab": _provenance(lab, found, running.clock_facts)})
-        return assemble(spec, place.output, place.console, decoder(spec, place.output), (), machine)
+        return assemble(
+            spec, context.output, context.console, decoder(spec, context.output), (), machine
+        )
 
     def close(self) -> None:
-        """Do nothing: connections end with runs."""
+        """Do nothing: each run closes its own connections."""
 
 
-def make(_wishes: BackendOptions) -> Lab:
+def make(_options: BackendOptions) -> Lab:
     """Return the back end."""
     return Lab()
 
 
 def examine() -> Examined:
-    """Return what this machine lacks to reach lab hosts; hosts are looked at by each run."""
+    """Return what this machine lacks to reach lab hosts; each run checks the hosts themselves."""
     found = f"asyncssh {metadata.version('asyncssh')}; each run looks at the hosts of its scenario"
     return Examined([Finding("ssh", True, found)])
 
 
-def _outputs(parts: Mapping[str, Path], place: RunContext) -> dict[str, Output]:
-    """Return the way to what each agent wrote; it lies here as files of this user."""
-    return {host: Output(part, place.bounds, place.stopping) for host, part in parts.items()}
+def _outputs(parts: Mapping[str, Path], context: RunContext) -> dict[str, Output]:
+    """Return access to each agent's records, which have been copied to this machine."""
+    return {host: Output(part, context.bounds, context.stopping) for host, part in parts.items()}
 
 
 def _hosts(lab: LabPlan) -> dict[str, InventoryHost]:

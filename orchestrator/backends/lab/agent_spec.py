@@ -1,4 +1,4 @@
-"""What each agent of a lab is told of a run: its own part of the bed's document."""
+"""Builds the specification for each lab agent: its own part of the whole bed's specification."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from orchestrator.protocol.specification import (
 )
 
 _COUNTED_BYTES = 2**30
-"""Of memory, which only a guest is told of."""
+"""Memory size for ``bed_spec``; only guests use it."""
 
 
 def agent_documents(
     run: RunSpec, addresses: Mapping[str, str], bare_ns: Mapping[tuple[str, str], int]
 ) -> dict[str, AgentSpec]:
-    """Return the document of each machine by its name; see testbed/lab/bed.py.
+    """Return the specification for each machine by its name; see testbed/lab/bed.py.
 
     Args:
         run: a run with lab hosts.
-        addresses: of each machine that sends or receives.
+        addresses: the address of each machine that sends or receives.
         bare_ns: round trips from machine to machine without emulation.
     """
     lab = plan_of(run)
@@ -40,7 +40,7 @@ def agent_documents(
 
 
 def plan_of(run: RunSpec) -> LabPlan:
-    """Return the run's plan of machines, which it has when it gets here."""
+    """Return the run's plan of machines, which every lab run has."""
     assert run.lab is not None, "the back end refuses runs without lab hosts"
     return run.lab
 
@@ -80,7 +80,7 @@ def _agent(
 
 
 def _is_here(step: PlannedStep, host: LabHost) -> bool:
-    """Tell whether a planned step is for that machine."""
+    """Return whether that machine applies a planned step."""
     return step["host"] in host.nodes if step["do"] == "sysctl" else host.role == "router"
 
 
@@ -97,7 +97,7 @@ def _route_metrics(
 
 
 def emulated(run: RunSpec) -> list[AgentLinkSpec]:
-    """Return the link that the router emulates, none over a live path."""
+    """Return the link that the router emulates; empty over a live path."""
     router = plan_of(run).router
     if router is None:
         return []

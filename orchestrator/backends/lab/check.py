@@ -1,4 +1,4 @@
-"""Looks at all hosts of a lab before a run, and says what stands in its way and what fixes it."""
+"""Checks the survey of all lab hosts before a run, and names each problem with its fix."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from orchestrator.protocol.version import SPECIFICATION_VERSION
 
 MTU_BYTES = 1500
 MOST_UNCERTAIN_NS = 2_500_000
-"""Half of what clocks may differ by at the end (see fidelity/check_clock.py)."""
+"""Half of the largest clock difference at the end of a run (see fidelity/check_clock.py)."""
 LEAST_HEADROOM = 1.05
-_MODULES_MEND = "ansible-playbook -i INVENTORY playbooks/site.yml"
+_MODULES_FIX = "ansible-playbook -i INVENTORY playbooks/site.yml"
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Problem:
 
 @dataclass
 class Found:
-    """What was found out about a lab: of each machine by its name.
+    """The state of a lab: what each machine answered, by the machine's name.
 
-    ``bare_ns`` are round trips from machine to machine with nothing emulated.
+    ``bare_ns`` has the round-trip times between machines without emulation.
     """
 
     answers: dict[str, SurveyAnswer] = field(default_factory=dict)
@@ -62,8 +62,8 @@ def require_none(problems: Sequence[Problem]) -> None:
     rows = [("host", "what is wrong", "fix"), *((p.host, p.what, p.fix) for p in problems)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"  {a:{widths[0]}}  {b:{widths[1]}}  {c}" for a, b, c in rows]
-    count = "1 thing stands" if len(problems) == 1 else f"{len(problems)} things stand"
-    text = "\n".join([f"{count} in the way of the lab; nothing was run:", *lines])
+    count = "1 problem prevents" if len(problems) == 1 else f"{len(problems)} problems prevent"
+    text = "\n".join([f"{count} the lab run; nothing was run:", *lines])
     raise MachineError(text, problems[0].fix if len(problems) == 1 else "the last column, by line")
 
 
@@ -93,7 +93,7 @@ _SILENT: SurveySpec = {
 
 
 def look(run: RunSpec, found: Found) -> Iterator[Problem]:
-    """Yield what is wrong with the machines, each by itself, and note their addresses."""
+    """Yield the problems of single machines, and note their addresses."""
     lab = plan_of(run)
     for host in lab.hosts:
         answer = found.answers[host.name]
@@ -172,7 +172,7 @@ def _router(router: LabRouter, answer: SurveyAnswer) -> Iterator[Problem]:
             hook = "clsact" if foreign.startswith(("clsact", "ingress")) else "root"
             yield Problem(router.host, what, f"tc qdisc del dev {name} {hook}")
     if answer["comes_in_by"] in (router.left, router.right):
-        what = f"we come in by {answer['comes_in_by']}, which is to be a bottleneck"
+        what = f"the SSH connection uses {answer['comes_in_by']}, which is to be a bottleneck"
         yield Problem(router.host, what, "reach it by another interface (ansible_host)")
     if answer["emulation"]:
         what = f"the kernel cannot emulate this: {answer['emulation']}"
@@ -189,18 +189,18 @@ def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
             has = found.answers[host.name]["congestion"][name]
             if has is None:
                 ours = name in catalogue.modules()
-                fix = _MODULES_MEND if ours else f"modprobe tcp_{name}"
+                fix = _MODULES_FIX if ours else f"modprobe tcp_{name}"
                 yield Problem(host.name, f"there is no congestion control {name}", fix)
                 continue
             for parameter in one["parameters"]:
                 if parameter not in has["parameters"]:
                     what = f"tcp_{name} takes no parameter {parameter}"
-                    yield Problem(host.name, what, _MODULES_MEND)
+                    yield Problem(host.name, what, _MODULES_FIX)
             source = has["srcversion"]
             other, same = first.setdefault(name, (host.name, source))
             if source != same and None not in (source, same):
                 what = f"tcp_{name} is of other sources ({source}) than on {other} ({same})"
-                yield Problem(host.name, what, _MODULES_MEND)
+                yield Problem(host.name, what, _MODULES_FIX)
 
 
 def second_question(run: RunSpec, host: LabHost, found: Found) -> SurveySpec:
@@ -215,7 +215,7 @@ def second_question(run: RunSpec, host: LabHost, found: Found) -> SurveySpec:
 
 
 def _peers(run: RunSpec, host: LabHost) -> list[str]:
-    """Return the machines that flows join with that one."""
+    """Return the machines that have a flow with that one."""
     machine = {node: each.name for each in plan_of(run).hosts for node in each.nodes}
     pairs = [(machine[flow.source], machine[flow.sink]) for flow in run.flows]
     found = [b if a == host.name else a for a, b in pairs if host.name in (a, b)]
@@ -235,7 +235,7 @@ def look_again(run: RunSpec, found: Found, second: Mapping[str, SurveyAnswer]) -
             there = at[echo["destination"]]
             if echo["round_trip_ns"] is None:
                 what = f"no echo comes back from {there} ({echo['destination']})"
-                fix = "see that packets get there and back, and let ICMP echoes pass"
+                fix = "make the path work in both directions, and let ICMP echoes pass"
                 yield Problem(host.name, what, fix)
             else:
                 found.bare_ns[host.name, there] = echo["round_trip_ns"]

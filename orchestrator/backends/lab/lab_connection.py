@@ -1,4 +1,4 @@
-"""A lab host while a controller is connected to it: a folder of its own there, with our code."""
+"""A connection to a lab host, with a folder there that holds this project's code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(json.dumps([list(sys.version_info[:3]), place]))
 
 
 class Unfit(RemoteError):
-    """A host cannot take part; ``fix`` is what cures it."""
+    """A host cannot take part; ``fix`` is the command or action that helps."""
 
     def __init__(self, message: str, fix: str) -> None:
         self.fix = fix
@@ -33,7 +33,7 @@ class Unfit(RemoteError):
 
 
 def address_of(host: InventoryHost) -> Address:
-    """Return how SSH reaches a host of an inventory."""
+    """Return the SSH address of a host of an inventory."""
     return Address(
         host.name, host.address, host.port, host.user, host.key, host.known_hosts,
         root_by_sudo=host.become,
@@ -41,12 +41,12 @@ def address_of(host: InventoryHost) -> Address:
 
 
 class LabConnection:
-    """A connected host. ``open`` makes one.
+    """A connected host, created by ``open``.
 
     Args:
         remote: the connection.
-        host: what the inventory says of it.
-        place: our folder there.
+        host: the host's entry in the inventory.
+        place: the path of our folder on the host.
     """
 
     def __init__(self, remote: Remote, host: InventoryHost, place: str) -> None:
@@ -54,27 +54,29 @@ class LabConnection:
 
     @classmethod
     def open(cls, fleet: Fleet, host: InventoryHost) -> LabConnection:
-        """Connect to a host and lay our code into a new folder there.
+        """Connect to a host and copy our code into a new folder there.
 
         Raises:
-            Unfit: it cannot be reached, or has no Python, or not the rights; with the fix.
-            RemoteError: it was lost on the way.
+            Unfit: the host cannot be reached, lacks Python, or does not give root; with the fix.
+            RemoteError: the connection was lost.
         """
         try:
             remote = fleet.connect(address_of(host))
         except RemoteError as error:
-            fix = "see that `ssh` gets there with what the inventory says (ansible_host ...)"
+            fix = "make `ssh` reach it with the values in the inventory (ansible_host ...)"
             raise Unfit(str(error), fix) from None
         done = remote.run([host.python, "-c", _MAKE_PLACE], root=True)
         if done.status:
-            if host.become and "sudo" in done.complaint:
-                fix = "let it: `USER ALL=(ALL) NOPASSWD: ALL` in /etc/sudoers.d, or root as user"
-                raise Unfit(f"sudo does not let us: {done.complaint}", fix)
-            fix = "apt-get install python3, or name it: ansible_python_interpreter"
-            raise Unfit(f"{host.python} does not run: {done.complaint}", fix)
+            if host.become and "sudo" in done.error_line:
+                fix = "put `USER ALL=(ALL) NOPASSWD: ALL` into /etc/sudoers.d, or log in as root"
+                raise Unfit(f"sudo refuses: {done.error_line}", fix)
+            fix = "apt-get install python3, or name it with ansible_python_interpreter"
+            raise Unfit(f"{host.python} does not run: {done.error_line}", fix)
         version, place = json.loads(done.stdout)
         if place is None:
-            raise Unfit("we are not root there", "ansible_user: root, or ansible_become: true")
+            raise Unfit(
+                "the login there is not root", "ansible_user: root, or ansible_become: true"
+            )
         if tuple(version) < LEAST_PYTHON:
             told = ".".join(map(str, version))
             remote.run(["rm", "-rf", "--", place], root=True)
@@ -87,20 +89,20 @@ class LabConnection:
         """Return the host's answer to a question; testbed/lab/survey.py answers."""
         words = self._words("orchestrator.testbed.lab.survey")
         given = json.dumps(question).encode()
-        said = self.remote.require(words, given=given, root=True, timeout_s=SURVEY_S)
+        said = self.remote.require(words, stdin=given, root=True, timeout_s=SURVEY_S)
         answer: SurveyAnswer = json.loads(said)
         return answer
 
     def start_agent(
-        self, took: Callable[[bytes], None], ended: Callable[[int | None], None]
+        self, on_line: Callable[[bytes], None], ended: Callable[[int | None], None]
     ) -> Program:
-        """Start the agent (testbed/lab/agent.py), which takes the folder away at its end."""
+        """Start the agent (testbed/lab/agent.py), which removes the folder when it ends."""
         return self.remote.start(
-            self._words("orchestrator.testbed.lab.agent"), took, ended, root=True
+            self._words("orchestrator.testbed.lab.agent"), on_line, ended, root=True
         )
 
     def remove(self) -> None:
-        """Take our folder away."""
+        """Remove our folder."""
         self.remote.require(["rm", "-rf", "--", self.place], root=True)
 
     def _words(self, module: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""One run on lab hosts: their agents started, told when to begin, watched, and let go.
+"""Executes one run on lab hosts: starts the agents, sends the origin, watches and ends them.
 
-An agent ends, and undoes what it has set, whenever its input does. So whatever happens here, all
-that is needed for a host to be free is that its connection ends.
+When an agent's input ends, it undoes all its changes and ends. So closing the connection always
+releases a host, whatever fails here.
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.scenario.inventory import InventoryHost
 
 LEAD_S = 1.0
-"""From when hosts are told to start until they do: they have to hear of it before."""
+"""Time between sending the origin and the origin, so that every host gets it before."""
 READY_S = 120.0
 SILENCE_S = 20.0
-"""An agent says every half second of traffic where it is."""
+"""An agent reports its progress every half second of traffic."""
 FREE_S = 20.0
 _WAKE_S = 0.2
 _SIGNALLED = 128
 _GOOD_ENDS = (0, 3)
-"""Of an agent whose input has ended: it has undone everything."""
+"""Exit statuses of an agent that has undone all its changes."""
 
 Event = tuple[str, str, Any]
-"""(host, "said", what), or (host, "ended", status)."""
+"""(host, "said", line), or (host, "ended", exit status)."""
 
 
 class Interrupted(RemoteError):
-    """The run was to stop."""
+    """The user interrupted the run."""
 
 
 @dataclass
 class LabRun:
-    """Args: the fleet, what to run, each host's document, when to stop, who is told of progress,
-    the seconds of wall time that the run may take, and the bytes that a host may hand out.
+    """One run on lab hosts.
 
-    ``clock_facts`` has, afterwards, what is known of each host's clock.
+    ``documents`` has the specification for each host. ``report`` is called with the progress.
+    ``wall_s`` and ``most_bytes`` limit the wall time and the bytes fetched from each host. After
+    the run, ``clock_facts`` has the clock measurements of each host.
     """
 
     fleet: Fleet
@@ -75,10 +76,10 @@ class LabRun:
     _end_s: float = field(default=math.inf, init=False)
 
     def go(self, hosts: Mapping[str, InventoryHost], folder: Path) -> dict[str, Path]:
-        """Run, and return the folder of what each host's agent wrote, by its name.
+        """Execute the run, and return the folder with each agent's records, by the host's name.
 
         Raises:
-            RemoteError: a host was lost or could not do its part; the others are free.
+            RemoteError: a host was lost or failed; the others have been released.
         """
         folder.mkdir()
         self._end_s = time.monotonic() + self.wall_s
@@ -87,8 +88,8 @@ class LabRun:
             self._start_agents()
             self._all("ready", READY_S)
             self._phase = "probes"
-            for name in self._programs:  # one by one: where two probe, each delays the other
-                self._tell({"do": "probe"}, [name])
+            for name in self._programs:  # one at a time: probes of two hosts would delay each other
+                self._send({"do": "probe"}, [name])
                 self._all("probed", READY_S, [name])
             before = self._clocks()
             self._begin(before)
@@ -104,9 +105,9 @@ class LabRun:
         return parts
 
     def write_log(self, path: Path) -> None:
-        """Write down what the agents said beside their records."""
+        """Write the lines that the agents printed on standard error."""
         lines = [
-            f"{name}: {line}" for name, each in self._programs.items() for line in each.last_words
+            f"{name}: {line}" for name, each in self._programs.items() for line in each.error_lines
         ]
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
@@ -126,22 +127,22 @@ class LabRun:
     def _start_agents(self) -> None:
         for name, connection in self._connections.items():
 
-            def took(line: bytes, name: str = name) -> None:
+            def on_line(line: bytes, name: str = name) -> None:
                 self._events.put((name, "said", line))
 
             def ended(status: int | None, name: str = name) -> None:
                 self._events.put((name, "ended", status))
 
-            self._programs[name] = connection.start_agent(took, ended)
+            self._programs[name] = connection.start_agent(on_line, ended)
 
-    def _tell(self, what: Mapping[str, Any], names: Iterable[str] | None = None) -> None:
-        """Tell these agents, or every one."""
+    def _send(self, what: Mapping[str, Any], names: Iterable[str] | None = None) -> None:
+        """Send a message to these agents, or to all."""
         line = json.dumps(what).encode()
         for name in self._programs if names is None else names:
-            self._programs[name].tell(line)
+            self._programs[name].send_line(line)
 
     def _all(self, word: str, patience_s: float, names: Iterable[str] | None = None) -> None:
-        """Wait until these agents, or every one, have said that word."""
+        """Wait until these agents, or all, have sent that message."""
         deadline = time.monotonic() + patience_s
         waiting = set(self._programs if names is None else names)
         while waiting:
@@ -149,13 +150,13 @@ class LabRun:
             if event is not None and event[1] == word:
                 waiting.discard(event[0])
             if time.monotonic() > deadline:
-                raise self._lost(min(waiting), f"it did not say {word!r} within {patience_s:g} s")
+                raise self._lost(min(waiting), f"it did not send {word!r} within {patience_s:g} s")
 
     def _next(self) -> tuple[str, str, dict[str, Any]] | None:
-        """Return (host, word, all that it said), None when nothing was said for a moment.
+        """Return (host, kind of message, message), None when no message came for a moment.
 
         Raises:
-            RemoteError: an agent failed or ended, or the run is to stop.
+            RemoteError: an agent failed or ended, or the run was interrupted.
         """
         if self.stopping.is_set():
             raise Interrupted("interrupted")
@@ -180,29 +181,29 @@ class LabRun:
                     max(int(said["time_ns"]), 0), nanoseconds(self.run.duration_s)
                 )
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            raise self._lost(name, f"its agent said what makes no sense: {what[:200]!r}") from None
+            raise self._lost(name, f"its agent sent an invalid message: {what[:200]!r}") from None
         if word == "failed":
             problem = plaintext.visible(plaintext.shortened(str(said.get("problem"))))
             raise RemoteError(f"{self._connections[name].remote.address}: {problem}")
         return name, word, said
 
     def _lost(self, name: str, why: str) -> RemoteError:
-        """Return the error of a lost host: which, when, why, and what it said last."""
+        """Return the error for a lost host, with the time, the reason and its last output."""
         program = self._programs[name]
-        program.wait(1.0)  # its last words may still be on their way
+        program.wait(1.0)  # its last output may still be in transit
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         when = f"during {self._phase}"
         if self._began_ns is not None:
             when = f"{(time.monotonic_ns() - self._began_ns) / 1e9:.1f} s into traffic"
-        words = "".join(f"\n  {name}: {line}" for line in program.last_words[-12:])
+        words = "".join(f"\n  {name}: {line}" for line in program.error_lines[-12:])
         others = ", ".join(other for other in self._programs if other != name)
         return RemoteError(
             f"lost host {self._connections[name].remote.address} {when} ({now}): {why}; "
-            f"last words: {words or 'none'}\n  set free: {others or 'no other'}"
+            f"last output: {words or 'none'}\n  released: {others or 'no other'}"
         )
 
     def _clocks(self) -> dict[str, ClockOffset]:
-        """Measure all clocks at once."""
+        """Measure all clocks in parallel."""
         names = list(self._connections)
 
         def measure(name: str) -> ClockOffset:
@@ -217,7 +218,7 @@ class LabRun:
         return found
 
     def _begin(self, clocks: Mapping[str, ClockOffset]) -> None:
-        """Tell every host when traffic begins, by its own clock and by those of all others."""
+        """Send every host the origin, in its own clock's time and in that of each other host."""
         origin_ns = time.monotonic_ns() + nanoseconds(LEAD_S)
         by_host = {name: origin_ns + clock.monotonic_ns for name, clock in clocks.items()}
         origins_ns = {
@@ -225,11 +226,11 @@ class LabRun:
         }
         for name, program in self._programs.items():
             start = {"do": "start", "origin_ns": by_host[name], "origins_ns": origins_ns}
-            program.tell(json.dumps(start).encode())
+            program.send_line(json.dumps(start).encode())
         self._began_ns, self._phase = origin_ns, "traffic"
 
     def _traffic(self) -> None:
-        """Wait for the end, passing progress on; every host has to go on saying where it is."""
+        """Wait for the end and report progress; fail when a host sends no progress for too long."""
         waiting = set(self._programs)
         assert self._began_ns is not None, "it has begun"
         heard = dict.fromkeys(waiting, self._began_ns / 1e9)
@@ -246,7 +247,7 @@ class LabRun:
                 self.report("traffic", min(self._reached_ns.values()) / 1e9)
             for name in waiting:
                 if time.monotonic() - heard[name] > SILENCE_S:
-                    raise self._lost(name, f"its agent has said nothing for {SILENCE_S:g} s")
+                    raise self._lost(name, f"its agent has sent nothing for {SILENCE_S:g} s")
 
     def _note_clocks(
         self, before: Mapping[str, ClockOffset], after: Mapping[str, ClockOffset]
@@ -266,7 +267,7 @@ class LabRun:
 
     @contextlib.contextmanager
     def _freeing(self) -> Iterator[None]:
-        """Let every host go at the end, however that comes."""
+        """End all agents at the end of the block, also after an error."""
         try:
             yield
         finally:
@@ -277,24 +278,24 @@ class LabRun:
                 program.wait(max(0.0, deadline - time.monotonic()))
             for name, connection in self._connections.items():
                 if name not in self._programs:
-                    with contextlib.suppress(RemoteError):  # lost: it has a folder of ours more
+                    with contextlib.suppress(RemoteError):  # the host is lost and keeps our folder
                         connection.remove()
 
     def _require_free(self) -> None:
-        """Raise RemoteError unless every agent has said that it undid everything."""
+        """Raise RemoteError unless every agent's exit status says that it undid all changes."""
         while len(self._statuses) < len(self._programs):
             try:
                 name, kind, what = self._events.get(timeout=_WAKE_S)
             except queue.Empty:
                 missing = sorted(set(self._programs) - set(self._statuses))
-                raise RemoteError(f"not free again: {', '.join(missing)}") from None
+                raise RemoteError(f"changes may not be undone on {', '.join(missing)}") from None
             if kind == "ended":
                 self._statuses[name] = what
         for name, status in self._statuses.items():
             if status not in _GOOD_ENDS:
-                words = "".join(f"\n  {line}" for line in self._programs[name].last_words[-12:])
+                words = "".join(f"\n  {line}" for line in self._programs[name].error_lines[-12:])
                 why = _ending(status) if status is not None else "its connection ended"
-                raise RemoteError(f"{name} may not be as it was before: {why}{words}")
+                raise RemoteError(f"{name}: its changes may not be undone: {why}{words}")
 
 
 def _ending(status: int) -> str:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 def look_at_all(
     fleet: Fleet, runs: Sequence[RunSpec], hosts: dict[str, InventoryHost], found: Found
 ) -> list[Problem]:
-    """Return what stands in the way of runs on the same hosts; ``found`` notes what was found."""
+    """Return the problems of hosts for runs on them; ``found`` gets the hosts' state."""
     problems: list[Problem] = []
     opened = at_once(lambda host: LabConnection.open(fleet, host), hosts.values())
     connections: dict[str, LabConnection] = {}
@@ -41,12 +41,12 @@ def look_at_all(
 
 
 def _removed(connection: LabConnection) -> None:
-    with contextlib.suppress(RemoteError):  # lost meanwhile, which is told elsewhere
+    with contextlib.suppress(RemoteError):  # the lost connection is reported elsewhere
         connection.remove()
 
 
 def _problem(name: str, error: RemoteError) -> Problem:
-    fix = error.fix if isinstance(error, Unfit) else "see that it stays reachable"
+    fix = error.fix if isinstance(error, Unfit) else "make its SSH connection reliable"
     return Problem(name, str(error), fix)
 
 

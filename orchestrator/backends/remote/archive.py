@@ -1,4 +1,4 @@
-"""Folders as streams of tar, to and from another machine."""
+"""Packs and unpacks tar archives of folders, to and from another machine."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from orchestrator.errors import RemoteError
 
 MOST_BYTES = 2**32
 MOST_MEMBERS = 2000
-"""Of one folder that is fetched; a bed writes eight files."""
+"""Most entries of one fetched folder; a bed writes eight files."""
 
 SPARE_BYTES = 2**22
-"""Of an archive beside the content of its files: a header for each."""
+"""Bytes of an archive beside the content of its files, for headers."""
 
 _CHUNK_BYTES = 1 << 16
 
 
 def packed(files: Iterable[tuple[Path, str]]) -> bytes:
-    """Return an archive of files, each where it is here and its name in the archive."""
+    """Return an archive of files, given as (path on this machine, name in the archive)."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         for path, name in files:
@@ -30,11 +30,11 @@ def packed(files: Iterable[tuple[Path, str]]) -> bytes:
 
 
 def unpack(archive: Path, folder: Path, who: object, most_bytes: int = MOST_BYTES) -> None:
-    """Unpack plain files and folders; the other machine does not choose any other place.
+    """Unpack regular files and folders below ``folder``; refuse everything else.
 
     Raises:
-        RemoteError: links, devices, sparse files, names that lead elsewhere, more than
-            ``most_bytes`` in all or MOST_MEMBERS; or what is no archive.
+        RemoteError: it is no archive; it has links, devices, sparse files or names that lead
+            elsewhere; or it has more than ``most_bytes`` or MOST_MEMBERS.
     """
     total = 0
     try:
@@ -44,22 +44,22 @@ def unpack(archive: Path, folder: Path, who: object, most_bytes: int = MOST_BYTE
                 plain = member.isdir() or (member.isreg() and not member.issparse())
                 if name.is_absolute() or ".." in name.parts or "\0" in member.name or not plain:
                     shown = plaintext.shortened(member.name, 300)
-                    raise RemoteError(f"{who}: handed out {shown!r}, which is no plain file")
+                    raise RemoteError(f"{who}: sent {shown!r}, which is not a regular file")
                 total += member.size
                 if number > MOST_MEMBERS or total > most_bytes:
                     raise RemoteError(f"{who}: {too_much(member.name, most_bytes)}")
                 _unpack_member(packed, member, folder / name)
     except (tarfile.TarError, OverflowError, ValueError, UnicodeError) as error:
-        raise RemoteError(f"{who}: handed out what is no archive: {error}") from None
+        raise RemoteError(f"{who}: did not send a tar archive: {error}") from None
     except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
-        raise RemoteError(f"{who}: handed out a name twice: {error.strerror}") from None
+        raise RemoteError(f"{who}: sent a name twice: {error.strerror}") from None
 
 
 def too_much(name: str, most_bytes: int) -> str:
-    """Return what is wrong with an archive that is too large, in words."""
+    """Return the message for an archive that is too large."""
     shown = plaintext.visible(plaintext.shortened(name, 300))
     most = f"{most_bytes // 2**20} MiB in {MOST_MEMBERS} files"
-    return f"hands out too much, at {shown}; at most {most} are taken"
+    return f"sends too much, at {shown}; at most {most} are accepted"
 
 
 def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
@@ -67,7 +67,7 @@ def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Pat
         target.mkdir(parents=True, exist_ok=True)
         return
     source = packed.extractfile(member)
-    assert source is not None, "of a file there is one"
+    assert source is not None, "a regular file has content"
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("wb") as file:
         while chunk := source.read(_CHUNK_BYTES):

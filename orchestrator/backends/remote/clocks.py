@@ -1,4 +1,4 @@
-"""How far another machine's clocks are ahead of ours: by round trips, of which the best counts."""
+"""Measures how far another machine's clocks are ahead of ours, by the shortest round trip."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ READER = (
     "for line in sys.stdin:\n"
     "    print(time.monotonic_ns(), time.time_ns(), flush=True)\n"
 )
-"""A program that answers each line with its monotonic and its wall clock, in ns."""
+"""A program that answers each line with its monotonic and wall-clock time, in ns."""
 
 
 @dataclass(frozen=True)
 class ClockOffset:
     """How far another machine's clocks are ahead of ours, in nanoseconds.
 
-    ``at_ns`` is when, on our monotonic clock. The true offsets are within ``uncertainty_ns``, half
-    of the shortest round trip, of those given, as no reading took place outside its round trip.
+    ``at_ns`` is the time of the measurement on our monotonic clock. The true offsets differ by at
+    most ``uncertainty_ns``, half of the shortest round trip. The reason is that every reading took
+    place within its round trip.
     """
 
     monotonic_ns: int
@@ -33,10 +34,10 @@ class ClockOffset:
 
 
 async def round_trip(process: asyncssh.SSHClientProcess[bytes], who: object) -> ClockOffset:
-    """Let a running READER, on the machine called ``who``, read its clocks once.
+    """Read the clocks once through a running READER on the machine ``who``.
 
     Raises:
-        RemoteError: it does not answer as it should.
+        RemoteError: the answer is missing or malformed.
     """
     sent_ns, sent_wall_ns = time.monotonic_ns(), time.time_ns()
     process.stdin.write(b"\n")

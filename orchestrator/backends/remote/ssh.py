@@ -1,8 +1,8 @@
-"""Other machines over SSH: commands, programs that are talked to, folders, clocks.
+"""Access to other machines over SSH: commands, interactive programs, folders and clocks.
 
-Everything is asked for from ordinary threads; one thread of a ``Fleet`` talks to all machines.
-A command is a list of words, each quoted for the other side's shell: nothing of a user's text is
-ever read by a shell. All that is needed there: an SSH server, ``tar``, and ``python3`` for clocks.
+Any thread may call these methods; one thread of a ``Fleet`` serves all connections. A command is a
+list of words, each quoted for the remote shell, so a shell never interprets a user's text. The
+other machine needs an SSH server, ``tar``, and ``python3`` for clocks.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 SILENCE_S = 6.0
-"""A machine that has not answered for so long is lost."""
+"""A machine that has not answered for this time counts as lost."""
 COMMAND_S = 60.0
 _KEPT_LINES = 40
 _CHUNK_BYTES = 1 << 16
@@ -58,14 +58,14 @@ _CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended: its status (negative: by that signal) and all that it said."""
+    """A command's exit status (negative: the signal that ended it) and its output."""
 
     status: int
     stdout: bytes
     stderr: bytes
 
     @property
-    def complaint(self) -> str:
+    def error_line(self) -> str:
         """The last line of its standard error, or of its output when that is empty."""
         for said in (self.stderr, self.stdout):
             lines = said.decode(errors="replace").strip().splitlines()
@@ -99,7 +99,7 @@ class Fleet:
         self._loop.close()
 
     def await_(self, coroutine: Coroutine[Any, Any, T], timeout_s: float | None) -> T:
-        """Return what the coroutine returns, or raise what it raises; TimeoutError when late."""
+        """Return the coroutine's result; raise its error, or TimeoutError after ``timeout_s``."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result(timeout_s)
@@ -116,7 +116,7 @@ class Fleet:
         """Connect to a machine.
 
         Raises:
-            RemoteError: naming it, and why.
+            RemoteError: it cannot be reached; names the machine and the reason.
         """
         connection = self.await_(connected(address, self._silence_s), None)
         remote = Remote(self, address, connection)
@@ -125,7 +125,7 @@ class Fleet:
 
 
 def at_once(work: Callable[[T], R], items: Iterable[T]) -> list[R | RemoteError]:
-    """Return what ``work`` returns of each item, or the RemoteError it raised; all at a time."""
+    """Call ``work`` for all items in parallel; return each result, or its RemoteError."""
 
     def one(item: T) -> R | RemoteError:
         try:
@@ -139,7 +139,7 @@ def at_once(work: Callable[[T], R], items: Iterable[T]) -> list[R | RemoteError]
 
 
 class Remote:
-    """One connected machine. Made by ``Fleet.connect``; any thread may call it."""
+    """One connected machine, created by ``Fleet.connect``; any thread may use it."""
 
     def __init__(
         self, fleet: Fleet, address: Address, connection: asyncssh.SSHClientConnection
@@ -148,18 +148,18 @@ class Remote:
         self._fleet, self._connection = fleet, connection
 
     def close(self) -> None:
-        """Cut the connection: whatever was started through it reads the end of its input."""
+        """Close the connection; programs started through it read the end of their input."""
         self._fleet.await_(closed(self._connection), None)
 
     def run(
         self,
         words: Sequence[str],
         *,
-        given: bytes = b"",
+        stdin: bytes = b"",
         root: bool = False,
         timeout_s: float = COMMAND_S,
     ) -> Done:
-        """Run a command to its end, with ``given`` as its standard input.
+        """Run a command to its end, with ``stdin`` as its standard input.
 
         Raises:
             RemoteError: the connection was lost, or the command takes longer than ``timeout_s``.
@@ -169,7 +169,7 @@ class Remote:
         async def ran() -> Done:
             process = await self._connection.create_process(shlex.join(words), encoding=None)
             async with process:
-                done = await process.communicate(given or None)
+                done = await process.communicate(stdin or None)
             return Done(_status(process), _bytes(done[0]), _bytes(done[1]))
 
         return self._do(ran(), f"`{shlex.join(words)}`", timeout_s)
@@ -178,31 +178,31 @@ class Remote:
         self,
         words: Sequence[str],
         *,
-        given: bytes = b"",
+        stdin: bytes = b"",
         root: bool = False,
         timeout_s: float = COMMAND_S,
     ) -> bytes:
         """Run a command as ``run`` does; return its output, RemoteError when it fails."""
-        done = self.run(words, given=given, root=root, timeout_s=timeout_s)
+        done = self.run(words, stdin=stdin, root=root, timeout_s=timeout_s)
         if done.status:
-            raise RemoteError(f"{self.address}: `{shlex.join(words)}` failed: {done.complaint}")
+            raise RemoteError(f"{self.address}: `{shlex.join(words)}` failed: {done.error_line}")
         return done.stdout
 
     def start(
         self,
         words: Sequence[str],
-        took: Callable[[bytes], None],
+        on_line: Callable[[bytes], None],
         ended: Callable[[int | None], None],
         *,
         root: bool = False,
     ) -> Program:
-        """Start a program that is talked to.
+        """Start a program that exchanges lines with this process.
 
         Args:
             words: its command line.
-            took: called with each line of its output, without the end of the line.
-            ended: called once, when it has ended, with its status, or with None when the
-                connection was lost. Both are called by the fleet's thread, and have to be quick.
+            on_line: called with each line of its output, without the end of the line.
+            ended: called once at its end with its exit status, or None when the connection was
+                lost. The fleet's thread makes both calls, so they must return quickly.
             root: whether it runs as root.
         """
         words = self._words(words, root)
@@ -211,12 +211,12 @@ class Remote:
             return await self._connection.create_process(shlex.join(words), encoding=None)
 
         process = self._do(started(), f"`{shlex.join(words)}`", COMMAND_S)
-        return Program(self._fleet, process, took, ended)
+        return Program(self._fleet, process, on_line, ended)
 
     def put(self, files: Iterable[tuple[Path, str]], place: str, *, root: bool = False) -> None:
-        """Lay files (where it is here, relative name there) into an existing folder there."""
+        """Copy files, given as (path here, relative name there), into an existing folder there."""
         words = ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={place}"]
-        self.require(words, given=packed(files), root=root)
+        self.require(words, stdin=packed(files), root=root)
 
     def fetch(
         self,
@@ -230,8 +230,8 @@ class Remote:
         """Copy the files of a folder there into a new folder here.
 
         Raises:
-            RemoteError: also when the machine answers with what is no plain file in that folder, or
-                with more than ``most_bytes`` of files.
+            RemoteError: also when the folder holds anything but regular files and folders, or more
+                than ``most_bytes``.
         """
         words = self._words(["tar", "--create", "--file=-", f"--directory={place}", "."], root)
         folder.mkdir(parents=True)
@@ -246,11 +246,11 @@ class Remote:
                         file.write(chunk)
                         if file.tell() > most_bytes + SPARE_BYTES:
                             raise RemoteError(f"{self.address}: {too_much(place, most_bytes)}")
-                complaint = await process.stderr.read()
+                stderr = await process.stderr.read()
                 await process.wait_closed()
             if _status(process):
-                said = Done(_status(process), b"", complaint).complaint
-                raise RemoteError(f"{self.address}: cannot hand out {place}: {said}")
+                said = Done(_status(process), b"", stderr).error_line
+                raise RemoteError(f"{self.address}: cannot send {place}: {said}")
 
         try:
             self._do(fetched(), f"the files of {place}", timeout_s)
@@ -261,7 +261,7 @@ class Remote:
     def clock_offset(
         self, python: str = "/usr/bin/python3", rounds: int = clocks.ROUNDS
     ) -> ClockOffset:
-        """Measure how far its clocks are ahead of ours, by round trips of which the best counts."""
+        """Measure how far its clocks are ahead of ours, by the shortest of several round trips."""
         words = self._words([python, "-c", clocks.READER], False)
 
         async def measured() -> ClockOffset:
@@ -293,60 +293,62 @@ class Program:
         self,
         fleet: Fleet,
         process: asyncssh.SSHClientProcess[bytes],
-        took: Callable[[bytes], None],
+        on_line: Callable[[bytes], None],
         ended: Callable[[int | None], None],
     ) -> None:
         self._fleet, self._process = fleet, process
-        self._took, self._ended = took, ended
-        self._said: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._on_line, self._ended = on_line, ended
+        self._error_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._over = threading.Event()
         self._following = asyncio.run_coroutine_threadsafe(self._follow(), fleet._loop)
 
     @property
-    def last_words(self) -> list[str]:
+    def error_lines(self) -> list[str]:
         """The last lines of its standard error."""
-        return list(self._said)
+        return list(self._error_lines)
 
-    def tell(self, line: bytes) -> None:
-        """Write a line to its standard input; nothing happens when it has ended."""
+    def send_line(self, line: bytes) -> None:
+        """Write a line to its standard input; do nothing when it has ended."""
 
-        async def told() -> None:
+        async def sent() -> None:
             with contextlib.suppress(asyncssh.Error, OSError):
                 self._process.stdin.write(line + b"\n")
 
-        self._fleet.await_(told(), None)
+        self._fleet.await_(sent(), None)
 
     def end_input(self) -> None:
-        """Let it read the end of its input."""
+        """Close its standard input."""
 
-        async def told() -> None:
+        async def sent() -> None:
             with contextlib.suppress(asyncssh.Error, OSError):
                 self._process.stdin.write_eof()
 
-        self._fleet.await_(told(), None)
+        self._fleet.await_(sent(), None)
 
     def wait(self, timeout_s: float) -> bool:
-        """Return whether it has ended, after ``timeout_s`` at the latest."""
+        """Wait for its end, at most ``timeout_s``; return whether it has ended."""
         return self._over.wait(timeout_s)
 
     async def _follow(self) -> None:
         status: int | None = None
         try:
             await asyncio.gather(
-                self._lines(self._process.stdout, self._took),
-                self._lines(self._process.stderr, self._complain),
+                self._lines(self._process.stdout, self._on_line),
+                self._lines(self._process.stderr, self._keep_error_line),
             )
             await self._process.wait_closed()
             if self._process.returncode is not None:
                 status = self._process.returncode
         except (asyncssh.Error, OSError) as error:
-            self._said.append(reason(error))
+            self._error_lines.append(reason(error))
         finally:
             self._over.set()
             self._ended(status)
 
-    def _complain(self, line: bytes) -> None:
-        self._said.append(plaintext.visible(plaintext.shortened(line.decode(errors="replace"))))
+    def _keep_error_line(self, line: bytes) -> None:
+        self._error_lines.append(
+            plaintext.visible(plaintext.shortened(line.decode(errors="replace")))
+        )
 
     async def _lines(
         self, stream: asyncssh.SSHReader[bytes], take: Callable[[bytes], None]
@@ -356,7 +358,7 @@ class Program:
 
 
 def _status(process: asyncssh.SSHClientProcess[bytes]) -> int:
-    """Return a process's status; one that told none has lost its connection."""
+    """Return a process's exit status; OSError when its connection was lost before."""
     if process.returncode is None:
         raise OSError("the connection ended")
     return process.returncode

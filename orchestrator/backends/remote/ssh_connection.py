@@ -1,4 +1,4 @@
-"""An SSH connection to a machine: how it is reached, made and ended, and why that failed."""
+"""Opens and closes SSH connections to machines."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import asyncssh
 from orchestrator.errors import RemoteError
 
 CONNECT_S = 15.0
-_ASKED_EVERY_S = 2.0
+_KEEPALIVE_S = 2.0
 
 
 @dataclass(frozen=True)
 class Address:
-    """How a machine is reached.
+    """The SSH address of a machine.
 
-    ``name`` is what it is called in messages. Without ``user`` or ``key`` those of the user's own
-    SSH settings are taken. ``known_hosts`` is a file of host keys, the user's own when None; where
-    ``any_host_key`` is set, none is compared: only right for a machine that was made by this very
-    program on this host. ``root_by_sudo`` lets what is run as root go through ``sudo -n``.
+    Messages call the machine ``name``. Without ``user`` or ``key``, the user's own SSH settings
+    apply. ``known_hosts`` is a file of host keys, by default the user's own. ``any_host_key``
+    accepts every key, which is safe only for a machine that this host created. With
+    ``root_by_sudo``, commands that need root run under ``sudo -n``.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Address:
 
 
 async def connected(address: Address, silence_s: float) -> asyncssh.SSHClientConnection:
-    """Return a connection that is lost when the machine is silent for so long.
+    """Return a connection that counts as lost when the machine is silent for ``silence_s``.
 
     Raises:
-        RemoteError: naming the machine, and why it cannot be reached.
+        RemoteError: it cannot be reached; names the machine and the reason.
     """
     options: dict[str, Any] = {}
     if address.user is not None:
@@ -62,8 +62,8 @@ async def connected(address: Address, silence_s: float) -> asyncssh.SSHClientCon
             asyncssh.connect(
                 address.host,
                 address.port,
-                keepalive_interval=_ASKED_EVERY_S,
-                keepalive_count_max=max(1, round(silence_s / _ASKED_EVERY_S)),
+                keepalive_interval=_KEEPALIVE_S,
+                keepalive_count_max=max(1, round(silence_s / _KEEPALIVE_S)),
                 **options,
             ),
             CONNECT_S,
@@ -77,14 +77,14 @@ async def connected(address: Address, silence_s: float) -> asyncssh.SSHClientCon
 
 
 async def closed(connection: asyncssh.SSHClientConnection) -> None:
-    """End a connection, in whatever state it is."""
+    """Close a connection in any state."""
     connection.abort()
     with contextlib.suppress(asyncssh.Error, OSError):
         await connection.wait_closed()
 
 
 async def end_tasks() -> None:
-    """Let what follows programs see the end of their connections."""
+    """Let the tasks that read from programs see the end of their connections, then end them."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     if others:
         await asyncio.wait(others, timeout=1)
@@ -94,6 +94,6 @@ async def end_tasks() -> None:
 
 
 def reason(error: BaseException) -> str:
-    """Return why something failed, in words."""
+    """Return the reason of an error as text."""
     text = error.reason if isinstance(error, asyncssh.Error) else str(error)
     return text or type(error).__name__

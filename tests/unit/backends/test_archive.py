@@ -1,4 +1,4 @@
-"""Archives that another machine hands out."""
+"""Archives that another machine sends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_plain_files_and_folders_are_unpacked(tmp_path: Path) -> None:
 )
 def test_nothing_else_is(tmp_path: Path, make: Callable[[], Member]) -> None:
     tar = archive_of(tmp_path / "tar", (make(), b""))
-    with pytest.raises(RemoteError, match=r"them: handed out .* which is no plain file"):
+    with pytest.raises(RemoteError, match=r"them: sent .* which is not a regular file"):
         unpack(tar, tmp_path / "here", "them")
     assert not (tmp_path / "here").exists()
 
@@ -67,7 +67,7 @@ def test_a_sparse_file_is_refused(tmp_path: Path) -> None:
         file.truncate(2**34)
     os.system(f"tar --sparse -C {tmp_path} -cf {tmp_path}/tar sparse")  # noqa: S605 - our own
     assert (tmp_path / "tar").stat().st_size < 2**20
-    with pytest.raises(RemoteError, match="no plain file"):
+    with pytest.raises(RemoteError, match="not a regular file"):
         unpack(tmp_path / "tar", tmp_path / "here", "them")
 
 

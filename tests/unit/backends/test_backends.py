@@ -37,9 +37,9 @@ from pathlib import Path
 from orchestrator.execution.crash_reaper import CrashReaper
 folder, marked, bed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 reaper = CrashReaper(folder, marked.touch)
-reaper.guard(2**30)
-reaper.release(2**30)
-reaper.guard(bed)
+reaper.add_group(2**30)
+reaper.remove_group(2**30)
+reaper.add_group(bed)
 print("ready", flush=True)
 time.sleep(60)
 """
@@ -51,7 +51,7 @@ class KillsJanitor(Guest):
     def prepare(self, plan: Plan) -> None:
         self.runs = 0
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         self.runs += 1
         if self.runs == 2:
             (child,) = children_of(os.getpid())
@@ -59,8 +59,8 @@ class KillsJanitor(Guest):
             signal.pidfd_send_signal(end, signal.SIGKILL)
             select.select([end], [], [], 20)
             os.close(end)
-            place.guard(2**30)
-            place.release(2**30)
+            context.add_group(2**30)
+            context.remove_group(2**30)
         raise RunError(f"number {self.runs}")
 
 
@@ -123,7 +123,7 @@ def test_without_a_crash_reaper_runs_under_way_are_finished_and_no_others_begun(
     with Store.open_read_only(options.db) as store:
         errors = [row.error for row in store.list_runs()]
     assert errors == ["number 1", "number 2"]
-    assert "2 of 5 runs were made and are stored" in str(ended.value)
+    assert "2 of 5 runs ended and are stored" in str(ended.value)
 
 
 def test_a_crash_reaper_that_was_stopped_does_not_keep_the_controller(
@@ -149,7 +149,7 @@ class MadeUp:
     def prepare(self, plan: Plan) -> None:
         raise UsageError("it was asked to prepare")
 
-    def run(self, spec: RunSpec, place: RunContext, report: Report) -> Recording:
+    def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         raise AssertionError("prepare refuses")
 
     def close(self) -> None:

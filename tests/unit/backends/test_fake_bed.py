@@ -259,7 +259,7 @@ def test_last_words_are_of_log_and_console(tmp_path: Path) -> None:
     (tmp_path / "out" / "bed.log").write_text("said\n\n", encoding="utf-8")
     (tmp_path / "console").write_bytes(b"kernel \xff\n")
     place = RunContext(tmp_path, 0, lambda _group: None, lambda _group: None)
-    assert process.last_words(place) == ["said", "kernel \N{REPLACEMENT CHARACTER}"]
+    assert process.last_output(place) == ["said", "kernel \N{REPLACEMENT CHARACTER}"]
     error = GuestError("why", ["one", "two"])
     assert str(error) == "why\n  console: one\n  console: two"
 

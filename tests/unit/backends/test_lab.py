@@ -137,7 +137,7 @@ def test_every_fault_of_a_host_is_told(run: RunSpec, found: Found) -> None:
         ("four", "it does not forward"),
         ("four", "eth2 has htb 1:, which somebody else has set"),
         ("four", "eth2 has ingress ffff:, which somebody else has set"),
-        ("four", "we come in by eth1, which is to be a bottleneck"),
+        ("four", "the SSH connection uses eth1, which is to be a bottleneck"),
         ("four", "the kernel cannot emulate this: eth2 netem: no such thing"),
     ]
 
@@ -182,7 +182,7 @@ def test_what_stands_in_the_way_is_a_table() -> None:
     with pytest.raises(MachineError) as refused:
         check.require_none([Problem("a", "it is so", "do this"), Problem("bee", "no", "that")])
     assert str(refused.value).splitlines() == [
-        "2 things stand in the way of the lab; nothing was run:",
+        "2 problems prevent the lab run; nothing was run:",
         "  host  what is wrong  fix",
         "  a     it is so       do this",
         "  bee   no             that",

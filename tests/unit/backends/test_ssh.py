@@ -41,8 +41,8 @@ def test_a_command_gets_its_words_as_they_are(remote: Remote) -> None:
 
 
 def test_a_command_gets_input_and_gives_status_and_complaint(remote: Remote) -> None:
-    done = remote.run(["sh", "-c", "cat; echo it is so >&2; exit 7"], given=b"\0\xff" * 100_000)
-    assert (done.status, done.stdout, done.complaint) == (7, b"\0\xff" * 100_000, "it is so")
+    done = remote.run(["sh", "-c", "cat; echo it is so >&2; exit 7"], stdin=b"\0\xff" * 100_000)
+    assert (done.status, done.stdout, done.error_line) == (7, b"\0\xff" * 100_000, "it is so")
     with pytest.raises(RemoteError, match=r"there \(.*\): `false` failed: status 1"):
         remote.require(["false"])
 
@@ -58,13 +58,13 @@ def test_a_program_is_talked_to_until_its_input_ends(remote: Remote) -> None:
     ends: queue.Queue[int | None] = queue.Queue()
     words = ["sh", "-c", "while read x; do echo got $x; done; echo last words >&2; exit 5"]
     program = remote.start(words, lines.put, ends.put)
-    program.tell(b"one")
+    program.send_line(b"one")
     assert lines.get(timeout=10) == b"got one"
-    program.tell(b"two")
+    program.send_line(b"two")
     assert lines.get(timeout=10) == b"got two"
     program.end_input()
     assert ends.get(timeout=10) == 5
-    assert program.last_words == ["last words"]
+    assert program.error_lines == ["last words"]
 
 
 def test_closing_the_connection_ends_the_input_of_programs(server: Server, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_files_go_there_and_come_back(remote: Remote, tmp_path: Path) -> None:
     remote.fetch(f"{there}/code", back)
     assert (back / "a").read_bytes() == (here / "a").read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["back", "here", "there"]
-    with pytest.raises(RemoteError, match="cannot hand out"):
+    with pytest.raises(RemoteError, match="cannot send"):
         remote.fetch(f"{there}/nothing", tmp_path / "none")
 
 
@@ -121,7 +121,7 @@ def test_only_plain_files_are_taken(remote: Remote, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()
     (there / "link").symlink_to("/etc/passwd")
-    with pytest.raises(RemoteError, match="link', which is no plain file"):
+    with pytest.raises(RemoteError, match="link', which is not a regular file"):
         remote.fetch(str(there), tmp_path / "back")
 
 
@@ -130,10 +130,10 @@ def test_so_much_is_taken_and_no_more(remote: Remote, tmp_path: Path) -> None:
     there.mkdir()
     (there / "large").write_bytes(bytes(3000))
     remote.fetch(str(there), tmp_path / "back", most_bytes=3000)
-    with pytest.raises(RemoteError, match=r"hands out too much, at \./large"):
+    with pytest.raises(RemoteError, match=r"sends too much, at \./large"):
         remote.fetch(str(there), tmp_path / "again", most_bytes=2999)
     (there / "large").write_bytes(bytes(6 * 2**20))
-    with pytest.raises(RemoteError, match="hands out too much"):
+    with pytest.raises(RemoteError, match="sends too much"):
         remote.fetch(str(there), tmp_path / "third", most_bytes=2**20)
 
 

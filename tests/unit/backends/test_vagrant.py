@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from orchestrator.backends import vagrant
 from orchestrator.backends.contract import RunContext
-from orchestrator.backends.progress import Headway
+from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.errors import BedError, MachineError, RemoteError
 from orchestrator.scenario.inventory import read_inventory
 
@@ -221,15 +221,15 @@ def test_no_line_of_a_playbook_ends_with_a_backslash_and_an_n() -> None:
 
 
 def follow(*lines: bytes | None, wall_s: float = 60.0, watchdog_s: float = 60.0) -> list[Any]:
-    """Return what is told of a kept bed that prints these lines; None is its connection's end."""
+    """Return what is reported of a bed that prints these lines; None ends its connection."""
     told: list[Any] = []
     place = RunContext(Path("/nowhere"), 0, lambda _group: None, lambda _group: None)
-    headway = Headway("the bed", 10.0, wall_s, watchdog_s)
+    monitor = ProgressMonitor("the bed", 10.0, wall_s, watchdog_s)
     remote: Any = SimpleNamespace(address="there")
-    kept = vagrant._Kept(remote, place, lambda *said: told.append(said), headway)
+    bed = vagrant._BedInMachine(remote, place, lambda *said: told.append(said), monitor)
     for line in lines:
-        kept._lines.put(line)
-    kept._follow()
+        bed._lines.put(line)
+    bed._follow()
     return told
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.backends.progress import Headway, parsed
+from orchestrator.backends.progress import ProgressMonitor, parsed
 from orchestrator.compile.bounds import Bounds
 from orchestrator.decode.output import Output, console_text, require_small_console
 from orchestrator.errors import BedError, GuestError
@@ -241,11 +241,11 @@ class Clock:
         return self.now_s
 
 
-def headway(clock: Clock, wall_s: float = 1e6) -> Headway:
-    return Headway("the guest", 10.0, wall_s, 5.0, GuestError, clock)
+def monitor(clock: Clock, wall_s: float = 1e6) -> ProgressMonitor:
+    return ProgressMonitor("the guest", 10.0, wall_s, 5.0, GuestError, clock)
 
 
-def feed(moves: Headway, clock: Clock, period_s: float, steps: Iterable[Step]) -> None:
+def feed(moves: ProgressMonitor, clock: Clock, period_s: float, steps: Iterable[Step]) -> None:
     """Let the bed say these things, one each period."""
     for step in steps:
         clock.now_s += period_s
@@ -256,17 +256,17 @@ def ended_after(clock: Clock, phase: str, simulated_s: float, grows: bool) -> fl
     """Return after how long a bed is ended that says the same again and again."""
     began_s = clock.now_s
     with pytest.raises(GuestError, match=f"no progress for 5 s, in phase {phase}"):
-        feed(headway(clock), clock, 0.1, ((phase, simulated_s, n * grows) for n in range(2000)))
+        feed(monitor(clock), clock, 0.1, ((phase, simulated_s, n * grows) for n in range(2000)))
     return clock.now_s - began_s
 
 
 def test_simulated_time_is_progress_and_creeping_is_none() -> None:
     clock = Clock()
     assert ended_after(clock, "traffic", 1.0, grows=False) == pytest.approx(5.2, abs=0.2)
-    feed(headway(clock), clock, 4.0, (("traffic", step * 0.1, 0) for step in range(1, 101)))
+    feed(monitor(clock), clock, 4.0, (("traffic", step * 0.1, 0) for step in range(1, 101)))
     creeping = (("traffic", 1.0 + step * 1e-6, 0) for step in range(1000))
     with pytest.raises(GuestError, match=r"made no progress for 5 s, in phase traffic"):
-        feed(headway(clock), clock, 0.1, creeping)
+        feed(monitor(clock), clock, 0.1, creeping)
 
 
 def test_files_that_grow_are_progress_before_traffic_for_a_while() -> None:
@@ -280,14 +280,14 @@ def test_going_back_and_forth_is_no_progress() -> None:
     clock = Clock()
     steps = ((("setup", "probes")[step % 2], (step % 2) * 1.0, 0) for step in range(1000))
     with pytest.raises(GuestError, match="no progress"):
-        feed(headway(clock), clock, 0.1, steps)
+        feed(monitor(clock), clock, 0.1, steps)
 
 
 def test_a_run_has_a_bound_of_wall_time() -> None:
     clock = Clock()
     steps = (("traffic", step * 0.1, 0) for step in range(1, 101))
     with pytest.raises(GuestError, match=r"longer than 90s of wall time.*--timeout"):
-        feed(headway(clock, wall_s=90.0), clock, 4.0, steps)
+        feed(monitor(clock, wall_s=90.0), clock, 4.0, steps)
 
 
 def deep(path: Path, levels: int) -> None:

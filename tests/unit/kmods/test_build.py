@@ -170,7 +170,7 @@ def example() -> Folder:
 def hand_in(run: RunSpec, made: Path, kernel: GuestKernel) -> list[ProvidedModule]:
     built = Built(None, {example().sha256: BuiltModules(made)})
     target = made.parent / "handed" / "modules"
-    return modules.hand_in(run, built, kernel, target)
+    return modules.provide(run, built, kernel, target)
 
 
 def test_the_module_is_found_by_what_it_holds_and_behind_what_it_needs(

@@ -161,7 +161,7 @@ def test_a_group_is_made_where_the_controllers_are_handed_down(
         (folder / "cgroup.subtree_control").write_text("", encoding="ascii")
     (tmp_path / "own").write_text("1:cpu:/x\n0::/user.slice/session.scope\n", encoding="ascii")
     monkeypatch.setattr(cgroup, "ROOT", root)
-    monkeypatch.setattr(cgroup, "OWN", tmp_path / "own")
+    monkeypatch.setattr(cgroup, "MEMBERSHIP", tmp_path / "own")
     assert cgroup.parent() is None
     (inner.parent / "cgroup.subtree_control").write_text("cpu memory pids", encoding="ascii")
     assert cgroup.parent() == inner.parent

@@ -207,7 +207,7 @@ def test_left_and_right_may_differ() -> None:
     assert (source.forward.delay_s, source.forward.rate_bps) == (0.005, 10**9)
     assert (sink.forward.delay_s, sink.reverse.delay_s) == (0.02, 0.03)
     assert (sink.forward.mean_loss, sink.reverse.mean_loss) == (0.01, 0.0)
-    assert layout.places == {
+    assert layout.scenario_paths == {
         "bottleneck": ("topology", "bottleneck"),
         "a_src0": ("topology", "groups", 0, "source_access"),
         "a_dst0": ("topology", "groups", 0, "sink_access"),
@@ -221,7 +221,7 @@ def test_one_access_for_all_groups() -> None:
     assert [link.forward.delay_s for link in layout.network.links] == [0.01, 0.02, 0.02] + [
         0.001
     ] * 2
-    assert layout.places["a_src0"] == ("topology", "access")
+    assert layout.scenario_paths["a_src0"] == ("topology", "access")
 
 
 @pytest.mark.parametrize(

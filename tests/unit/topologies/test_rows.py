@@ -120,7 +120,7 @@ def test_hops_that_differ() -> None:
     assert found.queues["hop3:reverse"].where == (
         "topology", "hops", 1, "queue", "reverse", "limit",
     )  # fmt: skip
-    assert found.places["hop2"] == ("topology", "hops", 0)
+    assert found.scenario_paths["hop2"] == ("topology", "hops", 0)
 
 
 def test_one_mapping_of_hops_is_written_back_as_one() -> None:
@@ -128,7 +128,7 @@ def test_one_mapping_of_hops_is_written_back_as_one() -> None:
     written = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert written["hops"]["count"] == 2
     assert TOPOLOGIES.found["parking-lot"].model_validate(written) == spec
-    assert spec.layout(1).places["hop2"] == ("topology", "hops")
+    assert spec.layout(1).scenario_paths["hop2"] == ("topology", "hops")
 
 
 @pytest.mark.parametrize(
