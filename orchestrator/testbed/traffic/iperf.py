@@ -2,13 +2,20 @@
 
 The data connection is told from iperf3's control connection by its client port (--cport).
 A flow's goodput comes from the kernel's counters, as with the built-in engine; what iperf3
-itself reports at its end is kept as a fact. When iperf3 has sent enough it ends the connection
-with what is still queued: the receiver gets less than was asked for by bytes. iperf3 exits with 0
-after some failures, so its JSON is looked at for "error".
+itself reports at its end is kept as a fact. iperf3 exits with 0 after some failures, so its JSON
+is looked at for "error".
+
+A flow with ``bytes`` sends a sparse file in memory of that size (-F). From version 3.16 on, a
+client with -n spins without a system call when it has sent enough, until a timer of its main
+thread fires. In a guest a computation takes no time, so that timer would never fire. At the end
+of a file the sending thread ends instead. iperf3 then ends the connection with what is still
+queued: the receiver gets less than was requested.
 """
 
+import contextlib
 import json
 import math
+import os
 import subprocess
 import threading
 
@@ -54,20 +61,24 @@ class IperfFlow:
     def stop(self):
         """Do nothing: iperf3 was told its own length."""
 
-    def _command(self):
+    def _command(self, file):
+        """Return the client's command; ``file`` is the descriptor of the bytes to send, or None."""
         spec = self.spec
         words = ["iperf3", "-c", self._sink_address, "-B", self._bed.address(spec["source"])]
         words += ["-p", str(spec["port"]), "--cport", str(spec["client_port"])]
         words += ["-C", spec["congestion"], "-J"]
-        if spec["parameters"]["bytes"] is not None:
-            return [*words, "-n", str(spec["parameters"]["bytes"])]
-        if spec["stop_ns"] is None:
+        if file is not None:
+            words += ["-F", f"/proc/self/fd/{file}"]
+        if file is not None or spec["stop_ns"] is None:
             return [*words, "-t", str(_LONGEST_S)]
         return [*words, "-t", str(math.ceil((spec["stop_ns"] - spec["start_ns"]) / 1e9))]
 
     def _run(self, origin_ns):
         system.Timer().sleep_until(origin_ns + self.spec["start_ns"])
-        self._client = self._bed.host(self.spec["source"]).spawn(self._command(), **_PIPES)
+        with _sparse_file(self.spec["parameters"]["bytes"]) as file:
+            self._client = self._bed.host(self.spec["source"]).spawn(
+                self._command(file), pass_fds=() if file is None else (file,), **_PIPES
+            )
         output, complaint = self._client.communicate()
         try:
             document = json.loads(output)
@@ -80,6 +91,20 @@ class IperfFlow:
         self._services.note(
             sent_bytes=end["sum_sent"]["bytes"], received_bytes=end["sum_received"]["bytes"]
         )
+
+
+@contextlib.contextmanager
+def _sparse_file(size_bytes):
+    """Yield the descriptor of a file of zeros in memory that takes no room, or None for None."""
+    if size_bytes is None:
+        yield None
+        return
+    file = os.memfd_create("iperf3")
+    try:
+        os.ftruncate(file, size_bytes)
+        yield file
+    finally:
+        os.close(file)
 
 
 _PIPES = {
