@@ -2,15 +2,21 @@
 
 The client port (--cport) tells the data connection from iperf3's control connection. The goodput
 comes from the kernel's counters, as with the built-in engine. A fact records what iperf3 itself
-reports. When iperf3 has sent the requested number of bytes, it drops what is still queued. So the
-receiver gets fewer bytes. iperf3 exits with 0 after some failures, so its JSON is searched for
-"error".
+reports. iperf3 exits with 0 after some failures, so its JSON is searched for "error".
+
+A flow with ``bytes`` sends a sparse file in memory of that size (-F). From version 3.16 on, a
+client with -n spins without a system call when it has sent enough, until a timer of its main
+thread fires. In a guest a computation takes no time, so that timer would never fire. At the end
+of a file the sending thread ends instead. iperf3 then closes the connection and drops what is still
+queued, so the receiver gets fewer bytes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import subprocess
 import threading
 
@@ -20,6 +26,7 @@ from orchestrator.testbed.traffic.sockets import congestion_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Iterator
     from typing import Any
 
     from orchestrator.protocol.engine_parameters import BulkParameters
@@ -70,20 +77,24 @@ class IperfFlow(FlowEngine):
         if self._bed.holds(self.spec["source"]):
             threading.Thread(target=self._run, args=(origin_ns,), daemon=True).start()
 
-    def _command(self) -> list[str]:
+    def _command(self, file: int | None) -> list[str]:
+        """Return the client's command; ``file`` is the descriptor of the bytes to send, or None."""
         spec = self.spec
         words = ["iperf3", "-c", self._sink_address, "-B", self._bed.address(spec["source"])]
         words += ["-p", str(spec["port"]), "--cport", str(spec["client_port"])]
         words += ["-C", congestion_for(spec), "-J"]
-        if self._size_bytes is not None:
-            return [*words, "-n", str(self._size_bytes)]
-        if spec["stop_ns"] is None:
+        if file is not None:
+            words += ["-F", f"/proc/self/fd/{file}"]
+        if file is not None or spec["stop_ns"] is None:
             return [*words, "-t", str(_LONGEST_S)]
         return [*words, "-t", str(math.ceil((spec["stop_ns"] - spec["start_ns"]) / 1e9))]
 
     def _run(self, origin_ns: int) -> None:
         system.Timer().sleep_until(origin_ns + self.spec["start_ns"])
-        client = self._bed.host(self.spec["source"]).spawn(self._command(), **_PIPES)
+        with _sparse_file(self._size_bytes) as file:
+            client = self._bed.host(self.spec["source"]).spawn(
+                self._command(file), pass_fds=() if file is None else (file,), **_PIPES
+            )
         output, errors = client.communicate()
         try:
             document = json.loads(output)
@@ -96,6 +107,20 @@ class IperfFlow(FlowEngine):
         self.services.note(
             sent_bytes=end["sum_sent"]["bytes"], received_bytes=end["sum_received"]["bytes"]
         )
+
+
+@contextlib.contextmanager
+def _sparse_file(size_bytes: int | None) -> Iterator[int | None]:
+    """Yield the descriptor of a sparse file in memory of that size, or None for None."""
+    if size_bytes is None:
+        yield None
+        return
+    file = os.memfd_create("iperf3")
+    try:
+        os.ftruncate(file, size_bytes)
+        yield file
+    finally:
+        os.close(file)
 
 
 _PIPES: dict[str, Any] = {

@@ -64,7 +64,7 @@ def test_a_local_bed_hands_out_that_the_version_is_another(
 def test_a_lab_agent_tells_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[dict[str, Any]] = []
     monkeypatch.setattr(agent, "say", lambda what, **values: said.append({"say": what, **values}))
-    monkeypatch.setattr(agent, "Watcher", lambda *_arguments, **_named: None)
+    monkeypatch.setattr(agent, "LoadMonitor", lambda *_arguments, **_named: None)
     monkeypatch.setattr(agent, "_listen", lambda *_arguments: None)
     monkeypatch.setattr("signal.signal", lambda *_arguments: None)
     assert agent.work(str(given(tmp_path)), ()) == 1
