@@ -28,7 +28,7 @@ from orchestrator.testbed.kernel.netlink import Netlink
 class FactWriter(Protocol):
     """Takes facts; ``sampling.records.Records`` writes them to a file."""
 
-    def fact(self, name: str, /, **values: object) -> None:
+    def fact(self, name: str, **values: object) -> None:
         """Take one fact, whose values can be written as JSON."""
 
 

@@ -56,7 +56,7 @@ class Records:
         """Write the values of DATAGRAM_COUNTERS of one flow."""
         self._append("datagrams.bin", DATAGRAMS_ROW.pack(time_ns, flow, *counters))
 
-    def fact(self, name: str, /, **values: object) -> None:
+    def fact(self, name: str, **values: object) -> None:
         """Write one fact, without buffering."""
         line = json.dumps({"fact": name, **values}, separators=(",", ":")) + "\n"
         os.write(self._facts, line.encode())

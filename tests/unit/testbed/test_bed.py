@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _NoFacts:
-    def fact(self, name: str, /, **values: object) -> None:
+    def fact(self, name: str, **values: object) -> None:
         raise AssertionError(f"{name}: {values}")
 
 
