@@ -1,4 +1,4 @@
-"""The set-up's lists of packages, and what it says on a system that it does not know."""
+"""The set-up's lists of packages, and its message on an unknown system."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_each_system_has_its_packages(
 
 
 @pytest.mark.parametrize("system", [("fedora", "41"), ("arch", ""), ("debian", "11")])
-def test_elsewhere_one_error_names_what_is_missing(system: tuple[str, str], tmp_path: Path) -> None:
+def test_on_other_systems_one_error_names_what_is_missing(
+    system: tuple[str, str], tmp_path: Path
+) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("sed", "cat", "gcc"):

@@ -41,7 +41,7 @@ def test_parts_of_captured_facts_have_the_declared_keys() -> None:
             require_declared(dict(channel["rate"]), facts.Rate)
 
 
-def test_every_fact_is_known_to_the_decoder() -> None:
+def test_the_decoder_has_a_form_for_every_fact() -> None:
     assert set(facts.FACTS) <= set(fact_schema._FORMS)
 
 
