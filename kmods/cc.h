@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the congestion controls here have in common: samples from ACKs, module
- * parameters with a range, Reno's increase, undo, and their state on show.
+ * Code that the congestion controls here share: samples from ACKs, module
+ * parameters with a range, Reno's increase, undo, and the state that get_info
+ * and the trace report.
  *
- * A module defines CC_TRACE_SYSTEM before it includes this.
+ * A module defines CC_TRACE_SYSTEM before it includes this file.
  */
 #ifndef CC_H
 #define CC_H
@@ -21,13 +22,13 @@
 #define CREATE_TRACE_POINTS
 #include "cc_trace.h"
 
-/* What `modinfo` tells of all of them; DKMS knows the modules by this version */
+/* modinfo shows these for every module; dkms.conf reads the version */
 MODULE_AUTHOR("The authors of the TCP congestion-control orchestrator");
 MODULE_VERSION("1.0");
 
 /* ---- module parameters ---- */
 
-/* Where a parameter is kept and what it may be */
+/* A parameter's variable and its valid values */
 struct cc_range {
 	unsigned int *value;
 	unsigned int low;
@@ -83,13 +84,13 @@ static const struct kernel_param_ops cc_range_ops = {
 
 /* ---- samples from ACKs ---- */
 
-/* Part of every module's state */
+/* The part of a connection's state that every module has */
 struct cc_flow {
 	u64	ack_us;		/* tcp_mstamp of the last ACK; 0: none yet */
-	u32	delivered;	/* tp->delivered by then */
+	u32	delivered;	/* tp->delivered at that ACK */
 	u32	rtt_us;		/* last round-trip time; 0: none yet */
-	u32	rtt_min_us;	/* smallest of them; U32_MAX: none yet */
-	u32	fraction;	/* q32 of a segment that the window is to grow */
+	u32	rtt_min_us;	/* smallest round-trip time; U32_MAX: none yet */
+	u32	fraction;	/* growth of less than a segment so far, q32 */
 };
 
 static inline void cc_flow_init(struct cc_flow *flow, const struct sock *sk)
@@ -106,7 +107,7 @@ static inline void cc_flow_rtt(struct cc_flow *flow, u32 rtt_us)
 	WRITE_ONCE(flow->rtt_min_us, min(flow->rtt_min_us, rtt_us));
 }
 
-/* Begins a new interval: what was delivered so far does not count */
+/* Begin a new interval; data delivered so far does not count */
 static inline void cc_flow_restart(struct cc_flow *flow, const struct sock *sk)
 {
 	flow->ack_us = 0;
@@ -114,10 +115,11 @@ static inline void cc_flow_restart(struct cc_flow *flow, const struct sock *sk)
 }
 
 /*
- * Whether sending begins after a pause of the application. CA_EVENT_TX_START
- * comes whenever nothing is in flight. So it does when one ACK acknowledges all
- * of that and lets the next window go, which is no pause, and when all is lost
- * and a timeout retransmits: that silence counts in the papers' filters.
+ * Return whether sending begins after a pause of the application. The event
+ * CA_EVENT_TX_START alone does not say so: it comes whenever nothing is in
+ * flight. That is also the case when one ACK acknowledges the whole window, and
+ * when a timeout retransmits after all segments were lost. The papers' filters
+ * count the time before such a retransmission.
  */
 static inline bool cc_was_idle(const struct sock *sk, enum tcp_ca_event event)
 {
@@ -127,13 +129,14 @@ static inline bool cc_was_idle(const struct sock *sk, enum tcp_ca_event event)
 }
 
 struct cc_sample {
-	u64	bytes;		/* newly delivered, SACKed ones included */
-	u32	interval_us;	/* since the last ACK that delivered something */
+	u64	bytes;		/* newly delivered, including SACKed segments */
+	u32	interval_us;	/* since the last ACK that delivered data */
 };
 
 /*
- * What was delivered since the last ACK; false when nothing was, or within the
- * same microsecond (then it is kept for the next ACK), or there was no last one.
+ * Fill in the data delivered since the last ACK. Return false when there was no
+ * last ACK or no new data. Also return false when the last ACK came in the same
+ * microsecond; the next ACK's sample then includes this data.
  */
 static inline bool cc_flow_sample(struct cc_flow *flow, const struct sock *sk,
 				  struct cc_sample *sample)
@@ -152,8 +155,8 @@ static inline bool cc_flow_sample(struct cc_flow *flow, const struct sock *sk,
 }
 
 /*
- * Filters with a sample for each ACK stand still while the application limits
- * the rate: to drop only low samples would keep just the bursts.
+ * Filters with a sample for each ACK take no samples while the application
+ * limits the rate. If they dropped only low samples, only bursts would count.
  */
 static inline bool cc_app_limited(const struct sock *sk, u64 bw)
 {
@@ -166,10 +169,10 @@ struct cc_pair {
 	struct packet_pair points;
 	u32	first_us;	/* tcp_mstamp of the first ACK */
 	u32	delivered;	/* tp->delivered at the last ACK that counted */
-	u32	first_delivered; /* and at the first */
+	u32	first_delivered; /* tp->delivered at the first ACK */
 };
 
-/* Takes in an ACK; returns the rate (q10) when it completes the estimate */
+/* Add an ACK; return the rate (q10) if it completes the estimate, else 0 */
 static inline u64 cc_pair_ack(struct cc_pair *pair, const struct sock *sk,
 			      u32 wanted)
 {
@@ -190,7 +193,7 @@ static inline u64 cc_pair_ack(struct cc_pair *pair, const struct sock *sk,
 	return pp_rate(&pair->points);
 }
 
-/* The same, and sets ssthresh from it when nothing else has set it before */
+/* Add an ACK; set ssthresh from the estimate unless ssthresh was set before */
 static inline void cc_pair_ssthresh(struct cc_pair *pair, struct sock *sk,
 				    u32 rtt_min_us, u32 wanted)
 {
@@ -209,7 +212,7 @@ static inline void cc_pair_ssthresh(struct cc_pair *pair, struct sock *sk,
 /* ---- windows ---- */
 
 #define CC_COUNT_ACKS_TEXT						\
-	"1 grows the window by the number of ACKs, as ns-2 does; 0 by that of segments"
+	"1 counts ACKs when the window grows, as ns-2 does; 0 counts segments"
 
 static inline void cc_cong_avoid(struct sock *sk, u32 ack, u32 acked,
 				 bool count_acks)
@@ -217,7 +220,7 @@ static inline void cc_cong_avoid(struct sock *sk, u32 ack, u32 acked,
 	tcp_reno_cong_avoid(sk, ack, count_acks ? min(acked, 1U) : acked);
 }
 
-/* Adds whole segments to the window within its limit */
+/* Add whole segments to the window, up to snd_cwnd_clamp */
 static inline void cc_grow(struct tcp_sock *tp, u32 segments)
 {
 	u64 window = (u64)tcp_snd_cwnd(tp) + segments;
@@ -225,7 +228,7 @@ static inline void cc_grow(struct tcp_sock *tp, u32 segments)
 	tcp_snd_cwnd_set(tp, min_t(u64, window, tp->snd_cwnd_clamp));
 }
 
-/* ssthresh = Bwe * RTTmin; half of the window while there is no estimate */
+/* Return Bwe * RTTmin; half of the window while there is no estimate */
 static inline u32 cc_ssthresh(struct sock *sk, u64 bw, u32 rtt_min_us)
 {
 	if (!bw || rtt_min_us == U32_MAX)
@@ -234,8 +237,9 @@ static inline u32 cc_ssthresh(struct sock *sk, u64 bw, u32 rtt_min_us)
 }
 
 /*
- * "if (cwnd > ssthresh) cwnd = ssthresh" after fast recovery, where the core
- * sets cwnd = ssthresh even if that is more; after an undo nothing is done.
+ * The papers' "if (cwnd > ssthresh) cwnd = ssthresh" at the end of fast
+ * recovery. The kernel sets cwnd = ssthresh even if that raises cwnd. After an
+ * undo this does nothing.
  */
 static inline void cc_complete_cwr(struct sock *sk)
 {
@@ -246,12 +250,12 @@ static inline void cc_complete_cwr(struct sock *sk)
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->prior_cwnd));
 }
 
-/* ---- on show ---- */
+/* ---- get_info and the trace ---- */
 
 /*
- * Answers in tcp_bbr_info's layout, which leaves `ss`'s own fields alone: bw in
- * bytes/s, RTTmin in us (0: none yet) and two numbers that each module
- * documents. Called without the socket's lock.
+ * Answer in the layout of tcp_bbr_info: bw in bytes/s, RTTmin in us (0: none
+ * yet), and two numbers that each module documents. `ss` shows these beside its
+ * other fields. Called without the socket's lock.
  */
 static inline size_t cc_info(u32 ext, int *attr, union tcp_cc_info *info,
 			     u64 bw, u32 rtt_min_us, u32 first, u32 second)
@@ -271,7 +275,7 @@ static inline size_t cc_info(u32 ext, int *attr, union tcp_cc_info *info,
 	return sizeof(info->bbr);
 }
 
-/* A q10 bandwidth in kbit/s */
+/* Return a q10 bandwidth in kbit/s */
 static inline u32 cc_kbps(u64 bw)
 {
 	return min_t(u64, div_u64(bw, 125 << CORE_BW_SHIFT), U32_MAX);

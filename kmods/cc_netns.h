@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Settings of a network namespace, below net.ipv4: what may differ between the
- * hosts, and so the flows, of one machine. A module called x defines
+ * Settings of a network namespace, below net.ipv4. Emulated hosts of one
+ * machine are namespaces, so their flows may have different settings. A module
+ * x defines
  *
  *   struct x_net { struct cc_netns sysctls; unsigned long field; ... };
  *   CC_SETTING(x, field, low, high, "what it is");
  *   static const struct ctl_table x_table[] = { CC_SETTING_ENTRY(x, field), };
  *
- * and calls cc_netns_add/remove from its pernet_operations. Whoever names the
- * setting x_field reads its range from these lines (catalogue.py).
+ * and calls cc_netns_add() and cc_netns_remove() from its pernet_operations.
+ * catalogue.py reads the range of the setting x_field from the CC_SETTING line.
  */
 #ifndef CC_NETNS_H
 #define CC_NETNS_H
@@ -18,13 +19,13 @@
 
 #include "compat.h"
 
-/* The beginning of what a module keeps for each namespace */
+/* The first member of a module's state of a namespace */
 struct cc_netns {
 	struct ctl_table_header *header;
 	struct ctl_table *table;
 };
 
-/* The setting net.ipv4.<module>_<field>: whole numbers in a range, 0 at first */
+/* The setting net.ipv4.<module>_<field>: an integer in a range, initially 0 */
 #define CC_SETTING(module, field, low, high, text)			\
 	static_assert(sizeof_field(struct module##_net, field) ==	\
 		      sizeof(unsigned long));				\
@@ -34,7 +35,7 @@ struct cc_netns {
 	MODULE_INFO(setting, #module "_" #field ":" text		\
 		    " (" #low " to " #high ")")
 
-/* Its entry in the table; .data is an offset as a pointer: see cc_netns_add */
+/* Its sysctl entry; cc_netns_add() turns the offset in .data into a pointer */
 #define CC_SETTING_ENTRY(module, field)	{				\
 	.procname	= #module "_" #field,				\
 	.data		= (void *)offsetof(struct module##_net, field),	\

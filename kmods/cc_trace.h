@@ -12,7 +12,7 @@
 #include <linux/tracepoint.h>
 #include <net/tcp.h>
 
-/* bw in bytes/s; first and second as in the module's get_info */
+/* bw is in bytes/s; first and second are the two last numbers of get_info */
 TRACE_EVENT(cc_ack,
 	    TP_PROTO(const struct sock *sk, u64 bw, u32 rtt_us, u32 rtt_min_us,
 		     u32 first, u32 second),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Westwood+'s estimator as both westwoodplus and logwestwood use it. */
+/* The estimator of Westwood+, which westwoodplus and logwestwood use. */
 #ifndef CC_WESTWOODPLUS_H
 #define CC_WESTWOODPLUS_H
 
@@ -7,7 +7,7 @@
 #include "core/westwoodplus.h"
 
 struct cc_wwp {
-	struct cc_flow flow;	/* ack_us and delivered: at the sample's begin */
+	struct cc_flow flow;	/* ack_us, delivered: when the sample began */
 	struct wwp filter;
 	struct cc_pair pair;
 };
@@ -20,10 +20,10 @@ static inline void cc_wwp_init(struct cc_wwp *w, const struct sock *sk)
 }
 
 /*
- * One sample per round trip: d[k] is what was delivered in it, however many
- * ACKs brought it. The first begins with the first ACK; were it to begin with
- * the connection, its round trip would hold a single segment. While the
- * application limits the rate, samples below the estimate are dropped.
+ * Take one sample per round trip: d[k] is the data delivered in it, by any
+ * number of ACKs. The first sample begins with the first ACK. If it began with
+ * the connection, it would contain a single segment. While the application
+ * limits the rate, samples below the estimate are dropped.
  */
 static inline void cc_wwp_ack(struct cc_wwp *w, struct sock *sk,
 			      enum wwp_mode mode, u32 pair)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between kernels 6.1 and 7.0, and nowhere else. Not here, because
- * the modules get along without: cong_control (another argument since 6.10),
- * and the place of in_ack_event, before or after pkts_acked (moved within
- * stable series: 6.1.141, 6.12.31); differences of tp->delivered serve both.
+ * All differences between kernels 6.1 and 7.0 that concern the modules.
+ *
+ * Two differences need no code here. cong_control has another argument since
+ * 6.10, but no module uses it. in_ack_event was moved from before pkts_acked to
+ * after it in stable kernels (6.1.141, 6.12.31). The modules use differences of
+ * tp->delivered, which are right in both orders.
  */
 #ifndef CC_COMPAT_H
 #define CC_COMPAT_H
@@ -17,13 +19,14 @@
 #endif
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
-#error "CA_EVENT_TX_START became an operation of its own in 7.1: not served"
+#error "needs Linux 7.0 or earlier: 7.1 made CA_EVENT_TX_START an operation"
 #endif
 
 /*
- * Registers the count entries of a table of count + 1, whose last is empty:
- * kernels before 6.6 look for that end, later ones are told the number and
- * those from 6.11 on reject an empty entry among them.
+ * Register the first count entries of a table of count + 1 entries. The last
+ * one is empty: kernels before 6.6 need it to find the end. Later kernels take
+ * the number, and kernels from 6.11 on reject an empty entry within that
+ * number.
  */
 static inline struct ctl_table_header *
 cc_register_sysctls(struct net *net, struct ctl_table *table, size_t count)

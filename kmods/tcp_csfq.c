@@ -8,11 +8,12 @@
  *
  *   Bwe = (1 - e^(-T/K)) * L/T + e^(-T/K) * Bwe
  *
- * on every ACK, with L what it acknowledges and T the time since the last. K is
- * 0.1 to 0.5 s in routers; the paper shows 0.5 s and 20 s. See core/csfq.h.
+ * on every ACK. L is the number of bytes that it acknowledges, and T the time
+ * since the last ACK. K is 0.1 to 0.5 s in routers; the paper shows 0.5 s and
+ * 20 s. See core/csfq.h.
  *
- * Upon three duplicate ACKs, a timeout or ECN ssthresh = Bwe * RTTmin. The increase
- * is Reno's.
+ * At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe * RTTmin.
+ * The increase is Reno's.
  *
  * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
  * the last RTT in us, cwnd_gain 0.
@@ -22,8 +23,8 @@
 #include "cc.h"
 #include "core/csfq.h"
 
-CC_PARAM(k_us, 500000, 0, 60000000, "the filter's time constant K; 0 is no filter");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(k_us, 500000, 0, 60000000, "the filter's time constant K; 0 disables the filter");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 

@@ -7,9 +7,9 @@
  *
  *   w = min(2w, (1 - gamma) * w + gamma * (w * baseRTT / RTT + alpha))
  *
- * every update_rtts round trips (2, as in the authors' ns-2 module that the
- * Libra paper uses). The formulas are in core/fast.h. Slow start is Reno's until
- * alpha packets seem to be queued; on loss the window is halved.
+ * every update_rtts round trips (2 by default, as in the authors' ns-2 module
+ * that the Libra paper uses). The formulas are in core/fast.h. Slow start is
+ * Reno's until about alpha packets are queued. A loss halves the window.
  *
  * Shown by get_info and the trace: bw w / RTT, min_rtt baseRTT, pacing_gain the
  * averaged RTT in us, cwnd_gain the packets in queues in 2^-8 segments.
@@ -36,7 +36,7 @@ static u32 fast_average_us(const struct fast_state *f)
 	return READ_ONCE(f->average) >> FAST_RTT_SHIFT;
 }
 
-/* Packets of the flow in queues, q8 */
+/* Return the flow's packets in queues, q8 */
 static u32 fast_queued(const struct sock *sk)
 {
 	const struct fast_state *f = inet_csk_ca(sk);
@@ -48,7 +48,7 @@ static u32 fast_queued(const struct sock *sk)
 					      READ_ONCE(f->average)));
 }
 
-/* w / RTT in q10 bytes/s */
+/* Return w / RTT in q10 bytes/s */
 static u64 fast_bw(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -87,7 +87,7 @@ static void fast_in_ack_event(struct sock *sk, u32 flags)
 		 fast_queued(sk));
 }
 
-/* One step of the formula; w follows the core's own changes of cwnd */
+/* One step of the formula; w follows changes of cwnd by the kernel's TCP */
 static void fast_update(struct sock *sk)
 {
 	struct fast_state *f = inet_csk_ca(sk);

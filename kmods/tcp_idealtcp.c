@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ideal TCP: the exact available bandwidth and round-trip time from outside
+ * Ideal TCP: knows the exact available bandwidth and round-trip time
  *
  * A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP
  * over Wireless Networks", IEEE Transactions on Mobile Computing 3 (2004),
- * section 4.5: the upper bound of all schemes that estimate bandwidth.
+ * section 4.5. It is the upper bound of all schemes that estimate bandwidth.
  *
  *   three duplicate ACKs:  ssthresh = Exact_Available_Bw * Exact_RTT,
  *                          cwnd = min(cwnd, ssthresh)
  *   timeout:               the same ssthresh, cwnd = 1
  *
- * The available bandwidth is the link's, minus what UDP sources send, over the
- * number of TCP connections. Both numbers belong to a network namespace and may
- * change at any time; while one of them is 0, half of the window is taken:
+ * The available bandwidth is the link's rate minus the rate of UDP sources,
+ * divided by the number of TCP connections. Both numbers are settings of a
+ * network namespace and may change at any time. While one of them is 0,
+ * ssthresh is half of the window:
  *
  *   net.ipv4.idealtcp_rate_bps   bit/s
  *   net.ipv4.idealtcp_rtt_us     microseconds
@@ -26,18 +27,18 @@
 #include "cc_netns.h"
 #include "core/idealtcp.h"
 
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 
-/* What a namespace is told */
+/* The settings of a namespace */
 struct idealtcp_net {
 	struct cc_netns sysctls;
 	unsigned long rate_bps;
 	unsigned long rtt_us;
 };
 
-CC_SETTING(idealtcp, rate_bps, 0, 100000000000, "available bandwidth; 0 is not told");
-CC_SETTING(idealtcp, rtt_us, 0, 4294967295, "round-trip time; 0 is not told");
+CC_SETTING(idealtcp, rate_bps, 0, 100000000000, "available bandwidth; 0 is unknown");
+CC_SETTING(idealtcp, rtt_us, 0, 4294967295, "round-trip time; 0 is unknown");
 
 static unsigned int idealtcp_net_id __read_mostly;
 
@@ -51,7 +52,7 @@ static const struct idealtcp_net *idealtcp_given(const struct sock *sk)
 	return net_generic(sock_net(sk), idealtcp_net_id);
 }
 
-/* The given rate in q10 bytes/s */
+/* Return the given rate in q10 bytes/s */
 static u64 idealtcp_bw(const struct idealtcp_net *given)
 {
 	u64 bytes_per_s = READ_ONCE(given->rate_bps) / 8;
@@ -174,4 +175,4 @@ module_init(idealtcp_register);
 module_exit(idealtcp_unregister);
 
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("Ideal TCP: exact bandwidth and RTT given from outside");
+MODULE_DESCRIPTION("Ideal TCP: is given the exact bandwidth and RTT");

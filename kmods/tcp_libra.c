@@ -3,23 +3,24 @@
  * TCP Libra
  *
  * "TCP Libra: balancing flows over heterogeneous propagation scenarios",
- * section 2.1, with T the round-trip time and w the window:
+ * section 2.1. T is the round-trip time and w the window:
  *
  *   on success:  w += (1/w) * alpha * T^2 / (T + T0)
  *   on loss:     w -= T1 * w / (2 * (T + T0)), ssthresh accordingly
  *   alpha = k1 * C * e^(-k2 * (T - Tmin) / (Tmax - Tmin))
  *
- * The formulas are in core/libra.h. Section 5.3: packets are sent uniformly but
- * randomly within a round trip (pacing=1).
+ * The formulas are in core/libra.h. Packets are sent at times that are random
+ * and uniform within a round trip (section 5.3, pacing=1).
  *
- * Silent in the paper: C's unit (capacity_unit; Mbit/s by default, with which a
- * flow of 83 ms on 100 Mbit/s grows by 1.3 packets a round trip, near Reno),
- * k2 and T1 (2 and 1 s by default), and how C is estimated. C is a setting of
- * the network namespace, so that flows may be wrong about it (section 6):
+ * The paper does not give C's unit (capacity_unit). It is Mbit/s by default: a
+ * flow of 83 ms on 100 Mbit/s then grows by 1.3 packets per round trip, similar
+ * to Reno. Nor does the paper give k2 and T1 (2 and 1 s by default), or how C
+ * is estimated. C is a setting of the network namespace, so that an experiment
+ * can give flows a wrong C (section 6):
  *
  *   net.ipv4.libra_capacity_kbps   kbit/s; 0 estimates it by packet pairs
  *
- * While C is not known the increase is Reno's.
+ * While C is unknown, the increase is Reno's.
  *
  * Shown by get_info and the trace: bw C, min_rtt Tmin, pacing_gain the last
  * increase per round trip in 2^-8 segments, cwnd_gain Tmax in us.
@@ -32,15 +33,15 @@
 #include "core/libra.h"
 #include "core/newreno_ns2.h"
 
-CC_PARAM(t0_us, 1000000, 0, 16000000, "T0");
-CC_PARAM(t1_us, 1000000, 0, 16000000, "T1");
+CC_PARAM(t0_us, 1000000, 0, 16000000, "the paper's T0");
+CC_PARAM(t1_us, 1000000, 0, 16000000, "the paper's T1");
 CC_PARAM(k1_percent, 200, 1, 100000, "100 * k1");
 CC_PARAM(k2_percent, 200, 0, 2000, "100 * k2");
-CC_PARAM(capacity_unit, 0, 0, 1, "C in 0 Mbit/s, 1 segments per second");
+CC_PARAM(capacity_unit, 0, 0, 1, "unit of C: 0 Mbit/s, 1 segments per second");
 CC_PARAM(pacing, 1, 0, 1, "1 sends at random times within a round trip");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
-CC_PARAM(packetpair, 3, 2, 3, "C's estimate: 2 packet pair (Keshav), 3 least squares (Hoe)");
+CC_PARAM(packetpair, 3, 2, 3, "estimate of C: 2 packet pair (Keshav), 3 least squares (Hoe)");
 
 struct libra_state {
 	struct cc_flow flow;
@@ -50,7 +51,7 @@ struct libra_state {
 	struct cc_pair pair;
 };
 
-/* What a namespace is told */
+/* The settings of a namespace */
 struct libra_net {
 	struct cc_netns sysctls;
 	unsigned long capacity_kbps;
@@ -64,7 +65,7 @@ static const struct ctl_table libra_table[] = {
 	CC_SETTING_ENTRY(libra, capacity_kbps),
 };
 
-/* C in q10 bytes/s; 0 while it is not known */
+/* Return C in q10 bytes/s; 0 while it is unknown */
 static u64 libra_capacity(const struct sock *sk)
 {
 	const struct libra_net *given = net_generic(sock_net(sk), libra_net_id);
@@ -74,7 +75,7 @@ static u64 libra_capacity(const struct sock *sk)
 	return kbps ? (kbps * 125) << CORE_BW_SHIFT : READ_ONCE(l->capacity);
 }
 
-/* alpha in thousandths per second: C is below 2^48 bytes/s */
+/* Return alpha in thousandths per second; C is below 2^48 bytes/s */
 static u64 libra_alpha(const struct sock *sk)
 {
 	const struct libra_state *l = inet_csk_ca(sk);
@@ -102,7 +103,7 @@ static void libra_init(struct sock *sk)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
-/* Tmin and Tmax take in the sample before it is used */
+/* Tmin and Tmax include the sample before it is used */
 static void libra_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct libra_state *l = inet_csk_ca(sk);
@@ -168,9 +169,9 @@ static void libra_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 }
 
 /*
- * The core asks this before it sends: the time to draw the gap to the next
- * packet. It is uniform between 1/32 and 63/32 of T/w, 1 in the mean. The rate
- * that the core keeps (it would send up to twice as fast) is replaced.
+ * The kernel's TCP calls this before it sends, so here the gap to the next
+ * packet is drawn. It is uniform between 1/32 and 63/32 of T/w, with the mean
+ * T/w. It replaces the kernel's own pacing rate, which is up to twice as high.
  */
 static u32 libra_min_tso_segs(struct sock *sk)
 {

@@ -11,11 +11,14 @@
  *
  * The increase is in core/logwestwood.h, the estimate in core/westwoodplus.h.
  *
- * Silent or ambiguous in the paper and so parameters: what counts as an ACK
- * (count_acks), when alpha is halved (halve_on_loss), whether Wmax and alpha
- * change upon a timeout (rto_counts; the paper defines Wmax by "the last packet
- * loss event" and adds in a footnote that loss means three duplicate ACKs, so
- * by default they do not), whether one segment may add several (max_increment).
+ * Parameters decide where the paper says nothing or is ambiguous:
+ *
+ *   - count_acks: what counts as an ACK;
+ *   - halve_on_loss: when alpha is halved;
+ *   - rto_counts: whether a timeout changes Wmax and alpha. The paper defines
+ *     Wmax by "the last packet loss event". A footnote says that a loss is
+ *     three duplicate ACKs, so a timeout does not change them by default;
+ *   - max_increment: whether one acknowledged segment may add several.
  *
  * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
  * Wmax in segments, cwnd_gain alpha.
@@ -29,11 +32,11 @@ CC_PARAM(mode, 0, 0, 1, "filter: 0 the paper's, one pole of 0.9; 1 mainline's");
 CC_PARAM_CHECKED(alpha_min, 2, 2, 1073741824, true, "alpha's floor and first value");
 CC_PARAM_CHECKED(alpha_max, 1073741824, 2, 1073741824, true, "alpha's ceiling");
 CC_PARAM(halve_on_loss, 0, 0, 1,
-	 "alpha is halved 0 when W reaches Wmax, 1 at the loss after that");
-CC_PARAM(rto_counts, 0, 0, 1, "1 lets a timeout set Wmax and alpha, too");
+	 "alpha is halved: 0 when W reaches Wmax, 1 at the loss after that");
+CC_PARAM(rto_counts, 0, 0, 1, "1 lets a timeout change Wmax and alpha, too");
 CC_PARAM(max_increment, 1, 0, 1,
 	 "segments that one acknowledged segment may add; 0 for no limit");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -117,7 +120,7 @@ static u32 logwestwood_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* A timeout has called ssthresh() just before CA_EVENT_LOSS */
+/* At a timeout the kernel calls ssthresh() just before CA_EVENT_LOSS */
 static void logwestwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct logwestwood *lw = inet_csk_ca(sk);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NewReno with the window counted as ns-2 does
+ * NewReno with a window that grows as in ns-2
  *
- * The baseline of all four papers: ns-2's tcp.cc, opencwnd(), grows the window
- * by 1 (slow start) or 1/W for each ACK. Linux counts acknowledged segments, so
- * under delayed ACKs its Reno grows twice as fast. What is different from Linux's
- * reno is only that; use tcp_sack=0 for NewReno's recovery.
+ * The baseline of all four papers. ns-2's tcp.cc, opencwnd(), increases the
+ * window by 1 (slow start) or 1/W for each ACK. Linux counts acknowledged
+ * segments, so with delayed ACKs its Reno grows twice as fast. This is the only
+ * difference from Linux's reno. Use tcp_sack=0 for NewReno's recovery.
  *
- * Shown by get_info and the trace: bw 0, min_rtt RTTmin, pacing_gain the window's
- * fraction in 2^-32 segments, cwnd_gain the last RTT in us.
+ * Shown by get_info and the trace: bw 0, min_rtt RTTmin, pacing_gain the
+ * window's fraction in 2^-32 segments, cwnd_gain the last RTT in us.
  */
 
 #define CC_TRACE_SYSTEM tcp_newreno_ns2
@@ -89,4 +89,4 @@ module_init(newreno_ns2_register);
 module_exit(newreno_ns2_unregister);
 
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("NewReno with the window counted per ACK as in ns-2");
+MODULE_DESCRIPTION("NewReno with a window that grows per ACK as in ns-2");

@@ -6,17 +6,17 @@
  * over Wireless Networks", IEEE Transactions on Mobile Computing 3 (2004),
  * section 3.
  *
- *   Bwe = filtered length / filtered interval, filtered once more (T0)
+ *   Bwe = filtered length / filtered interval, then filtered with T0
  *   three duplicate ACKs:  ssthresh = Bwe * RTTmin, cwnd = min(cwnd, ssthresh)
  *   timeout:               ssthresh = Bwe * RTTmin, cwnd = 1
  *
  * The filters are in core/tibet.h. The increase is Reno's.
  *
- * The paper's results estimate on the stream of sent packets, for which Linux
- * has no hook: estimate_on=1 takes what was sent between two ACKs, which is
- * late by less than the time between them. Where RTTmin ages (n_cong > 0), it
- * does so before ssthresh is set at the same event, and not below
- * rtt_min_floor_us.
+ * The paper's results estimate the bandwidth from the stream of sent packets,
+ * for which Linux has no hook. estimate_on=1 takes the data sent between two
+ * ACKs; the estimate is late by less than the time between them. If RTTmin ages
+ * (n_cong > 0), it does so before ssthresh is set at the same event. It does
+ * not fall below rtt_min_floor_us.
  *
  * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
  * the filtered interval in us, cwnd_gain the filtered length in bytes.
@@ -26,13 +26,13 @@
 #include "cc.h"
 #include "core/tibet.h"
 
-CC_PARAM(estimate_on, 0, 0, 1, "0 ACKs, 1 sent packets");
-CC_PARAM(t0_us, 1000000, 0, 60000000, "second filter's T0; 0 leaves it out");
+CC_PARAM(estimate_on, 0, 0, 1, "the estimate uses: 0 ACKs, 1 sent packets");
+CC_PARAM(t0_us, 1000000, 0, 60000000, "time constant T0 of the second filter; 0 disables it");
 CC_PARAM(n_cong, 0, 0, 1000, "congestion events until RTTmin ages; 0 never (paper: 5)");
-CC_PARAM(gamma_percent, 50, 0, 100, "what is left of RTTmin then");
-CC_PARAM(rtt_min_floor_us, 1000, 1, 1000000, "RTTmin does not age below");
-CC_PARAM(clock_gran_us, 0, 0, 10000000, "granularity of the RTT clock; 0 exact");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(gamma_percent, 50, 0, 100, "RTTmin after ageing, in percent of RTTmin before");
+CC_PARAM(rtt_min_floor_us, 1000, 1, 1000000, "RTTmin does not age below this value");
+CC_PARAM(clock_gran_us, 0, 0, 10000000, "granularity of the RTT clock; 0 is exact");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -41,8 +41,8 @@ struct tibet_state {
 	struct tibet filter;
 	u32	sent;		/* low bits of tp->bytes_sent at the last sample */
 	u32	events;		/* congestion events since RTTmin aged */
-	u32	saved_events;	/* the same before the last event, for undo */
-	u32	unaged_rtt_min_us; /* RTTmin before it; U32_MAX: did not age */
+	u32	saved_events;	/* events before the last one, for undo */
+	u32	unaged_rtt_min_us; /* RTTmin before ageing; U32_MAX: unchanged */
 	struct cc_pair pair;
 };
 
@@ -111,7 +111,7 @@ static u32 tibet_ssthresh(struct sock *sk)
 	return cc_ssthresh(sk, t->filter.bw, t->flow.rtt_min_us);
 }
 
-/* An event that was none does not age RTTmin */
+/* A spurious congestion event does not age RTTmin */
 static u32 tibet_undo_cwnd(struct sock *sk)
 {
 	struct tibet_state *t = inet_csk_ca(sk);

@@ -4,16 +4,17 @@
  *
  * A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP
  * over Wireless Networks", IEEE Transactions on Mobile Computing 3 (2004),
- * section 2.2.3, "Algorithm Westwood 1"; C. Casetti et al., UCLA report 200017, 2000.
+ * section 2.2.3, "Algorithm Westwood 1"; C. Casetti et al., UCLA report 200017,
+ * 2000.
  *
  *   s = acked / (time since the last ACK)
  *   Bwe = 19/21 * Bwe + 2/21 * (s + previous s) / 2
  *
- * on every ACK: clusters and compressed ACKs are samples like any other, so the
- * estimate is far too high. Kept to show that. See core/westwood.h.
+ * on every ACK. Clusters of packets and compressed ACKs are samples like any
+ * other, so the estimate is far too high. See core/westwood.h.
  *
- * Upon three duplicate ACKs, a timeout or ECN ssthresh = Bwe * RTTmin. The increase
- * is Reno's.
+ * At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe * RTTmin.
+ * The increase is Reno's.
  *
  * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
  * the last sample in kbit/s, cwnd_gain 0.
@@ -23,7 +24,7 @@
 #include "cc.h"
 #include "core/westwood.h"
 
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -33,7 +34,7 @@ struct westwood1_state {
 	struct cc_pair pair;
 };
 
-/* The last sample of bandwidth, in kbit/s */
+/* Return the last sample of bandwidth in kbit/s */
 static u32 westwood1_sample_kbps(const struct westwood1_state *w)
 {
 	return cc_kbps(READ_ONCE(w->filter.sample));

@@ -4,17 +4,19 @@
  *
  * A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for TCP
  * over Wireless Networks", IEEE Transactions on Mobile Computing 3 (2004),
- * section 2.2.3, "Algorithm Westwood 2"; S. Mascolo et al., Wireless Networks 8, 2002.
+ * section 2.2.3, "Algorithm Westwood 2"; S. Mascolo et al., Wireless Networks
+ * 8, 2002.
  *
- *   s = acked / d, d the time since the last ACK
- *   Bwe = p * Bwe + (1 - p) * (s + previous s) / 2, p = (2 tau - d) / (2 tau + d)
+ *   s = acked / d, where d is the time since the last ACK
+ *   Bwe = p * Bwe + (1 - p) * (s + previous s) / 2
+ *   p = (2 tau - d) / (2 tau + d)
  *
- * TIBET's text gives no tau; 0.5 s is Mascolo's. Nor does it have that author's
- * empty samples every tau/2 without an ACK (zero_samples); without them p would
- * be negative for d > 2 tau and is held at 0. See core/westwood.h.
+ * TIBET's paper gives no tau; 0.5 s is Mascolo's. It also lacks Mascolo's empty
+ * samples, one for each tau/2 without an ACK (zero_samples). Without them p
+ * would be negative for d > 2 tau; it is 0 there. See core/westwood.h.
  *
- * Upon three duplicate ACKs, a timeout or ECN ssthresh = Bwe * RTTmin. The increase
- * is Reno's.
+ * At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe * RTTmin.
+ * The increase is Reno's.
  *
  * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
  * the last sample in kbit/s, cwnd_gain 0.
@@ -24,9 +26,9 @@
 #include "cc.h"
 #include "core/westwood.h"
 
-CC_PARAM(tau_us, 500000, 0, 60000000, "the filter's tau; 0 is no filter");
-CC_PARAM(zero_samples, 0, 0, 1, "1 takes in empty samples every tau/2 without an ACK");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(tau_us, 500000, 0, 60000000, "the filter's tau; 0 disables the filter");
+CC_PARAM(zero_samples, 0, 0, 1, "1 adds an empty sample for each tau/2 without an ACK");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -36,7 +38,7 @@ struct westwood2_state {
 	struct cc_pair pair;
 };
 
-/* The last sample of bandwidth, in kbit/s */
+/* Return the last sample of bandwidth in kbit/s */
 static u32 westwood2_sample_kbps(const struct westwood2_state *w)
 {
 	return cc_kbps(READ_ONCE(w->filter.sample));

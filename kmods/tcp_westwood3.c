@@ -10,22 +10,22 @@
  *   s = bytes of the last T / T
  *   Bwe = p * Bwe + (1 - p) * s, p = (2 tau - d) / (2 tau + d)
  *
- * with d the time since the last ACK. How T and tau adapt is in core/westwood.h;
- * TIBET's text leaves it to its reference.
+ * where d is the time since the last ACK. core/westwood.h describes how T and
+ * tau adapt; TIBET's paper leaves that to its reference.
  *
- * Upon three duplicate ACKs, a timeout or ECN ssthresh = Bwe * RTTmin. The increase
- * is Reno's.
+ * At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe * RTTmin.
+ * The increase is Reno's.
  *
- * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain T
- * in us, cwnd_gain tau in us.
+ * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
+ * T in us, cwnd_gain tau in us.
  */
 
 #define CC_TRACE_SYSTEM tcp_westwood3
 #include "cc.h"
 #include "core/westwood.h"
 
-CC_PARAM(gain_steps, 10, 0, 255, "N: tau is at most 1 + N round trips");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(gain_steps, 10, 0, 255, "N; tau is at most 1 + N round trips");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 
 struct westwood3_state {

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP Westwood+ as its paper has it
+ * TCP Westwood+ as in its paper
  *
  * L. A. Grieco, S. Mascolo, "Performance Evaluation and Comparison of
  * Westwood+, New Reno, and Vegas TCP Congestion Control", ACM Computer
  * Communication Review 34 (2004), section 2.2.
  *
- * A sample of bandwidth per round trip goes through one filter with its pole at
- * 0.9; upon three duplicate ACKs, a timeout or ECN, ssthresh = Bwe * RTTmin. The
- * formulas and their scales are in core/westwoodplus.h.
+ * One sample of bandwidth per round trip goes through a filter with its pole at
+ * 0.9. At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe *
+ * RTTmin. The formulas and their scales are in core/westwoodplus.h.
  *
- * It differs from mainline's tcp_westwood: that has two filters of 7/8 (here by
- * mode=1), samples over at least 50 ms, takes the estimate for ssthresh only at
- * the end of recovery, when the recovery's own low rate is in it, measures in
- * jiffies, and forgets RTTmin upon a timeout.
+ * Mainline's tcp_westwood differs in five points:
+ *
+ *   - It has two filters with the pole 7/8 in series (here with mode=1).
+ *   - Its samples last at least 50 ms (here with mode=1).
+ *   - It sets ssthresh only at the end of recovery. The estimate then includes
+ *     the low rate of the recovery.
+ *   - It measures in jiffies.
+ *   - It discards RTTmin at a timeout.
  *
  * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
  * the last RTT in us, cwnd_gain mainline's first filter in kbit/s.
@@ -23,7 +27,7 @@
 #include "cc_westwoodplus.h"
 
 CC_PARAM(mode, 0, 0, 1, "filter: 0 the paper's, one pole of 0.9; 1 mainline's");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 never raises cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 

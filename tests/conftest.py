@@ -1,4 +1,4 @@
-"""What every test starts from: nothing of the user's settings, and examples that repeat."""
+"""Settings of all tests: no settings of the user, and repeatable examples."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest first, and what fills gaps last, so that all workers end together."""
+    """Run the longest tests first and short ones last, so that all workers end together."""
     many = len(_LONGEST_FIRST)
 
     def rank(item: pytest.Item) -> int:

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Integer arithmetic shared by the congestion controls: scaling, bandwidths,
- * windows. Compiles in the kernel and in user space; no floating point.
+ * windows. It compiles in the kernel and in user space, without floating point.
  *
- * Ranges. The modules must hold at 10 Gbit/s and a round trip of 600 ms, which
- * is a pipe of 750 MB or 518 000 segments of 1448 bytes.
+ * Ranges. The modules must work at 10 Gbit/s with a round trip of 600 ms, whose
+ * bandwidth-delay product is 750 MB or 518 000 segments of 1448 bytes.
  *
  *   bandwidth   u64, 2^-10 bytes/s ("q10"), at most CORE_BW_MAX < 2^58, that is
- *               2^48 bytes/s. The highest sample that the range can produce, a
- *               whole pipe acknowledged within one microsecond, is 2^49.4
- *               bytes/s and is cut to that. The ten bits of fraction keep
- *               filters with small gains from freezing, and six bits on top
- *               are left for a filter's integer weights (at most 21).
- *   fraction    2^-32 of a segment ("q32"). With 1/W as increment, q16 would
- *               freeze the window above 65 536 segments; q32 does above 4e9.
+ *               2^48 bytes/s. The highest possible sample is that whole product
+ *               acknowledged within one microsecond, 2^49.4 bytes/s; it is cut
+ *               to CORE_BW_MAX. With ten bits of fraction, rounding does not
+ *               stop filters with small gains. Six bits above the value are
+ *               left for a filter's integer weights (at most 21).
+ *   fraction    2^-32 of a segment ("q32"). With an increment of 1/W, rounding
+ *               stops the window's growth above 4e9 segments; with q16 it would
+ *               above 65 536 segments.
  *   gain        u64, 2^-32, 0 to CORE_ONE_Q32 inclusive.
  *   time        microseconds, as tcp_mstamp.
  */
@@ -38,9 +39,9 @@
 #define CORE_WINDOW_MAX 1073741824U
 
 /*
- * floor(value * mul / div), or U64_MAX where that does not fit; div > 0.
- * value = whole * div + rest gives whole * mul + rest * mul / div, exactly,
- * without ever needing 128 bits.
+ * Return floor(value * mul / div), or U64_MAX if that does not fit; div > 0.
+ * With value = whole * div + rest it is whole * mul + rest * mul / div, which
+ * is exact and needs no 128-bit product.
  */
 static inline u64 core_scale(u64 value, u32 mul, u32 div)
 {
@@ -54,7 +55,7 @@ static inline u64 core_scale(u64 value, u32 mul, u32 div)
 	return product;
 }
 
-/* value * gain / 2^32 to the nearest, for gain up to CORE_ONE_Q32 */
+/* Return value * gain / 2^32, rounded to nearest; gain <= CORE_ONE_Q32 */
 static inline u64 core_mul_q32(u64 value, u64 gain)
 {
 	u64 low = (value & U32_MAX) * gain;
@@ -62,7 +63,7 @@ static inline u64 core_mul_q32(u64 value, u64 gain)
 	return (value >> 32) * gain + (low >> 32) + ((low >> 31) & 1);
 }
 
-/* old + (fresh - old) * gain: one step of a low-pass filter */
+/* Return old + (fresh - old) * gain: one step of a low-pass filter */
 static inline u64 core_blend(u64 old, u64 fresh, u64 gain)
 {
 	if (fresh >= old)
@@ -70,15 +71,15 @@ static inline u64 core_blend(u64 old, u64 fresh, u64 gain)
 	return old - core_mul_q32(old - fresh, gain);
 }
 
-/* weighted / total to the nearest; weighted + total / 2 must fit */
+/* Return weighted / total, rounded to nearest; weighted + total / 2 must fit */
 static inline u64 core_div_nearest(u64 weighted, u32 total)
 {
 	return div64_u64(weighted + total / 2, total);
 }
 
 /*
- * bytes / interval as q10 bandwidth. bytes * 10^6 * 2^10 < 2^61. An interval of
- * 0 counts as the clock's one microsecond.
+ * Return bytes / interval as a q10 bandwidth. bytes * 10^6 * 2^10 < 2^61. An
+ * interval of 0 counts as 1 us, the clock's resolution.
  */
 static inline u64 core_rate(u64 bytes, u32 interval_us)
 {
@@ -89,15 +90,16 @@ static inline u64 core_rate(u64 bytes, u32 interval_us)
 		     CORE_BW_MAX);
 }
 
-/* Bandwidth times round-trip time, in bytes */
+/* Return the product of a q10 bandwidth and a round-trip time, in bytes */
 static inline u64 core_bdp_bytes(u64 bw, u32 rtt_us)
 {
 	return core_scale(bw, rtt_us, CORE_US_PER_S) >> CORE_BW_SHIFT;
 }
 
 /*
- * ssthresh = Bwe * RTTmin in segments (TIBET eq. 1, Westwood+ section 2), never
- * below two segments. Dividing twice keeps mss * 10^6 out of u32.
+ * Return ssthresh = Bwe * RTTmin in segments (TIBET eq. 1, Westwood+ section
+ * 2), at least two. Two divisions avoid mss * 10^6, which does not fit in a
+ * u32.
  */
 static inline u32 core_bdp_segments(u64 bw, u32 rtt_us, u32 mss)
 {
@@ -108,8 +110,8 @@ static inline u32 core_bdp_segments(u64 bw, u32 rtt_us, u32 mss)
 }
 
 /*
- * Adds n increments (q32) to the fraction and returns the whole segments that
- * come out of it, in closed form for any n. Both products stay below 2^64.
+ * Add n increments (q32) to the fraction, and return the whole segments that
+ * this completes. It is a closed form for any n. Both products are below 2^64.
  */
 static inline u32 core_accumulate(u32 *fraction, u64 increment, u32 n)
 {

@@ -8,7 +8,7 @@
 
 #include "arith.h"
 
-/* e^-16, e^-8, ... e^(-1/16), to the nearest 2^-32; e^-22 is as good as 0 */
+/* e^-16, e^-8, ... e^(-1/16), rounded to 2^-32; e^-22 is below 2^-31 */
 #define CORE_EXP_STEPS 9
 #define CORE_EXP_LIMIT 22
 
@@ -18,10 +18,10 @@ static const u32 core_exp_step[CORE_EXP_STEPS] = {
 };
 
 /*
- * 1 - e^-x for x < 1/16, all q32: x - x^2/2 + x^3/6 - x^4/24 by Horner's rule.
- * What is left out is below x^5/120 = 8e-9. The result keeps the relative
- * precision of x, so that a gain does not vanish for short intervals: 1 us
- * against 0.5 s is 8590 units of 2^-32 (q16 would be 0 below 8 us).
+ * Return 1 - e^-x for x < 1/16, both q32: x - x^2/2 + x^3/6 - x^4/24 by
+ * Horner's rule. The error is below x^5/120 = 8e-9. The result keeps the
+ * relative precision of x, so that the gain of a short interval is not 0: for 1
+ * us and 0.5 s it is 8590 units of 2^-32 (in q16 it would be 0 below 8 us).
  */
 static inline u64 core_exp_series(u64 x)
 {
@@ -32,7 +32,7 @@ static inline u64 core_exp_series(u64 x)
 	return core_mul_q32(x, inner);
 }
 
-/* e^-x: one factor for each bit of x from 16 to 1/16, the series for the rest */
+/* Return e^-x: a factor for each bit of x from 16 to 1/16, then the series */
 static inline u64 core_exp_neg(u64 x)
 {
 	u64 result = CORE_ONE_Q32;
@@ -48,9 +48,9 @@ static inline u64 core_exp_neg(u64 x)
 }
 
 /*
- * 1 - e^(-elapsed/constant), q32. A constant of 0 is no filter at all, and from
- * 22 time constants on nothing of the past is left. Below x = 1/16 this is the
- * series itself, with all of its precision.
+ * Return 1 - e^(-elapsed/constant), q32. A constant of 0 means no filter. From
+ * 22 time constants on the gain is 1. Below x = 1/16 the result is the series,
+ * with its full precision.
  */
 static inline u64 core_exp_gain(u32 elapsed_us, u32 constant_us)
 {

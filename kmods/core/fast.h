@@ -8,9 +8,9 @@
  *   w = min(2w, (1 - gamma) * w + gamma * (w * baseRTT / RTT + alpha))
  *   RTT = (1 - a) * RTT + a * sample,  a = min(3/w, 1/4)
  *
- * In equilibrium alpha packets of the flow stand in queues. w is kept in 2^-8
- * segments, below 2^38; RTT in 2^-16 us, so that the filter's dead band at 518
- * 000 segments is 1.3 us (8 bits would make it 337 us).
+ * In equilibrium alpha packets of the flow are in queues. w is stored in 2^-8
+ * segments, below 2^38. RTT is stored in 2^-16 us. The filter's dead band at
+ * 518 000 segments is then 1.3 us (with 8 bits of fraction it would be 337 us).
  */
 #ifndef CORE_FAST_H
 #define CORE_FAST_H
@@ -25,7 +25,7 @@
 #define FAST_RTT_MAX_WINDOW 4194304U
 #define FAST_RTT_MAX_US ((1U << 24) - 1)
 
-/* 2^40 * 2^22 < 2^62 */
+/* One step of the average; 2^40 * 2^22 does not exceed 2^62 */
 static inline u64 fast_average_rtt(u64 average, u32 sample_us, u32 window)
 {
 	u64 sample = (u64)min_t(u32, sample_us, FAST_RTT_MAX_US);
@@ -39,7 +39,7 @@ static inline u64 fast_average_rtt(u64 average, u32 sample_us, u32 window)
 				sample * FAST_RTT_WEIGHT, weights);
 }
 
-/* w * baseRTT / RTT, in 2^-8 segments: what is in flight but not in a queue */
+/* Return w * baseRTT / RTT, q8 segments: those in flight but not in a queue */
 static inline u64 fast_on_the_way(u64 window, u32 base_us, u64 average)
 {
 	u64 rtt_us = max_t(u64, average >> FAST_RTT_SHIFT, 1);
@@ -49,7 +49,7 @@ static inline u64 fast_on_the_way(u64 window, u32 base_us, u64 average)
 	return core_scale(window, base_us, rtt_us);
 }
 
-/* The next window in 2^-8 segments; gamma in percent, alpha in segments */
+/* Return the next window in 2^-8 segments; alpha is in segments */
 static inline u64 fast_window(u64 window, u32 base_us, u64 average, u32 alpha,
 			      u32 gamma_percent)
 {

@@ -7,7 +7,7 @@
  *
  *   ssthresh = Exact_Available_Bw * Exact_RTT
  *
- * The bandwidth comes from outside in bit/s, at most 2^51 (2^48 bytes/s).
+ * The bandwidth is given in bit/s, at most 2^51 (2^48 bytes/s).
  */
 #ifndef CORE_IDEALTCP_H
 #define CORE_IDEALTCP_H

@@ -9,10 +9,11 @@
  *   on loss:     w -= T1 * w / (2 * (T + T0))
  *   alpha = k1 * C * e^(-k2 * (T - Tmin) / (Tmax - Tmin))              (1)
  *
- * C is the bottleneck's capacity. The paper gives neither its unit nor k2, so
- * alpha comes here in thousandths per second, and the caller chooses. At 100
- * Mbit/s, T = 83 ms, k1 = 2, T0 = 1 s and an empty queue a round trip adds 1.27
- * packets with C in Mbit/s, 106 with C in packets of 1500 bytes per second.
+ * C is the bottleneck's capacity. The paper gives neither its unit nor k2. So
+ * the caller computes alpha, in thousandths per second. The unit matters: take
+ * 100 Mbit/s, T = 83 ms, k1 = 2, T0 = 1 s and an empty queue. A round trip then
+ * adds 1.27 packets if C is in Mbit/s, and 106 if C is in packets of 1500 bytes
+ * per second.
  */
 #ifndef CORE_LIBRA_H
 #define CORE_LIBRA_H
@@ -28,8 +29,8 @@
 #define LIBRA_K2_SHIFT 8
 
 /*
- * T^2 / (T + T0) in 2^-8 us. T^2 is divided before it is multiplied by alpha,
- * whose product with T^2 would not fit.
+ * Return T^2 / (T + T0) in 2^-8 us. T^2 is divided before alpha multiplies it,
+ * as alpha * T^2 would not fit.
  */
 static inline u32 libra_factor(u32 rtt_us, u32 t0_us)
 {
@@ -39,7 +40,7 @@ static inline u32 libra_factor(u32 rtt_us, u32 t0_us)
 			 max_t(u64, rtt + t0_us, 1));
 }
 
-/* e^(-k2 * share of the queue in use), q32; k2 in 2^-8 */
+/* Return e^(-k2 * share of the queue in use), q32; k2 is in 2^-8 */
 static inline u64 libra_stability(u32 rtt_us, u32 rtt_min_us, u32 rtt_max_us,
 				  u32 k2)
 {
@@ -55,8 +56,8 @@ static inline u64 libra_stability(u32 rtt_us, u32 rtt_min_us, u32 rtt_max_us,
 }
 
 /*
- * Increment for one acknowledged packet, q32. alpha (1/1000 per s) below 2^39
- * leaves room for 24 bits of fraction, and with the factor's 8 that makes 32.
+ * Return the increment for one acknowledged packet, q32. alpha (1/1000 per s)
+ * is below 2^39, which leaves 24 bits for a fraction. The factor has 8 more.
  */
 static inline u64 libra_increment(u64 alpha, u32 factor, u32 window)
 {
@@ -66,7 +67,7 @@ static inline u64 libra_increment(u64 alpha, u32 factor, u32 window)
 	return div64_u64(core_scale(per_rtt, factor, LIBRA_MILLI_US), window);
 }
 
-/* The window after a loss; T1 / (2 * (T + T0)) may exceed 1 on short paths */
+/* Return the window after a loss; T1 / (2 * (T + T0)) may exceed 1 */
 static inline u32 libra_decrease(u32 window, u32 rtt_us, u32 t0_us, u32 t1_us)
 {
 	u64 whole = 2 * ((u64)rtt_us + t0_us);

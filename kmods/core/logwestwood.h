@@ -8,19 +8,23 @@
  *   on each ACK:  W += max((Wmax - W) / (alpha * W), 1 / W)
  *
  * Wmax is the window at which the last loss was detected. alpha starts at its
- * minimum of 2, is doubled when a loss comes before W reaches Wmax and halved
- * "for every errorless increase on the same interval". The decrease is
- * Westwood+'s. Before the first loss Wmax is 0 and the increase 1 / W.
+ * minimum of 2. It is doubled when a loss comes before W reaches Wmax, and
+ * halved "for every errorless increase on the same interval". The decrease is
+ * Westwood+'s. Before the first loss Wmax is 0 and the increase is 1 / W.
  *
- * alpha is a power of two and kept as its logarithm. (Wmax - W) * 2^32 is below
- * 2^62. Because at most W segments are acknowledged in a round trip and alpha
- * is at least 2, n increments at once never overshoot Wmax by the first term.
+ * alpha is a power of two and is stored as its logarithm. (Wmax - W) * 2^32 is
+ * below 2^62. At most W segments are acknowledged in a round trip and alpha is
+ * at least 2. So n increments at once never exceed Wmax by the first term.
  *
- * Silent or ambiguous in the paper, so rules here: when the halving happens
- * (liad_rules.halve_on_loss), the limits of alpha, whether one acknowledged
- * segment may add more than one (cap; the formula alone adds (Wmax - W) / 2W,
- * many segments for an ACK after a deep cut), and what a timeout does (the
- * caller leaves out liad_loss, or takes it back by liad_undo).
+ * The paper does not say, or is ambiguous about, the following points:
+ *
+ *   - when alpha is halved: liad_rules.halve_on_loss;
+ *   - the limits of alpha: liad_rules.log2_alpha_min, log2_alpha_max;
+ *   - whether an acknowledged segment may add more than one: liad_rules.cap.
+ *     The formula alone adds (Wmax - W) / 2W, many segments after a large
+ *     decrease;
+ *   - what a timeout does: the caller decides whether it calls liad_loss(), and
+ *     may revert that by liad_undo().
  */
 #ifndef CORE_LOGWESTWOOD_H
 #define CORE_LOGWESTWOOD_H
@@ -30,17 +34,17 @@
 struct liad_rules {
 	u8	log2_alpha_min;	/* log2 of alpha's floor and first value */
 	u8	log2_alpha_max;	/* log2 of alpha's ceiling, >= the floor */
-	bool	halve_on_loss;	/* halve at the loss after a climb, not on top */
-	bool	cap;		/* at most one segment per acknowledged one */
+	bool	halve_on_loss;	/* halve at the loss after W reached Wmax */
+	bool	cap;		/* add at most 1 for an acknowledged segment */
 };
 
 struct liad {
 	u32	wmax;		/* window at the last loss, segments; 0: none */
-	u32	saved_wmax;	/* the same before the last loss, for undo */
-	u32	fraction;	/* q32 of a segment that is still to come */
+	u32	saved_wmax;	/* wmax before the last loss, for undo */
+	u32	fraction;	/* growth of less than a segment so far, q32 */
 	u8	log2_alpha;	/* log2 of alpha */
 	u8	saved_log2_alpha;
-	bool	reached;	/* this climb has reached wmax */
+	bool	reached;	/* W has reached wmax since the last loss */
 	bool	saved_reached;
 };
 
@@ -52,7 +56,7 @@ static inline void liad_init(struct liad *l, const struct liad_rules *rules)
 	};
 }
 
-/* Increment of the window for one ACK, q32; window > 0 */
+/* Return the increment of the window for one ACK, q32; window > 0 */
 static inline u64 liad_increment(const struct liad *l, u32 window, bool cap)
 {
 	u64 step = CORE_ONE_Q32;
@@ -72,7 +76,7 @@ static inline void liad_halve(struct liad *l, const struct liad_rules *rules)
 		l->log2_alpha--;
 }
 
-/* n segments (or ACKs) were acknowledged: returns segments to add */
+/* Count n acknowledged segments (or ACKs); return the segments to add */
 static inline u32 liad_acked(struct liad *l, const struct liad_rules *rules,
 			     u32 window, u32 n)
 {
@@ -87,7 +91,7 @@ static inline u32 liad_acked(struct liad *l, const struct liad_rules *rules,
 	return added;
 }
 
-/* A loss was detected at that window */
+/* Adapt alpha and Wmax to a loss that was detected at this window */
 static inline void liad_loss(struct liad *l, const struct liad_rules *rules,
 			     u32 window)
 {
@@ -102,7 +106,7 @@ static inline void liad_loss(struct liad *l, const struct liad_rules *rules,
 	l->reached = false;
 }
 
-/* The last loss was none */
+/* Revert liad_loss(): the last loss was spurious */
 static inline void liad_undo(struct liad *l)
 {
 	l->wmax = l->saved_wmax;

@@ -3,17 +3,18 @@
  * The bottleneck's bandwidth from the spacing of a connection's first ACKs.
  *
  * Papers: S. Keshav, "A Control-Theoretic Approach to Flow Control", SIGCOMM
- * 1991: two packets sent back to back, length over spacing. J. C. Hoe,
- * "Improving the Start-up Behavior of a Congestion Control Scheme for TCP",
- * SIGCOMM 1996: least squares over three ACKs. With y bytes acknowledged by
- * time t and n points:
+ * 1991, divides the length by the spacing of two packets sent back to back.
+ * J. C. Hoe, "Improving the Start-up Behavior of a Congestion Control Scheme
+ * for TCP", SIGCOMM 1996, takes least squares over three ACKs. With n points,
+ * each of y bytes acknowledged at time t:
  *
  *   rate = (n * sum(t*y) - sum(t) * sum(y)) / (n * sum(t^2) - sum(t)^2)
  *
  * Two points give Keshav's estimate. The first point is the origin, so its
- * terms are zero. t below 2^24 us and y below 2^31 keep every sum below 2^58;
- * while the divisor fits in 32 bits, t is below 2^16 and the dividend below 2^50.
- * Times and byte counts must not decrease; then neither difference is negative.
+ * terms are zero. With t below 2^24 us and y below 2^31 every sum is below
+ * 2^58. If the divisor fits in 32 bits, t is below 2^16 and the dividend below
+ * 2^50. Times and byte counts must not decrease; then neither difference is
+ * negative.
  */
 #ifndef CORE_PACKETPAIR_H
 #define CORE_PACKETPAIR_H
@@ -24,15 +25,15 @@
 #define PP_TIME_MAX_US ((1U << 24) - 1)
 
 struct packet_pair {
-	u32	time_us[PP_POINTS_MAX - 1];	/* of the 2nd, 3rd ACK */
-	u32	bytes[PP_POINTS_MAX - 1];	/* since the first, by then */
+	u32	time_us[PP_POINTS_MAX - 1];	/* 2nd, 3rd ACK after the 1st */
+	u32	bytes[PP_POINTS_MAX - 1];	/* acknowledged since the 1st */
 	u32	count;				/* ACKs seen */
 };
 
 /*
- * Notes one ACK at that time and byte count, both since the first ACK; returns
- * whether this was the last of the wanted number (2 or 3). Further ones do
- * not count.
+ * Add an ACK with its time and byte count, both since the first ACK. Return
+ * whether it was the last of the wanted number (2 or 3). Further ACKs do not
+ * count.
  */
 static inline bool pp_ack(struct packet_pair *p, u32 time_us, u64 bytes,
 			  u32 wanted)
@@ -47,7 +48,7 @@ static inline bool pp_ack(struct packet_pair *p, u32 time_us, u64 bytes,
 	return p->count == wanted;
 }
 
-/* The rate in q10 bytes/s; 0 when no time passed between the ACKs */
+/* Return the rate in q10 bytes/s; 0 when no time passed between the ACKs */
 static inline u64 pp_rate(const struct packet_pair *p)
 {
 	u64 t1 = p->time_us[0], t2 = p->time_us[1];

@@ -4,23 +4,24 @@
  *
  * Paper: A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for
  * TCP over Wireless Networks", IEEE Trans. Mobile Computing 3 (2004), section
- * 3.1. Lengths and intervals are filtered apart, so the ratio has no bias:
+ * 3.1. Lengths and intervals have filters of their own, so the ratio is
+ * unbiased:
  *
  *   L[k] = a * L[k-1] + (1 - a) * length[k],  a = 0.99
  *   I[k] = a * I[k-1] + (1 - a) * interval[k]
- *   Bwe[k] = (1 - e^(-T/T0)) * L[k]/I[k] + e^(-T/T0) * Bwe[k-1]    (5), T0 = 1 s
+ *   Bwe[k] = (1 - e^(-T/T0)) * L[k]/I[k] + e^(-T/T0) * Bwe[k-1],  T0 = 1 s   (5)
  *
- * L is kept in 2^-16 bytes and I in 2^-16 us (q16), both below 2^47; times 99
- * that is below 2^54. Rounded to the nearest, an average stands still within
+ * L is stored in 2^-16 bytes and I in 2^-16 us (q16), both below 2^47; times 99
+ * that is below 2^54. Rounded to nearest, an average no longer moves within
  * 50 * 2^-16 of its sample: 0.06% of the 1.2 us between segments at 10 Gbit/s.
  *
- * Equation (5) is evaluated when at least TIBET_UPDATE_US have passed, with the
- * time that has passed: the poles multiply to the same e^(-T/T0).
+ * Equation (5) is evaluated once at least TIBET_UPDATE_US have passed, for the
+ * whole time passed: the product of the poles is the same e^(-T/T0).
  *
- * Silent in the paper: the first values. Both averages begin at 0, which leaves
- * them too small by the same factor, so that their ratio is right from the first
- * sample on; a first sample in full would weigh 100 others. The estimate begins
- * with the first ratio.
+ * The paper does not give the first values. Here both averages begin at 0. They
+ * are then too small by the same factor, and their ratio is right from the
+ * first sample on. If they began with the first sample, it would weigh as much
+ * as 100 others. The estimate begins with the first ratio.
  */
 #ifndef CORE_TIBET_H
 #define CORE_TIBET_H
@@ -43,8 +44,9 @@ struct tibet {
 };
 
 /*
- * L / I in q10 bytes/s. Where the average interval is 65 ms (2^32) or more, both
- * drop low bits until it fits core_scale's divisor: at most 15 steps.
+ * Return L / I in q10 bytes/s. If the average interval is 65 ms (2^32) or more,
+ * both are shifted right until it fits core_scale()'s divisor: at most 15
+ * steps.
  */
 static inline u64 tibet_ratio(u64 length, u64 interval)
 {
@@ -56,7 +58,7 @@ static inline u64 tibet_ratio(u64 length, u64 interval)
 				     max_t(u64, interval, 1)), CORE_BW_MAX);
 }
 
-/* Takes in one sample; time_constant_us 0 leaves out the second filter */
+/* Add a sample; time_constant_us 0 disables the second filter */
 static inline void tibet_sample(struct tibet *t, u64 bytes, u32 interval_us,
 				u32 time_constant_us)
 {
@@ -79,8 +81,8 @@ static inline void tibet_sample(struct tibet *t, u64 bytes, u32 interval_us,
 }
 
 /*
- * A round-trip time as a clock of that granularity tells it (section 2.1.3: one
- * of a tenth of the granularity counts as the whole of it). 0: exact.
+ * Return a round-trip time rounded up to the clock's granularity (section
+ * 2.1.3: a tenth of the granularity is measured as all of it). 0: exact.
  */
 static inline u32 tibet_coarse_rtt(u32 rtt_us, u32 granularity_us)
 {
@@ -93,9 +95,10 @@ static inline u32 tibet_coarse_rtt(u32 rtt_us, u32 granularity_us)
 }
 
 /*
- * RTTmin's ageing (section 3.2): every n_cong congestion events RTTmin becomes
- * gamma * RTTmin, here not below a floor, for nothing else stops it on a path
- * where samples never show RTTmin again. n_cong 0 leaves it out.
+ * The ageing of RTTmin (section 3.2): after every n_cong congestion events
+ * RTTmin becomes gamma * RTTmin. The floor is this module's own: without it
+ * RTTmin would fall to 0 on a path whose samples stay above it. n_cong 0
+ * disables ageing.
  */
 static inline u32 tibet_age_rtt_min(u32 rtt_min_us, u32 *events, u32 n_cong,
 				    u32 gamma_percent, u32 floor_us)

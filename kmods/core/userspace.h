@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few kernel names that the core headers use, for compiling them in user
- * space. Never included by a kernel build.
+ * The few kernel names that the core headers use, to compile them in user
+ * space. A kernel build never includes this file.
  */
 #ifndef CORE_USERSPACE_H
 #define CORE_USERSPACE_H

@@ -2,15 +2,15 @@
 /*
  * The three filters of TCP Westwood before Westwood+, as TIBET's authors give
  * them: A. Capone, L. Fratta, F. Martignon, "Bandwidth Estimation Schemes for
- * TCP over Wireless Networks", section 2.2.3. With d the time since the last
- * ACK and s[k] what it acknowledged over d:
+ * TCP over Wireless Networks", section 2.2.3. d is the time since the last ACK,
+ * and s[k] the acknowledged bytes divided by d:
  *
  *   1:  B[k] = (1 - p) * (s[k] + s[k-1]) / 2 + p * B[k-1],  p = 19/21
  *   2:  the same with p = (2 tau - d) / (2 tau + d)
  *   3:  B[k] = (1 - p[k]) * s[k] + p[k] * B[k-1],
  *       p[k] = (2 tau[k] - d) / (2 tau[k] + d), s[k] over an interval T[k]
  *
- * All weights sum up to 21 at most: 21 * 2^58 < 2^63.
+ * The weights sum up to at most 21, and 21 * 2^58 < 2^63.
  */
 #ifndef CORE_WESTWOOD_H
 #define CORE_WESTWOOD_H
@@ -25,7 +25,7 @@ struct westwood {
 	u64	sample;		/* the last sample, q10 bytes/s */
 };
 
-/* (1 - p) / 2 = 1 / 21 for each of both samples */
+/* One step of filter 1: both samples have the weight (1 - p) / 2 = 1/21 */
 static inline void ww1_update(struct westwood *w, u64 sample)
 {
 	w->bw = core_div_nearest(WW1_OLD_WEIGHT * w->bw + sample + w->sample,
@@ -34,8 +34,9 @@ static inline void ww1_update(struct westwood *w, u64 sample)
 }
 
 /*
- * 1 - p = 2d / (2 tau + d), q32. Where d > 2 tau the pole is negative and the
- * filter would swing; it is held at 0 there, so the gain never exceeds 1.
+ * Return 1 - p = 2d / (2 tau + d), q32. For d > 2 tau the pole p would be
+ * negative and the filter would oscillate. p is 0 there, so the gain never
+ * exceeds 1.
  */
 static inline u64 ww_gain(u32 elapsed_us, u32 tau_us)
 {
@@ -47,8 +48,8 @@ static inline u64 ww_gain(u32 elapsed_us, u32 tau_us)
 }
 
 /*
- * 0.6^n, q32: the pole (2 tau - tau/2) / (2 tau + tau/2) of n samples tau/2
- * apart, by squaring; nothing is left of it from n = 44 on.
+ * Return 0.6^n, q32, by squaring: the effect of n samples that are tau/2 apart,
+ * whose pole is (2 tau - tau/2) / (2 tau + tau/2). From n = 44 on it is 0.
  */
 #define WW2_IDLE_POLE_Q32 2576980378ULL
 
@@ -67,10 +68,11 @@ static inline u64 ww2_idle_pole(u32 n)
 }
 
 /*
- * zero_samples: as the authors of [4] there (Mascolo et al., Wireless Networks
- * 8, 2002) have it, an empty sample is taken in for each tau/2 without an ACK,
- * here all of them at once; TIBET's pseudo-code has none. The first is averaged
- * with the last real sample: B = 0.6 B + 0.2 s, the others give B = 0.6 B.
+ * One step of filter 2. With zero_samples it adds an empty sample for each
+ * tau/2 without an ACK, as Mascolo et al. do (Wireless Networks 8, 2002, [4] in
+ * the paper); the paper's pseudo-code has no such samples. Here they are added
+ * all at once. The first is averaged with the last real sample and gives
+ * B = 0.6 B + 0.2 s. Each other one gives B = 0.6 B.
  */
 static inline void ww2_update(struct westwood *w, u64 sample, u32 elapsed_us,
 			      u32 tau_us, bool zero_samples)
@@ -94,16 +96,18 @@ static inline void ww2_update(struct westwood *w, u64 sample, u32 elapsed_us,
 /*
  * T[k] and tau[k] are not in TIBET's text, but in its reference [10] (Wang et
  * al., "Adaptive Bandwidth Share Estimation in TCP Westwood", Globecom 2002).
- * This is a reading of that scheme and no certain reproduction of it:
+ * This is an interpretation of that scheme, which may differ from the original:
  *
- *   T[k] = RTT * (VE - B) / VE, VE = cwnd / RTTmin the rate without queues: long
- *          (up to a round trip) in congestion, a single ACK without;
- *   tau[k] = RTT * (1 + N * U / Umax), N = 10: slow while samples are unstable,
- *   U[k] = 0.6 * U[k-1] + 0.4 * |s[k] - s[k-1]|, Umax the largest of the last
- *          five to ten U (two blocks of five).
+ *   T[k] = RTT * (VE - B) / VE with VE = cwnd / RTTmin, the rate without
+ *          queues. T[k] is up to a round trip in congestion, a single ACK
+ *          without it.
+ *   tau[k] = RTT * (1 + N * U / Umax) with N = 10: the filter is slow while
+ *          samples are unstable.
+ *   U[k] = 0.6 * U[k-1] + 0.4 * |s[k] - s[k-1]|. Umax is the largest of the
+ *          last five to ten U (two blocks of five).
  *
- * The bytes of the last T[k] come from two blocks of that length: all of the
- * present one and of the one before the share that still lies within T[k].
+ * The bytes of the last T[k] come from two blocks of that length: all bytes of
+ * the current block, and the share of the previous block that is within T[k].
  */
 #define WW3_OLD_INSTABILITY 3
 #define WW3_INSTABILITIES 5
@@ -113,17 +117,17 @@ struct westwood3 {
 	u64	bw;		/* the estimate, q10 bytes/s */
 	u64	sample;		/* the last sample, q10 bytes/s */
 	u64	instability;	/* U, q10 bytes/s */
-	u64	block_max;	/* largest U of this block of samples */
-	u64	last_block_max;	/* and of the block before */
-	u32	samples;	/* taken in this block */
-	u32	span_us;	/* T of the present block of bytes; 0: none */
-	u32	into_us;	/* how far into it the last ACK came */
-	u32	bytes;		/* acknowledged in it */
-	u32	last_bytes;	/* and in the one before */
-	bool	first;		/* there is none before */
+	u64	block_max;	/* largest U of the current block of samples */
+	u64	last_block_max;	/* largest U of the previous block */
+	u32	samples;	/* samples in the current block */
+	u32	span_us;	/* T of the current block of bytes; 0: none */
+	u32	into_us;	/* time of the last ACK since its begin */
+	u32	bytes;		/* bytes acknowledged in it */
+	u32	last_bytes;	/* bytes acknowledged in the previous block */
+	bool	first;		/* there is no previous block */
 };
 
-/* T[k]; 0 takes each ACK by itself */
+/* Return T[k]; at 0 each ACK is a sample */
 static inline u32 ww3_span_us(u64 bw, u32 cwnd_bytes, u32 rtt_us,
 			      u32 rtt_min_us)
 {
@@ -134,7 +138,7 @@ static inline u32 ww3_span_us(u64 bw, u32 cwnd_bytes, u32 rtt_us,
 	return core_scale(rtt_us, cwnd_bytes - (u32)needed, cwnd_bytes);
 }
 
-/* s[k]; an ACK that comes after T[k] or more is a sample by itself */
+/* Return s[k]; an ACK that comes after T[k] or more is a sample by itself */
 static inline u64 ww3_sample(struct westwood3 *w, u32 bytes, u32 elapsed_us,
 			     u32 span_us)
 {
@@ -181,7 +185,7 @@ static inline u32 ww3_tau_us(const struct westwood3 *w, u32 rtt_us, u32 n)
 		     U32_MAX);
 }
 
-/* Takes in one sample; n is N above */
+/* One step of filter 3; n is N above */
 static inline void ww3_update(struct westwood3 *w, u64 sample, u32 elapsed_us,
 			      u32 rtt_us, u32 n)
 {

@@ -8,14 +8,14 @@
  *   b[k] = d[k] / D[k], once per round trip D[k] = RTT,
  *   B[k] = a * B[k-1] + (1 - a) * b[k],  a = 0.9
  *
- * Mainline (net/ipv4/tcp_westwood.c) puts two filters with a = 7/8 in a row and
- * samples over max(RTT, 50 ms):
+ * Mainline (net/ipv4/tcp_westwood.c) has two filters with a = 7/8 in series,
+ * and its samples last max(RTT, 50 ms):
  *
  *   N[k] = (7 * N[k-1] + b[k]) / 8,  B[k] = (7 * B[k-1] + N[k]) / 8
  *
- * The first sample fills the filter; the paper is silent, mainline does so.
- * Rounding to the nearest 2^-10 byte/s leaves a dead band of 5 * 2^-10 bytes/s,
- * where mainline's (7a + b) >> 3 on bytes per jiffy has one of 7 units.
+ * The first sample is the filter's first value, as in mainline; the paper does
+ * not say. Rounding to 2^-10 bytes/s leaves a dead band of 5 * 2^-10 bytes/s.
+ * Mainline's (7a + b) >> 3 on bytes per jiffy has a dead band of 7 units.
  */
 #ifndef CORE_WESTWOODPLUS_H
 #define CORE_WESTWOODPLUS_H
@@ -35,10 +35,10 @@ enum wwp_mode {
 
 struct wwp {
 	u64	bw;		/* the estimate, q10 bytes/s; 0: none yet */
-	u64	first;		/* mainline: after the first of two filters */
+	u64	first;		/* mainline: the output of the first filter */
 };
 
-/* How long a sample must at least be */
+/* Return the shortest duration of a sample */
 static inline u32 wwp_interval_us(u32 rtt_us, enum wwp_mode mode)
 {
 	if (mode == WWP_MAINLINE)
@@ -46,7 +46,7 @@ static inline u32 wwp_interval_us(u32 rtt_us, enum wwp_mode mode)
 	return rtt_us;
 }
 
-/* Weights sum up to 10 at most: 10 * 2^58 < 2^62 */
+/* Add a sample. The weights sum up to at most 10, and 10 * 2^58 < 2^62. */
 static inline void wwp_update(struct wwp *w, u64 sample, enum wwp_mode mode)
 {
 	if (!w->bw) {

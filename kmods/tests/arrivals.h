@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The synthetic ACK arrivals of TIBET's Figs 1, 5, 6 and 10: constant packets
- * of 1000 bytes, intervals that are exponential, Rayleigh, or alternate between
- * T and 2T. The paper gives no mean; 10 ms here (100 kB/s).
+ * The synthetic ACK arrivals of TIBET's Figs 1, 5, 6 and 10. All packets have
+ * 1000 bytes. Intervals are exponential, Rayleigh, or alternate between T and
+ * 2T. The paper gives no mean interval; here it is 10 ms (100 kB/s).
  */
 #ifndef TESTS_ARRIVALS_H
 #define TESTS_ARRIVALS_H

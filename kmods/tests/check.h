@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A tiny harness: checks that print where and what, and repeatable random
- * numbers that favour extremes. All tests are one program (test_core.c).
+ * A small test harness: checks that print their place and values, and
+ * repeatable random numbers that favour extremes. All tests are one program
+ * (test_core.c).
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
@@ -12,7 +13,7 @@
 
 #include "../core/arith.h"
 
-/* After so many the program ends */
+/* The program ends after this number of failed checks */
 #ifndef CHECKS_TO_FAIL
 #define CHECKS_TO_FAIL 20
 #endif
@@ -78,13 +79,13 @@ static inline u64 random_u64(void)
 	return random_state;
 }
 
-/* In (0, 1) */
+/* Return a random number in (0, 1) */
 static inline double random_unit(void)
 {
 	return ((double)(random_u64() >> 11) + 0.5) / 9007199254740992.0;
 }
 
-/* Evenly spread over the magnitudes up to that many bits, ends included */
+/* Return a number of up to this many bits; magnitudes are equally likely */
 static inline u64 random_bits(unsigned int bits)
 {
 	u64 top = bits == 64 ? U64_MAX : (1ULL << bits) - 1;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Branch coverage of the core headers by their tests: prints a table, exits 1 below 100%.
+"""Measure the branch coverage of the core headers: print a table, exit with 1 below 100%.
 
-Every header is compiled into the one test program without optimisation; gcov's count of the
-branches that were taken, ``?:`` and ``&&`` included, is summed by header.
+Every header is compiled into the test program without optimisation. The table sums gcov's branches
+by header. Branches include those of ``?:`` and ``&&``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOT_MEASURED = {"userspace.h"}  # stands in for the kernel's own headers
 
 @dataclass
 class Coverage:
-    """Lines and branches of one header: how many there are, and which were not reached."""
+    """Numbers of lines and branches of one header, and those that no test reached."""
 
     lines: int = 0
     branches: int = 0

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Changes each numeric constant of the core headers, one at a time: some test must fail.
+"""Change each numeric constant of the core headers, one at a time: some test must fail.
 
-A constant becomes one more and, in a second mutant, one less (0 only more); comments are left
-alone. A mutant meets only the tests that include its header, nearest first, each built by itself
-without optimisation (building is most of the time) and ended by its first failure. One that does
-not compile or does not come to an end is noticed as well, and counted apart. Prints every mutant
-that no test noticed and exits 1 when there is one. First the headers as they are must pass in the
-same way.
+One mutant has the constant plus one, a second one the constant minus one. 0 has only the first.
+Comments are not changed. A mutant runs only the tests that include its header, the nearest first.
+Each test is built without optimisation, as building takes most of the time. It ends at its first
+failure. A mutant that does not compile or does not end is noticed, too, and counted separately.
+
+Before that, the unchanged headers must pass the same tests. The program prints every mutant that no
+test notices, and exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ HERE = Path(__file__).resolve().parent
 CORE = HERE.parent / "core"
 PROGRAM = "test_core"  # all tests in one
 NOT_MUTATED = {"userspace.h"}  # stands in for the kernel's own headers
-CPU_LIMIT_S = 2  # ten times what the slowest test takes
+CPU_LIMIT_S = 2  # ten times the CPU time of the slowest test
 ENDED_BY_LIMIT = {-signal.SIGXCPU, -signal.SIGKILL}
 NUMBER = re.compile(r"(?<![\w.])(0[xX][\da-fA-F]+|\d+)([uUlL]*)\b")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 INCLUDE = re.compile(r'^#include "(?:\.\./core/)?([\w.]+)"', re.MULTILINE)
 
-FAILS, DOES_NOT_COMPILE, DOES_NOT_END = "fail a test", "do not compile", "do not come to an end"
+FAILS, DOES_NOT_COMPILE, DOES_NOT_END = "fail a test", "do not compile", "do not end"
 
 
 @dataclass(frozen=True)
@@ -65,14 +66,14 @@ def mutants() -> Iterator[Mutant]:
 
 
 def tests_of(header: str) -> list[str]:
-    """Return the tests that include a header, nearest first, then those that include least."""
+    """Return the tests that include a header, nearest first, then with fewest headers first."""
     depths = {path.stem: _included(path) for path in HERE.glob("test_*.c") if path.stem != PROGRAM}
     names = [name for name, depth in depths.items() if header in depth]
     return sorted(names, key=lambda name: (depths[name][header], len(depths[name]), name))
 
 
 def _included(path: Path) -> dict[str, int]:
-    """Return every header of ours that a file includes, and over how many others."""
+    """Return every project header that a file includes, with the number of headers in between."""
     depths: dict[str, int] = {}
     files = [path]
     while files:
@@ -85,7 +86,7 @@ def _included(path: Path) -> dict[str, int]:
 
 
 def noticed(mutant: Mutant, folder: Path) -> str | None:
-    """Return how the tests notice that mutant, None if they do not."""
+    """Return how the tests notice the mutant, None if they do not."""
     shutil.copytree(CORE, folder / "core")
     shutil.copytree(HERE, folder / "tests", ignore=shutil.ignore_patterns("build", "*.py"))
     (folder / "core" / mutant.header).write_text(mutant.text, encoding="utf-8")
@@ -106,7 +107,7 @@ def noticed(mutant: Mutant, folder: Path) -> str | None:
 
 
 def unchanged() -> Mutant:
-    """Return the header that every test includes, as it is."""
+    """Return the header that every test includes, unchanged."""
     return Mutant("arith.h", 0, "", "", (CORE / "arith.h").read_text(encoding="utf-8"))
 
 
@@ -124,7 +125,7 @@ def main(root: Path) -> int:
 
     _, wrong = judge((-1, unchanged()))
     if wrong:
-        print(f"the headers as they are {wrong}")
+        print(f"the unchanged headers {wrong}")
         return 1
     how: Counter[str | None] = Counter()
     with ThreadPoolExecutor(os.cpu_count()) as pool:

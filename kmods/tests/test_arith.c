@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/arith.h against 128-bit arithmetic, and its ends exactly */
+/* Compare core/arith.h with 128-bit arithmetic, and check its extreme values */
 
 #include "check.h"
 
-/* value * mul / div, or U64_MAX where that does not fit, by 128 bits */
+/* value * mul / div by 128 bits, or U64_MAX if that does not fit */
 static u64 exact_scale(u64 value, u32 mul, u32 div)
 {
 	return (__uint128_t)value * mul / div > U64_MAX ? U64_MAX :
@@ -30,7 +30,7 @@ static void test_scale(void)
 		CHECK_EQ(core_scale(value, mul, div),
 			 exact_scale(value, mul, div));
 	}
-	/* the product fits, the part of the rest does not */
+	/* whole * mul fits, the sum with the remainder's part does not */
 	CHECK_EQ(core_scale(8589934593ULL, U32_MAX, 2), 18446744071562067967ULL);
 	CHECK_EQ(core_scale(8589934595ULL, U32_MAX, 2), U64_MAX);
 }
@@ -116,7 +116,7 @@ static void test_accumulate(void)
 			       1073741824));
 		CHECK_EQ(fraction, (u32)(step * n + before));
 	}
-	/* One by one or all at once: the same */
+	/* Adding one by one or all at once gives the same */
 	for (i = 0; i < 1000; i++) {
 		u64 step = random_bits(34);
 		u32 n = random_bits(8), one = 0, all = 0, sum = 0, k;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All tests of the core headers as one program, so that each of their functions
- * exists once and its branch coverage is one number. Exits with 0 when all
- * hold.
+ * All tests of the core headers in one program. So each function of the headers
+ * exists once, and its branch coverage is one number. Exits with 0 if all
+ * checks hold.
  */
 
 #include <string.h>

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The core headers' own tests, run from pytest: under sanitizers, their branch coverage, and what
-becomes of them when a constant of a header is another one.
-"""
+"""Run the tests of the core headers: with sanitizers, for branch coverage, and with mutants."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_a_header_agrees_with_its_oracle(program: Path, name: str) -> None:
+def test_a_header_agrees_with_its_reference_implementation(program: Path, name: str) -> None:
     ran = subprocess.run([program, name], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
@@ -53,7 +51,7 @@ def test_an_unknown_test_is_an_error(program: Path) -> None:
     assert subprocess.run([program, "no_such"], check=False).returncode != 0
 
 
-def test_every_branch_of_the_headers_is_taken(tmp_path: Path) -> None:
+def test_the_tests_take_every_branch_of_the_headers(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(HERE / "coverage.py"), str(tmp_path / "coverage")],
         capture_output=True,
@@ -64,7 +62,7 @@ def test_every_branch_of_the_headers_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.build
-def test_every_changed_constant_is_noticed(tmp_path: Path) -> None:
+def test_a_test_fails_for_every_changed_constant(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(HERE / "mutate.py"), str(tmp_path / "mutants")],
         capture_output=True,

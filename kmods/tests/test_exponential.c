@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/exponential.h against the C library's exp and expm1 */
+/* Compare core/exponential.h with exp() and expm1() of the C library */
 
 #include "check.h"
 #include "../core/exponential.h"
@@ -12,12 +12,12 @@ static void test_exponential(void)
 	CHECK_EQ(core_exp_neg(22 * CORE_ONE_Q32), 0);
 	CHECK_EQ(core_exp_neg(U64_MAX), 0);
 	CHECK_EQ(core_exp_neg(22 * CORE_ONE_Q32 - 1), 2);
-	/* each factor by itself, to the last bit */
+	/* each factor alone, exact to the last bit */
 	for (i = 0; i < 9; i++)
 		CHECK_EQ(core_exp_neg((16 * CORE_ONE_Q32) >> i),
 			 (u64)llround(exp(-16 / pow(2, (double)i)) *
 				      4294967296.0));
-	/* the series, to two units */
+	/* the series, exact to two units */
 	for (i = 0; i < 100000; i++) {
 		u64 x = random_u64() % (CORE_ONE_Q32 / 16);
 
@@ -39,14 +39,14 @@ static void test_exponential(void)
 		CHECK_NEAR((double)gain, constant ? -expm1(-x) * 4294967296.0 :
 			   4294967296.0, 1.4 / 1e7, 8);
 	}
-	/* never falls by more than the last bits when more time has passed */
+	/* with more time the gain falls by no more than the last bits */
 	for (i = 0; i < 2000000; i += 97) {
 		u64 gain = core_exp_gain(i, 100000);
 
 		CHECK(gain + 2 >= last);
 		last = gain;
 	}
-	/* the gain is not lost where a 16-bit one would be: 1 us of 0.5 s */
+	/* the gain is not 0 where a 16-bit gain would be: 1 us of 0.5 s */
 	CHECK_EQ(core_exp_gain(1, 500000), 8590);
 	CHECK_EQ(core_exp_gain(0, 0), CORE_ONE_Q32);
 	CHECK_EQ(core_exp_gain(0, 5), 0);

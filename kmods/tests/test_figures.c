@@ -83,20 +83,20 @@ static void test_figures(void)
 	show("Rayleigh", &r);
 	show("periodic", &p);
 
-	/* Figs 1, 5, 10: Westwood 2 far above, Westwood 3 less, TIBET within 2% */
+	/* Figs 1, 5, 10: Westwood 2 far too high, 3 less; TIBET within 2% */
 	CHECK(e.westwood2 > 1.5);
 	CHECK(r.westwood2 > 1.15);
 	CHECK(e.westwood3 > 1.005 && e.westwood3 < e.westwood2 - 0.4);
 	CHECK(r.westwood3 > 1.001 && r.westwood3 < r.westwood2 - 0.1);
 	CHECK_NEAR(e.tibet, 1, 0.02, 0);
 	CHECK_NEAR(r.tibet, 1, 0.02, 0);
-	/* Westwood 1 filters bare samples: worse than Westwood 2 */
+	/* Westwood 1 ignores the time between samples: worse than Westwood 2 */
 	CHECK(e.westwood1 > e.westwood2);
 	CHECK(r.westwood1 > r.westwood2);
 	/* Fig. 7: CSFQ's bias is small */
 	CHECK_NEAR(e.csfq, 1, 0.02, 0);
 	CHECK_NEAR(r.csfq, 1, 0.02, 0);
-	/* Fig. 6: true 2L/3T, filtered samples 3L/4T, which is 9/8 of it */
+	/* Fig. 6: the true rate is 2L/3T; filtered samples give 3L/4T, 9/8 */
 	CHECK_NEAR(p.westwood1, 1.125, 0.001, 0);
 	CHECK_NEAR(p.westwood2, 1.125, 0.001, 0);
 	CHECK_NEAR(p.tibet, 1, 0.001, 0);

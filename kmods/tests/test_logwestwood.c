@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/logwestwood.h: eq. (2), the life of alpha and Wmax, and 518 000 segments */
+/* core/logwestwood.h: eq. (2), changes of alpha and Wmax, 518 000 segments */
 
 #include "check.h"
 #include "../core/logwestwood.h"
@@ -49,7 +49,7 @@ static void test_liad_alpha(void)
 	struct liad l;
 
 	liad_init(&l, &rules);
-	liad_loss(&l, &rules, 100);		/* the first: no Wmax before */
+	liad_loss(&l, &rules, 100);		/* no Wmax before it */
 	CHECK_EQ(l.wmax, 100);
 	CHECK_EQ(l.log2_alpha, 1);
 	liad_loss(&l, &rules, 80);		/* before Wmax: doubled */
@@ -65,7 +65,7 @@ static void test_liad_alpha(void)
 	CHECK_EQ(liad_acked(&l, &rules, 69, 68), 0);
 	CHECK(!l.reached);
 	CHECK_EQ(liad_acked(&l, &rules, 69, 2), 1);
-	CHECK(l.reached);			/* 70: halved, once */
+	CHECK(l.reached);			/* at 70: halved, once */
 	CHECK_EQ(l.log2_alpha, 2);
 	liad_acked(&l, &rules, 70, 70);
 	CHECK_EQ(l.log2_alpha, 2);
@@ -106,7 +106,7 @@ static void test_liad_alpha_on_loss(void)
 	CHECK_EQ(l.log2_alpha, 2);		/* the ceiling */
 }
 
-/* Round trips from one window to another when every segment is acknowledged */
+/* Return the round trips between two windows, with every segment acknowledged */
 static u32 liad_round_trips(u32 from, u32 to, u32 wmax, u32 stretch)
 {
 	struct liad l;
@@ -130,9 +130,9 @@ static u32 liad_round_trips(u32 from, u32 to, u32 wmax, u32 stretch)
 }
 
 /*
- * A round trip closes half of the gap, so the climb 1500 -> 1800 takes
- * twelve round trips, 2.2 s at 180 ms, where the paper's Fig. 3 has 16.4
- * s. A stretch ACK of a whole window differs by a few round trips only.
+ * A round trip halves the distance to Wmax. So the growth 1500 -> 1800 takes
+ * twelve round trips, 2.2 s at 180 ms; in the paper's Fig. 3 it takes 16.4 s.
+ * Stretch ACKs of a whole window change that by a few round trips only.
  */
 static void test_liad_climb(void)
 {
@@ -144,13 +144,13 @@ static void test_liad_climb(void)
 	CHECK_EQ(liad_round_trips(1500, 1510, 0, 1), 11);
 	CHECK(liad_round_trips(259000, 518000, 518000, 1) <= 28);
 
-	/* above 65 536 segments, one segment a round trip still comes */
+	/* above 65 536 segments the window still grows by one a round trip */
 	liad_init(&l, &paper);
 	for (i = 0; i < w; i++)
 		gained += liad_acked(&l, &paper, w, 1);
 	CHECK(gained == 1 || (!gained && l.fraction > U32_MAX - w));
 
-	/* uncapped and far below: the formula's own step, no overflow */
+	/* without the cap and far below Wmax: the formula's step, no overflow */
 	liad_init(&l, &literal);
 	l.wmax = 518000;
 	CHECK_EQ(liad_acked(&l, &literal, 2, 1), 129499);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/tibet.h: eq. (5), coarse clocks, ageing */
+/* core/tibet.h: eq. (5), coarse clocks, ageing of RTTmin */
 
 #include "check.h"
 #include "../core/tibet.h"
 
-/* A random stream against the same recursion in double precision */
+/* Compare random samples with the same recursion in double precision */
 static void test_tibet_oracle(void)
 {
 	int run, k;
@@ -57,7 +57,7 @@ static void test_tibet_values(void)
 	CHECK_EQ(t.interval, 648813);
 	CHECK(t.bw < 1025024461);
 
-	/* the extremes: 2^31 bytes an ACK, an ACK each half hour */
+	/* extremes: 2^31 bytes per ACK, one ACK per half hour */
 	t = (struct tibet){ 0 };
 	tibet_sample(&t, U64_MAX, U32_MAX, 1000000);
 	CHECK_EQ(t.length, core_div_nearest(CORE_BYTES_MAX << 16, 100));
@@ -70,14 +70,14 @@ static void test_tibet_values(void)
 	CHECK_EQ(tibet_ratio(1ULL << 47, 65536), CORE_BW_MAX);
 	CHECK_EQ(tibet_ratio(1ULL << 47, 0), CORE_BW_MAX);
 	CHECK_EQ(tibet_ratio(U32_MAX - 1, U32_MAX), 1023999999);
-	/* low bits go from 2^32 on, no more than needed, of both alike */
+	/* from 2^32 on both lose the same low bits, no more than needed */
 	CHECK_EQ(tibet_ratio(CORE_ONE_Q32 - 1, CORE_ONE_Q32), 1023999999);
 	CHECK_EQ(tibet_ratio(CORE_ONE_Q32 + 2, CORE_ONE_Q32), 1024000000);
 	CHECK_EQ(tibet_ratio(1, 1ULL << 47), 0);
 	CHECK_EQ(tibet_ratio(1, 1), 1024000000);
 }
 
-/* At 10 Gbit/s with an ACK per segment the average interval holds 0.06% */
+/* At 10 Gbit/s, one ACK per segment, the average interval is exact to 0.06% */
 static void test_tibet_fast_link(void)
 {
 	struct tibet t = { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/westwood.h and core/csfq.h: the filters one by one */
+/* core/westwood.h and core/csfq.h: each filter */
 
 #include "check.h"
 #include "../core/csfq.h"
@@ -47,7 +47,7 @@ static void test_ww_gain(void)
 	}
 }
 
-/* Empty samples one by one, as the reference does it */
+/* Add empty samples one by one, as the reference does */
 static double ww2_slowly(double b, double *last, double s, u32 d, u32 tau)
 {
 	double pole;
@@ -91,7 +91,7 @@ static void test_ww2(void)
 	CHECK_EQ(ww2_idle_pole(43), 1);
 	CHECK_EQ(ww2_idle_pole(44), 0);
 	CHECK_EQ(ww2_idle_pole(U32_MAX), 0);
-	/* exactly tau/2 is an ACK in time; one more is not */
+	/* no empty sample after exactly tau/2, one after 1 us more */
 	zeros = (struct westwood){ .bw = 1000000, .sample = 1000000 };
 	ww2_update(&zeros, 1000000, 250000, tau, true);
 	CHECK_EQ(zeros.bw, 1000000);
@@ -101,14 +101,14 @@ static void test_ww2(void)
 	CHECK_EQ(zeros.bw, 500000);
 	ww2_update(&zeros, 0, 500000, 1, true);
 	CHECK_EQ(zeros.bw, 0);
-	/* twice tau/2: one empty sample, then the ACK in time */
+	/* after twice tau/2: one empty sample, then the ACK's own */
 	zeros = (struct westwood){ .bw = 1000000, .sample = 1000000 };
 	ww2_update(&zeros, 1000000, 500000, tau, true);
 	CHECK_EQ(zeros.bw, 680000);
 	zeros = (struct westwood){ 0 };
 	ww2_update(&zeros, 7, 500000, tau, true);
 	CHECK_EQ(zeros.bw, 1);
-	/* the smallest tau that has a half: samples 1 us apart */
+	/* the smallest tau whose half is not 0: samples 1 us apart */
 	zeros = (struct westwood){ .bw = 1000000, .sample = 1000000 };
 	ww2_update(&zeros, 0, 2, 2, true);
 	CHECK_EQ(zeros.bw, 480000);
@@ -122,20 +122,20 @@ static void test_ww3_sample(void)
 	CHECK_EQ(ww3_sample(&w, 1000, 20000, 50000), core_rate(1000, 20000));
 	CHECK_EQ(ww3_sample(&w, 1000, 20000, 50000), core_rate(2000, 40000));
 	CHECK(w.first);
-	/* 10 ms into the second block: a fifth of the first is out */
+	/* 10 ms into the second block: a fifth of the first is outside T */
 	CHECK_EQ(ww3_sample(&w, 1000, 20000, 50000), core_rate(2600, 50000));
 	CHECK_EQ(w.into_us, 10000);
 	CHECK_EQ(ww3_sample(&w, 1000, 20000, 50000), core_rate(2800, 50000));
-	/* exactly at the end of a block; its successor has a new length */
+	/* exactly at the end of a block; the next one has a new length */
 	CHECK_EQ(ww3_sample(&w, 1000, 20000, 40000), core_rate(3000, 40000));
 	CHECK_EQ(w.into_us, 0);
 	CHECK_EQ(w.span_us, 40000);
 	CHECK_EQ(ww3_sample(&w, 1000, 20000, 40000), core_rate(3000, 40000));
-	/* an interval of T or more is a sample by itself, and begins anew */
+	/* an interval of T or more is a sample; then the first block begins */
 	CHECK_EQ(ww3_sample(&w, 1000, 40000, 40000), core_rate(1000, 40000));
 	CHECK_EQ(w.span_us, 0);
 	CHECK_EQ(ww3_sample(&w, 1000, 39999, 40000), core_rate(1000, 39999));
-	/* into a much shorter block: nothing of the one before is within */
+	/* a much shorter block: nothing of the previous block is within T */
 	CHECK_EQ(ww3_sample(&w, 500, 39998, 39999), core_rate(500, 39999));
 	w = (struct westwood3){ .span_us = 100, .into_us = 99, .bytes = 900 };
 	CHECK_EQ(ww3_sample(&w, 500, 50, 51), core_rate(535, 51));

@@ -32,7 +32,7 @@ static void test_wwp_values(void)
 	CHECK_EQ(WWP_MAINLINE, 1);
 }
 
-/* Over random samples, each mode stays with its double-precision recursion */
+/* Compare each mode with its recursion in double precision, random samples */
 static void test_wwp_oracle(void)
 {
 	int run, k;
@@ -57,7 +57,7 @@ static void test_wwp_oracle(void)
 	}
 }
 
-/* The step response: 1 - 0.9^k, and 10 Gbit/s with a sample 100 times as high */
+/* The step response is 1 - 0.9^k, also at 10 Gbit/s and 100 times as high */
 static void test_wwp_step(void)
 {
 	struct wwp w = { .bw = 1 };

@@ -8,7 +8,7 @@
 #include "../core/newreno_ns2.h"
 #include "../core/packetpair.h"
 
-/* Not static, so that no compiler may know its value */
+/* Not static, so that the compiler cannot know its value */
 extern u32 zero;
 u32 zero;
 
@@ -107,7 +107,7 @@ static void test_fast(void)
 	CHECK_EQ(fast_window(256, 100, 100 << 16, 100, 50), 512);
 	CHECK_EQ(fast_window(25601, 100, 200 << 16, 100, 25), 28801);
 	CHECK_EQ(fast_window(1ULL << 38, 100, 100 << 16, 100, 50), 1ULL << 38);
-	/* alone on 1000 packets of pipe, alpha packets stand in the queue */
+	/* a single flow, BDP of 1000 packets: alpha packets are in the queue */
 	for (i = 0; i < 200; i++) {
 		double queued = fmax((double)w / 256 - 1000, 0);
 
@@ -202,7 +202,7 @@ static void test_packet_pair_ends(void)
 	pp_ack(&p, 0, 0, 2);
 	CHECK(pp_ack(&p, 1200, 1500, 2));
 	CHECK_EQ(pp_rate(&p), 1250000 << 10);
-	p.bytes[1] = 99;		/* a third that was never taken in */
+	p.bytes[1] = 99;		/* a third point that was never added */
 	p.time_us[1] = 99;
 	CHECK_EQ(pp_rate(&p), 1250000 << 10);
 	p = (struct packet_pair){ 0 };

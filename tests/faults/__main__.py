@@ -1,4 +1,4 @@
-"""``python -m tests.faults``: tries of every kind of fault, with a table at the end.
+"""Cause faults of every kind by ``python -m tests.faults``, and print a table at the end.
 
 Without ``--tries`` as many of each kind as fit into five minutes. Kinds that
 need small file systems run in a mount namespace of their own, so they are never seen outside.
@@ -27,7 +27,7 @@ _LINE = "{:44} {:>5} {:>5} {:>8} {:>6} {:>11} {:>9}"
 
 
 def main() -> int:
-    """Run the campaign; return 1 when something did not hold."""
+    """Run the campaign; return 1 when a condition did not hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults")
     parser.add_argument("--tries", type=int)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))

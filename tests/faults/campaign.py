@@ -1,4 +1,4 @@
-"""Faults at random moments of ``orchestrator run``, and what must hold after each of them.
+"""Cause faults at random moments of ``orchestrator run``, and check the state after each.
 
 Whatever is killed or full: the store is sound, no run is half stored, ``--resume`` leads to the
 digests of an undisturbed run, and after that nothing is left but the results.
@@ -36,7 +36,7 @@ _SMALL_BYTES = {"store": (100_000, 350_000), "temporary": (4_000, 150_000)}
 
 @dataclass
 class Outcome:
-    """What came of one try: how many runs of the disturbed command are in which state."""
+    """The result of one try: the number of runs of the disturbed command in each state."""
 
     statuses: Counter[str]
     problems: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended, and what it said."""
+    """The exit status of a command, and its output."""
 
     status: int
     document: dict[str, Any] | None
@@ -64,7 +64,7 @@ class Try:
 
     @contextmanager
     def command(self, *more: str) -> Iterator[subprocess.Popen[str]]:
-        """Start ``orchestrator run`` of the scenario; in the end it must have ended."""
+        """Start ``orchestrator run`` of the scenario; it must have ended at the end."""
         words = [str(PROGRAM), "run", str(SCENARIO), "--db", str(self.db), "--jobs", "2"]
         with subprocess.Popen(
             [*words, "--quiet", "--json", *self.options, *more],
@@ -125,7 +125,7 @@ class Campaign:
     """Tries of faults in ``folder``; the random moments come from ``seed``."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        """Run the scenario once undisturbed, for the digests that every try must lead to."""
+        """Run the scenario once undisturbed, for the digests that every try must give."""
         self.folder, self.random, self._count = folder, random.Random(seed), 0
         machine.adopt_orphans()
         reference = self.new_try()
@@ -144,7 +144,7 @@ class Campaign:
         return Try(folder, options)
 
     def kill(self, kind: str, options: tuple[str, ...] = ()) -> Outcome:
-        """Kill what ``kind`` says at a random moment of a run."""
+        """Kill the processes that ``kind`` names at a random moment of a run."""
         trial = self.new_try(options)
         before = machine.Traces.look(trial.temporary)
         with trial.command() as process:
@@ -165,7 +165,7 @@ class Campaign:
         return outcome
 
     def full_disk_message(self, which: str) -> Outcome:
-        """Run with too small a file system for the store or for temporary files."""
+        """Run with a file system that is too small for the store or for temporary files."""
         trial = self.new_try()
         place = trial.store if which == "store" else trial.temporary
         size = self.random.randrange(*_SMALL_BYTES[which])
@@ -216,7 +216,7 @@ class Campaign:
         return outcome
 
     def examine(self, trial: Try, before: machine.Traces) -> Outcome:
-        """Return what a disturbed command left, once ``--resume`` has made the rest."""
+        """Run ``--resume`` after a disturbed command, and return the outcome."""
         orphans = machine.remaining_orphans()
         # A command may be killed before it has made the store.
         outcome = self._stored(trial.db) if trial.db.exists() else Outcome(Counter())
@@ -264,7 +264,7 @@ def _rows_of_others(connection: sqlite3.Connection, table: str) -> int:
 
 @contextmanager
 def mounted(place: Path, options: str) -> Iterator[None]:
-    """Mount a small file system; of the campaign's own mount namespace."""
+    """Mount a small file system in the campaign's own mount namespace."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "faults", str(place)], check=True)
     try:
         yield
@@ -286,7 +286,7 @@ KINDS = (*(f"kill -9 {kind}" for kind in KILLS), _UNCONFINED, "two controllers",
 
 
 def faults(campaign: Campaign) -> dict[str, Callable[[], Outcome]]:
-    """Return what makes one try of each kind of fault, by its name."""
+    """Return the function that makes one try of each kind of fault, by the kind's name."""
     pair = "controller and crash reaper"
     return {
         **{f"kill -9 {kind}": functools.partial(campaign.kill, kind) for kind in KILLS},

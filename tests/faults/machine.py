@@ -1,4 +1,4 @@
-"""What a fault may leave on a machine, and the processes of a command that is started here."""
+"""Find what a fault leaves on a machine, and the processes of a command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RETRY_TIME_S = 10.0
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever a process started from here leaves behind."""
+    """Become the parent of orphans of the processes that are started here."""
     if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError("this process cannot adopt orphans")
 
@@ -52,7 +52,7 @@ def leads_a_session(pid: int) -> bool:
 
 
 def kill(pids: list[int]) -> int:
-    """Kill these processes outright; return how many there still were."""
+    """Kill these processes by SIGKILL; return how many still existed."""
     killed = 0
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
@@ -62,7 +62,7 @@ def kill(pids: list[int]) -> int:
 
 
 def remaining_orphans() -> list[str]:
-    """Wait for the end of what was adopted; return the names of those that go on for too long."""
+    """Wait for the end of adopted processes; return the names of those that run for too long."""
     deadline = time.monotonic() + _RETRY_TIME_S
     while True:
         for pid in children(os.getpid()):
@@ -76,7 +76,7 @@ def remaining_orphans() -> list[str]:
 
 @dataclass(frozen=True)
 class Traces:
-    """All that the project could leave on this machine beside processes and its results."""
+    """Everything that the project could leave on this machine besides processes and results."""
 
     temporary: frozenset[str]
     shared_memory: frozenset[str]
@@ -86,7 +86,7 @@ class Traces:
 
     @classmethod
     def look(cls, temporary: Path) -> Traces:
-        """Return what there is now; ``temporary`` is what TMPDIR names."""
+        """Return the traces that exist now; ``temporary`` is the folder of TMPDIR."""
         mounts = Path("/proc/self/mountinfo").read_text().splitlines()
         cgroups = Path("/sys/fs/cgroup")
         return cls(
@@ -98,7 +98,7 @@ class Traces:
         )
 
     def since(self, before: Traces) -> list[str]:
-        """Return in words what there was not before."""
+        """Describe the traces that did not exist before."""
         return [
             f"{kind.replace('_', ' ')} {name}"
             for kind, names in vars(self).items()
@@ -107,7 +107,7 @@ class Traces:
 
 
 def _is_for_a_time(name: str) -> bool:
-    """Whether an entry of the cache is of a build that goes on."""
+    """Return whether an entry of the cache belongs to a running build."""
     return name == cache.WORKSHOP or name.startswith(PREFIX)
 
 

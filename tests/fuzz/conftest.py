@@ -1,7 +1,7 @@
-"""How long fuzzing goes on, from where, and what is told of an input that fails.
+"""Settings of fuzzing: its duration, its first input, and the report of a failing input.
 
-FUZZ_SECONDS is for each fuzzer, 10 if not given. FUZZ_SEED repeats a run: input N depends on the
-seed and N alone, so FUZZ_FIRST=N begins with the one that failed.
+FUZZ_SECONDS is the duration of each fuzzer, 10 by default. FUZZ_SEED repeats a run: input N depends
+only on the seed and N, so FUZZ_FIRST=N begins with the one that failed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SLOWEST_S = 30.0
 
 
 class Fuzz:
-    """Hands out random generators until the time is up."""
+    """Yields random generators until the time is over."""
 
     def __init__(self, seconds: float, seed: str, first: int) -> None:
         self.seconds = seconds
@@ -51,7 +51,7 @@ class Fuzz:
 
 @pytest.fixture
 def fuzz() -> Iterator[Fuzz]:
-    """The inputs of one fuzzer; on a failure the one that was being tried is named."""
+    """Yield the inputs of one fuzzer; on a failure name the current input."""
     seed = os.environ.get("FUZZ_SEED") or secrets.token_hex(4)
     seconds = float(os.environ.get("FUZZ_SECONDS") or 10)
     made = Fuzz(seconds, seed, int(os.environ.get("FUZZ_FIRST") or 0))
@@ -61,7 +61,7 @@ def fuzz() -> Iterator[Fuzz]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Name the input that failed: an assertion outside of the loop's iterator does not reach it."""
+    """Name the input that failed; assertions in the loop's body do not reach its iterator."""
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]
     made = getattr(item, "funcargs", {}).get("fuzz")
@@ -71,7 +71,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @contextmanager
 def _within(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the body if it takes longer."""
+    """Raise TimeoutError in the body after that time."""
 
     def too_long(_number: int, _frame: FrameType | None) -> NoReturn:
         raise TimeoutError(f"an input took more than {seconds:g} s")

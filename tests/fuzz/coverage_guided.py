@@ -26,7 +26,7 @@ CAPTURED = captured_files()
 
 
 def once(data: bytes) -> None:
-    """Decode and judge one input; whatever is no BedError is found by the fuzzer."""
+    """Decode and judge one input; the fuzzer reports every exception but BedError."""
     if data:
         name = FILES[data[0] % len(FILES)]
         with contextlib.suppress(BedError):
@@ -34,7 +34,7 @@ def once(data: bytes) -> None:
 
 
 def main() -> None:
-    """Begin with the captured files, in the folder that the last argument names."""
+    """Fuzz from the captured files, which are written into the folder of the last argument."""
     corpus = Path(sys.argv[-1]) if len(sys.argv) > 1 and sys.argv[-1][0] != "-" else None
     if corpus is not None:
         corpus.mkdir(parents=True, exist_ok=True)

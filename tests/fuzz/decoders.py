@@ -1,7 +1,7 @@
-"""Damages a test bed's files, and sees that the decoders refuse them in words of their own.
+"""Damage a test bed's files, and check that decoders refuse them by BedError.
 
-The corpus is what a bed really wrote: ``tests/data/bed``. A damaged run either gives a recording
-that can be stored and shown, or ends with a BedError. Anything else is a fault of ours, and
+The corpus ``tests/data/bed`` was written by a real test bed. A damaged run either gives a recording
+that can be stored and shown, or ends with a BedError. Anything else is a bug, and
 ``AssertionError`` names it.
 """
 
@@ -108,7 +108,7 @@ def _insert_word(draw: random.Random, files: Files) -> None:
 
 
 def _replace_number(draw: random.Random, files: Files) -> None:
-    """Put a telling number somewhere into a file of samples, at a place of its layout."""
+    """Put an extreme number into a file of samples, at a field of its layout."""
     name = draw.choice([name for name in ("tcp.bin", "queue.bin") if len(files[name]) > 8])
     data = bytearray(files[name])
     form = draw.choice(("<H", "<I", "<q"))

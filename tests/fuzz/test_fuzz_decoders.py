@@ -20,7 +20,7 @@ MOST_OF_ONE_S = 10.0
 MOST_KIB = 2**20
 
 
-def test_damaged_files_are_refused_in_words(tmp_path: Path) -> None:
+def test_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
     (spec,) = captured_plan().runs
     first = random.SystemRandom().randrange(2**48)
     sys.stderr.write(f"seeds from {first} on\n")

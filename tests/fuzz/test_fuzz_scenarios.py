@@ -1,4 +1,4 @@
-"""Scenarios from a stranger: a plan or a ScenarioError, in bounded time, never anything else."""
+"""Untrusted scenarios give a plan or a ScenarioError, in bounded time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests/data/fuzz/scenarios"
 
 
-def test_scenarios(fuzz: Fuzz, tmp_path: Path) -> None:
+def test_any_bytes_give_a_scenario_or_a_scenario_error(fuzz: Fuzz, tmp_path: Path) -> None:
     # A copy of everything, as scenarios name files beside them.
     folder = Path(shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios"))
     (tmp_path / "playbooks").mkdir()

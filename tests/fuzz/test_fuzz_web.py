@@ -1,4 +1,4 @@
-"""Requests from a stranger, as bytes on a socket: an answer, never a traceback or a 5xx but 503."""
+"""Untrusted requests on a socket get an answer without a traceback, and no 5xx but 503."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def db(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["open", "with a token"])
 def served(request: pytest.FixtureRequest, db: Path) -> Iterator[tuple[int, Errors]]:
-    """The port of a dashboard, and what it logs."""
+    """The port of a dashboard, and its logged errors."""
     app = create_app(db, None if request.param == "open" else "a-token_of.16~or-more")
     errors = Errors()
     loggers = [logging.getLogger("waitress"), app.logger]
@@ -79,7 +79,7 @@ def served(request: pytest.FixtureRequest, db: Path) -> Iterator[tuple[int, Erro
 
 
 def filled(draw: random.Random, template: bytes, ids: list[bytes]) -> bytes:
-    """The template with random words in its places."""
+    """Return the template with random words in its places."""
     while b"%s" in template:
         word = draw.choice(ids) if draw.random() < 0.5 else draw.choice(WORDS)
         template = template.replace(b"%s", word.replace(b"%s", b""), 1)
@@ -87,7 +87,7 @@ def filled(draw: random.Random, template: bytes, ids: list[bytes]) -> bytes:
 
 
 def drawn(draw: random.Random, ids: list[bytes], corpus: list[bytes]) -> bytes:
-    """One request, or what only looks like one."""
+    """Return a request, or bytes that resemble one."""
     if draw.random() < 0.1:
         request = draw.choice(corpus)
     else:
@@ -104,7 +104,7 @@ def drawn(draw: random.Random, ids: list[bytes], corpus: list[bytes]) -> bytes:
 
 
 def answered(port: int, request: bytes) -> bytes:
-    """What comes back until the server closes or falls silent."""
+    """Return the answer, until the server closes the connection or sends nothing more."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         received = b""
         try:
@@ -117,7 +117,7 @@ def answered(port: int, request: bytes) -> bytes:
         return received
 
 
-def test_requests(fuzz: Fuzz, served: tuple[int, Errors], db: Path) -> None:
+def test_any_request_gives_a_valid_answer(fuzz: Fuzz, served: tuple[int, Errors], db: Path) -> None:
     port, errors = served
     with Store.open_read_only(db) as store:
         ids = [row.id.encode() for row in store.list_runs()]

@@ -1,4 +1,4 @@
-"""Runs scenarios in the real guest and hands out what the store kept of them."""
+"""Fixtures that run scenarios in the real guest and return the stored runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Run = Callable[..., dict[str, Any]]
 
 
 class Quiet:
-    """An observer that only counts."""
+    """An observer that only counts events."""
 
     def __init__(self) -> None:
         self.phases: list[str] = []
@@ -32,7 +32,7 @@ class Quiet:
 
 @pytest.fixture(scope="session")
 def kernel() -> GuestKernel:
-    """The guest kernel, built when it is not cached."""
+    """The guest kernel; it is built if it is not cached."""
     return ensure()
 
 

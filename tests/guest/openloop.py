@@ -1,4 +1,4 @@
-"""Datagrams through the bed at exact times, whatever happens to them, beside the run's own traffic.
+"""Send datagrams through the test bed at exact times, beside the run's own traffic.
 
 A hook sends them from ``a_src0`` to ``a_dst0`` while traffic runs and prints when each one arrived.
 """
@@ -90,7 +90,7 @@ Guest.origin_ns = origin
 
 @dataclass(frozen=True)
 class Passed:
-    """What came of so many datagrams; ``numbers`` and ``delays_ns`` in the order of arrival."""
+    """The result of a number of datagrams; ``numbers`` and ``delays_ns`` as they arrived."""
 
     spec: RunSpec
     recording: Recording
@@ -100,12 +100,12 @@ class Passed:
 
     @property
     def lost(self) -> npt.NDArray[np.bool_]:
-        """Of each datagram sent, whether it never came."""
+        """Return whether each sent datagram was lost."""
         return ~np.isin(np.arange(self.sent), self.numbers)
 
     @property
     def at_netem_ns(self) -> npt.NDArray[np.int64]:
-        """When each datagram sent was at the bottleneck's netem, since the start of traffic."""
+        """Return when each datagram reached the bottleneck's netem, since the start of traffic."""
         return FIRST_NS + GAP_NS * np.arange(self.sent) + BEFORE_NS
 
     def check(self, name: str) -> bool | None:
@@ -122,7 +122,7 @@ def _ignore(*_told: object) -> None:
 
 
 def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
-    """Yield what runs the scenario with overrides of the bottleneck, and the datagrams."""
+    """Yield a function that runs the scenario with overrides and sends datagrams."""
     scenario, hook = folder / "openloop.yaml", folder / "hook.py"
     scenario.write_text(SCENARIO)
 

@@ -15,9 +15,7 @@ from tests.guest.test_events import FRAME_BITS, LINE, MS, at, check, faithful, o
 pytestmark = pytest.mark.guest
 
 
-def test_a_link_carries_the_integral_of_a_rate_that_changes_all_the_time(
-    run: Run, db: Path, tmp_path: Path
-) -> None:
+def test_a_link_carries_the_integral_of_a_varying_rate(run: Run, db: Path, tmp_path: Path) -> None:
     """A change each 10 ms, of three frame times, lets no frame leave early, and none late."""
     events = (
         "events: [{at: 0s, every: 20ms, link: bottleneck, rate: 5mbit, direction: forward},"
@@ -36,7 +34,7 @@ def test_a_link_carries_the_integral_of_a_rate_that_changes_all_the_time(
         assert abs(bits - (whole * 90e3 + rest_ms * 5e3)) <= 1.05 * FRAME_BITS, time_ms
 
 
-def test_the_kernel_looks_at_its_queue_when_the_rate_changes(
+def test_the_kernel_serves_its_queue_when_the_rate_changes(
     run: Run, db: Path, tmp_path: Path
 ) -> None:
     """Nothing comes that would make it look, and at 10 kbit/s a frame takes 1.2 s."""
@@ -58,7 +56,9 @@ def test_the_kernel_looks_at_its_queue_when_the_rate_changes(
     assert at(queue, "backlog_packets", 1130) == 0
 
 
-def test_jitter_reordering_duplication_and_corruption(run: Run, db: Path, tmp_path: Path) -> None:
+def test_jitter_reordering_duplication_and_corruption_change_at_their_times(
+    run: Run, db: Path, tmp_path: Path
+) -> None:
     """A packet of 1 ms every 2 ms over the idle link; each impairment has half a second."""
     probe = "{name: probe, group: a, traffic: {kind: cbr, rate: 5mbit, packet_size: 1236B}}"
     ways = "link: bottleneck, direction: forward"

@@ -69,7 +69,7 @@ def columns(db: Path, document: Mapping[str, Any], flow: str, *names: str) -> di
         return run.tcp(flow, SENDER, names, within)
 
 
-def test_renos_throughput_is_as_the_inverse_root_of_loss(run: Run) -> None:
+def test_renos_throughput_is_proportional_to_the_inverse_root_of_loss(run: Run) -> None:
     seldom = [f"flows.{name}-1e-4.{SLOW_START_ONLY}" for name in ("reno", "newreno_ns2")]
     document = run(*SHORT, *seldom, scenario=FOLDER / "loss.yaml")
     reno = flows_of(document, "reno", least_lost=20)
@@ -81,7 +81,7 @@ def test_renos_throughput_is_as_the_inverse_root_of_loss(run: Run) -> None:
     assert mean(counting, "reno_form_ratio") == pytest.approx(0.666, abs=0.032)
 
 
-def test_renos_throughput_is_as_the_inverse_rtt_and_libras_is_independent_of_it(run: Run) -> None:
+def test_renos_throughput_falls_with_the_rtt_and_libras_does_not(run: Run) -> None:
     document = run(*SHORT, scenario=FOLDER / "rtt.yaml")
     reno = flows_of(document, "reno", least_lost=8)
     assert exponent(reno, "rtt_mean_s", True) == pytest.approx(-1.0, abs=0.11)
@@ -152,7 +152,7 @@ def test_fast_keeps_alpha_packets_of_each_flow_in_the_queue(run: Run, db: Path) 
     assert document["metrics"]["queue_delay_mean_s"] * 20e6 / 8 / 1514 < 40
 
 
-def test_ideal_tcp_follows_what_it_is_told(run: Run, db: Path) -> None:
+def test_ideal_tcp_follows_its_settings(run: Run, db: Path) -> None:
     document = run(*SHORT, scenario=FOLDER / "idealtcp.yaml")
     limits = {6: (0.877, 0.099), 12: (0.935, 0.051), 24: (0.970, 0.035)}
     flows = {flow["name"]: flow for flow in flows_of(document, "idealtcp")}
@@ -168,7 +168,7 @@ def test_ideal_tcp_follows_what_it_is_told(run: Run, db: Path) -> None:
 
 
 @pytest.mark.parametrize("points", [2, 3])
-def test_a_packet_pair_sets_ssthresh_to_the_pipe_and_spares_the_first_losses(
+def test_a_packet_pair_sets_ssthresh_to_the_bdp_and_avoids_the_first_losses(
     run: Run, db: Path, points: int
 ) -> None:
     scenario = FOLDER / "packet-pair.yaml"

@@ -85,7 +85,7 @@ def intruder(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder / "intruder.ko"
 
 
-def test_a_hostile_guest_writes_its_output_folder_only(
+def test_a_hostile_guest_can_write_only_its_output_folder(
     run: Run,
     intruder: Path,
     tmp_path: Path,

@@ -65,7 +65,7 @@ def bound(size: int) -> float:
 SHAPE, MEAN_BYTES, A_SECOND = 1.5, 3000, 500
 
 
-def test_sizes_have_a_paretos_tail_and_arrivals_are_poissons(
+def test_sizes_have_a_pareto_tail_and_arrivals_are_a_poisson_process(
     run: Run, db: Path, tmp_path: Path
 ) -> None:
     """The mean of so heavy a tail never settles in a test; its index and its law do."""
@@ -124,7 +124,7 @@ def test_on_off_sources_are_on_for_their_share_of_the_time(
         assert {flow["sent_packets"] for flow in document["flows"]} == {1000}
 
 
-def test_a_tcp_source_begins_anew_once_a_cycle(run: Run, db: Path, tmp_path: Path) -> None:
+def test_a_tcp_source_restarts_once_a_cycle(run: Run, db: Path, tmp_path: Path) -> None:
     """Also when it is on for less than a round trip, and no byte goes."""
     document = ran(
         run,
@@ -144,7 +144,7 @@ def test_a_tcp_source_begins_anew_once_a_cycle(run: Run, db: Path, tmp_path: Pat
     assert farthest(cycles_s, below) < bound(len(cycles_s))
 
 
-def test_web_of_its_default_sizes_brings_its_share_of_a_link_in_the_long_run(
+def test_web_of_default_sizes_reaches_its_share_of_a_link_in_the_long_run(
     run: Run, tmp_path: Path
 ) -> None:
     """The heavy tail settles slowly: 22 000 objects are within 4.6% with 95% confidence."""

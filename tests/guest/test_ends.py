@@ -88,7 +88,7 @@ def test_an_interrupted_run_is_marked_and_leaves_nothing(
     assert_nothing_left(temporary)
 
 
-def test_a_killed_controller_leaves_nothing_either(
+def test_a_killed_controller_leaves_nothing(
     started: tuple[subprocess.Popen[bytes], Path], db: Path
 ) -> None:
     process, temporary = started

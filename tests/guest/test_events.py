@@ -64,7 +64,7 @@ def at(columns: dict[str, Array], name: str, time_ms: int) -> int:
     return int(columns[name][np.searchsorted(columns["time_ns"], time_ms * MS)])
 
 
-def test_a_rate_holds_from_its_very_time(run: Run, db: Path, tmp_path: Path) -> None:
+def test_a_rate_changes_exactly_at_its_time(run: Run, db: Path, tmp_path: Path) -> None:
     """Flooded, the link sends a frame each frame time: before, and from the change on."""
     events = (
         "events: [{at: 500ms, link: bottleneck, rate: 1mbit},"
@@ -91,7 +91,9 @@ def test_a_rate_holds_from_its_very_time(run: Run, db: Path, tmp_path: Path) -> 
     assert link["utilisation"] == pytest.approx(carried * 8 / room, rel=1e-9)
 
 
-def test_delay_loss_state_and_queue(run: Run, db: Path, tmp_path: Path) -> None:
+def test_delay_loss_state_and_queue_change_at_their_times(
+    run: Run, db: Path, tmp_path: Path
+) -> None:
     """A packet of 1 ms every 2 ms over the idle link, so that each one's fate is known."""
     probe = "{name: probe, group: a, traffic: {kind: cbr, rate: 5mbit, packet_size: 1236B}}"
     events = """\
@@ -135,7 +137,7 @@ events:
     assert [event["applied_s"] for event in document["events"]] == [1, 2, 2.5, 2.7, 3, 4]
 
 
-def test_a_queue_limit_and_what_repeats(run: Run, db: Path, tmp_path: Path) -> None:
+def test_a_queue_limit_changes_and_events_repeat(run: Run, db: Path, tmp_path: Path) -> None:
     """A shorter limit drops what comes; what is in the queue leaves it in its time."""
     events = """\
 events:
@@ -245,7 +247,7 @@ sample: {tcp: 1ms, queue: 1ms}
 """
 
 
-def test_flows_take_other_paths(run: Run, db: Path, tmp_path: Path) -> None:
+def test_a_reroute_moves_flows_to_other_paths(run: Run, db: Path, tmp_path: Path) -> None:
     """A packet every 200 us shows when the switches have changed over: within 0.1 ms, no loss."""
     document = run(scenario=written(tmp_path, PATHS))
     faithful(document)
@@ -296,7 +298,9 @@ sample: {tcp: 10ms}
 """
 
 
-def test_ideal_tcp_is_told_when_a_source_starts(run: Run, db: Path, tmp_path: Path) -> None:
+def test_ideal_tcps_settings_change_when_a_source_starts(
+    run: Run, db: Path, tmp_path: Path
+) -> None:
     """At the source's start the host knows 6 of 10 Mbit/s; at the next loss ssthresh is that."""
     document = run(scenario=written(tmp_path, IDEAL))
     faithful(document)
@@ -316,7 +320,7 @@ def test_ideal_tcp_is_told_when_a_source_starts(run: Run, db: Path, tmp_path: Pa
     assert changed[0] < 6 * 10**9 + 5 * base_rtt_ns
 
 
-def test_the_same_again_however_it_is_sampled(run: Run, tmp_path: Path) -> None:
+def test_equal_seeds_give_equal_runs_with_any_sampling(run: Run, tmp_path: Path) -> None:
     trace = cell(5, 900)
     (tmp_path / "cell.trace").write_text("\n".join(map(str, trace)) + "\n", encoding="ascii")
     ways = "{forward: {trace: cell.trace}, reverse: {rate: 9mbit}}"
@@ -328,7 +332,7 @@ def test_the_same_again_however_it_is_sampled(run: Run, tmp_path: Path) -> None:
     assert digests[0] == digests[1] != run(samples[0], "seed=2", scenario=scenario)["digest"]
 
 
-def test_what_cannot_be_done_fails_the_run(run: Run, tmp_path: Path) -> None:
+def test_a_change_that_the_kernel_refuses_fails_the_run(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
         "step = {'time_ns': 10**8, 'do': 'sysctl', 'host': 'a_src0', 'name': 'net.ipv4.none'}\n"
@@ -340,7 +344,7 @@ def test_what_cannot_be_done_fails_the_run(run: Run, tmp_path: Path) -> None:
     assert "at 0.1 s: a_src0: net.ipv4.none=1: Linux " in document["error"]
 
 
-def test_an_unforeseen_error_fails_the_run_with_its_words(run: Run, tmp_path: Path) -> None:
+def test_an_unexpected_error_fails_the_run_with_its_message(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
         "from orchestrator.testbed.scheduler import Scheduler\n"
@@ -353,7 +357,7 @@ def test_an_unforeseen_error_fails_the_run_with_its_words(run: Run, tmp_path: Pa
     assert "at 0.5 s: KeyError: 'broken on purpose'" in document["error"]
 
 
-def test_an_event_that_never_happens_is_told(run: Run, tmp_path: Path) -> None:
+def test_an_event_that_is_not_applied_is_detected(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
         "from orchestrator.testbed.scheduler import Scheduler\n"

@@ -52,24 +52,24 @@ def promising(name: str, **changed: dict[str, int]) -> Module:
     return replace(module, parameters=parameters)
 
 
-def test_another_default_is_seen(kernel: GuestKernel) -> None:
+def test_a_wrong_default_is_detected(kernel: GuestKernel) -> None:
     module = promising("tibet", t0_us={"default": 5})
     assert wrong(kernel, module) == {("parameters", "t0_us", "by default")}
 
 
-def test_a_wider_range_is_seen(kernel: GuestKernel) -> None:
+def test_a_range_that_is_too_wide_is_detected(kernel: GuestKernel) -> None:
     module = promising("tibet", n_cong={"high": 999})
     assert wrong(kernel, module) == {("refuses", "n_cong", "1000")}
 
 
-def test_a_narrower_range_is_seen(kernel: GuestKernel) -> None:
+def test_a_range_that_is_too_narrow_is_detected(kernel: GuestKernel) -> None:
     module = promising("tibet", rtt_min_floor_us={"low": 0})
     found = wrong(kernel, module)
     assert ("parameters", None, "load with all at their low ends") in found
     assert {about for about, _parameter, _asked in found} == {"parameters", "unloads"}
 
 
-def test_a_parameter_that_is_not_there_is_seen(kernel: GuestKernel) -> None:
+def test_a_missing_parameter_is_detected(kernel: GuestKernel) -> None:
     module = catalogue.modules()["newreno_ns2"]
     (known,) = module.parameters.values()
     more = replace(module, parameters={known.name: known, "more": replace(known, name="more")})
@@ -79,7 +79,7 @@ def test_a_parameter_that_is_not_there_is_seen(kernel: GuestKernel) -> None:
     assert {parameter for _about, parameter, _asked in found} == {None, "more"}
 
 
-def test_a_setting_with_a_wider_range_is_seen(kernel: GuestKernel) -> None:
+def test_a_setting_whose_range_is_too_wide_is_detected(kernel: GuestKernel) -> None:
     module = promising("idealtcp", idealtcp_rtt_us={"high": 1000})
     assert wrong(kernel, module) == {
         ("refuses", "idealtcp_rtt_us", "1001"),
@@ -87,7 +87,7 @@ def test_a_setting_with_a_wider_range_is_seen(kernel: GuestKernel) -> None:
     }
 
 
-def test_another_name_is_seen(kernel: GuestKernel) -> None:
+def test_a_wrong_name_is_detected(kernel: GuestKernel) -> None:
     assert wrong(kernel, replace(catalogue.modules()["csfq"], name="tibet")) == {
         ("loads", None, "is offered to sockets"),
         ("loads", None, "a socket that asks for it gets"),

@@ -31,11 +31,11 @@ def results(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 @pytest.mark.parametrize("step", [step.__name__ for step in NEED_NETEM])
-def test_all_hosts_are_as_they_were(results: dict[str, Any], step: str) -> None:
+def test_all_hosts_are_restored_after_a_run(results: dict[str, Any], step: str) -> None:
     assert results[step]["left"] == []
 
 
-def test_a_router_emulates_what_was_asked(results: dict[str, Any]) -> None:
+def test_a_router_emulates_the_requested_link(results: dict[str, Any]) -> None:
     found = results["emulated"]
     (run,) = found["runs"]
     assert run["status"] == "ok", run["error"]
@@ -59,7 +59,7 @@ def test_a_router_emulates_what_was_asked(results: dict[str, Any]) -> None:
         assert flow["base_rtt_measured_s"] == pytest.approx(0.04, abs=2e-3)
 
 
-def test_a_lost_router_is_told_and_has_undone_its_emulation(results: dict[str, Any]) -> None:
+def test_a_lost_router_is_reported_and_undoes_its_emulation(results: dict[str, Any]) -> None:
     found = results["lost_router"]
     (run,) = found["runs"]
     assert (found["status"], run["status"]) == (1, "failed")
@@ -68,7 +68,7 @@ def test_a_lost_router_is_told_and_has_undone_its_emulation(results: dict[str, A
     assert "released: sender1, sender2, receiver1, receiver2" in run["error"]
 
 
-def test_all_that_stands_in_the_way_is_told_at_once(results: dict[str, Any]) -> None:
+def test_all_obstacles_are_reported_at_once(results: dict[str, Any]) -> None:
     found = results["unfit"]
     assert (found["status"], found["runs"]) == (4, [])
     rows = [line.split("  ") for line in found["said"].splitlines() if line.startswith("  ")]

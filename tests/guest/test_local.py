@@ -40,20 +40,20 @@ def results(output: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("step", STEP_NAMES)
-def test_nothing_is_left_of_a_run_and_the_machine_is_as_it_was(
-    results: dict[str, Any], step: str
-) -> None:
+def test_a_run_leaves_nothing_and_restores_the_machine(results: dict[str, Any], step: str) -> None:
     assert results[step]["left"] == []
 
 
-def test_the_machine_has_what_it_needs(results: dict[str, Any]) -> None:
+def test_the_machine_has_all_requirements(results: dict[str, Any]) -> None:
     found = results["doctor"]
     missing = [each for each in found["document"]["findings"] if not each["ok"]]
     assert (found["status"], missing) == (0, []), found["said"]
     assert found["document"]["backends"] == {"local": "ready"}
 
 
-def test_the_quickstart_is_as_in_virtual_time(results: dict[str, Any], run: Run) -> None:
+def test_the_quickstart_gives_the_results_of_virtual_time(
+    results: dict[str, Any], run: Run
+) -> None:
     found = results["quickstart"]
     (document,) = found["document"]["runs"]
     assert document["status"] == "ok", document["error"]
@@ -88,7 +88,7 @@ def test_a_second_run_at_the_same_time_is_refused(results: dict[str, Any]) -> No
     assert "fix: wait until it has ended" in results["killed_controller"]["second"]
 
 
-def test_a_modules_parameter_is_set_and_given_back(results: dict[str, Any]) -> None:
+def test_a_modules_parameter_is_set_and_restored(results: dict[str, Any]) -> None:
     busy, killed = results["busy"], results["killed_controller"]
     before = str(1 << 30) + "\n"
     assert busy["parameter before"] == busy["parameter after"] == before
@@ -108,13 +108,13 @@ def test_a_killed_bed_s_run_is_marked(results: dict[str, Any]) -> None:
     assert "the bed was ended by signal 9" in document["error"]
 
 
-def test_nothing_in_a_bed_has_messages_of_its_own_to_send(results: dict[str, Any]) -> None:
+def test_no_device_of_a_bed_sends_messages_of_its_own(results: dict[str, Any]) -> None:
     addresses = results["killed_bed"]["addresses"]
     assert len(addresses) > 2  # processes of the bed, its switches' daemons among them
     assert set(addresses) == {""}
 
 
-def test_its_run_and_a_guests_are_judged_again_as_when_they_were_stored(
+def test_judging_stored_runs_again_gives_the_stored_verdicts(
     output: Path, db: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(output / "runs.db", db)

@@ -38,7 +38,7 @@ def bad_states(passed: Passed) -> npt.NDArray[np.bool_]:
     return np.array([0.0, *(loss for _time, loss in changes)])[number] > 0
 
 
-def test_independent_loss(send: Send) -> None:
+def test_independent_loss_has_its_rate_and_no_bursts(send: Send) -> None:
     passed = send("loss=1%")
     low, high = binomial(passed.sent, 0.01, CHANCE)
     assert low <= passed.lost.sum() <= high
@@ -48,7 +48,7 @@ def test_independent_loss(send: Send) -> None:
     assert passed.recording.verdict == "faithful"
 
 
-def test_the_least_of_losses_is_accepted_and_loses_nothing_for_a_while(send: Send) -> None:
+def test_the_smallest_loss_is_accepted_and_loses_nothing_in_a_short_run(send: Send) -> None:
     passed = send("loss=1e-8")
     assert not passed.lost.any()
     settings = passed.recording.provenance["channels"]["start"]["bottleneck:forward"]["delay"]
@@ -101,7 +101,7 @@ def test_states_change_at_their_exact_times(send: Send, model: str) -> None:
     assert passed.recording.verdict == "faithful"
 
 
-def test_markovs_stays_are_exponential_of_their_means(send: Send) -> None:
+def test_markov_states_last_exponentially_with_their_means(send: Send) -> None:
     """With a loss of 100% in Bad, runs of datagrams lost are its stays, in steps of 100 us."""
     good_s, bad_s = 0.008, 0.002
     passed = send("loss={kind: markov, good: 8ms, bad: 2ms, bad_loss: 100%}")
@@ -125,7 +125,7 @@ def test_markovs_stays_are_exponential_of_their_means(send: Send) -> None:
     assert passed.recording.verdict == "faithful"
 
 
-def test_losses_are_independent_from_state_to_state(send: Send) -> None:
+def test_losses_are_independent_between_states(send: Send) -> None:
     """Netem's generator goes on when its settings change: so do its draws."""
     passed = send("loss={kind: two-state, good: 300us, bad: 300us, bad_loss: 30%}")
     is_bad = bad_states(passed)
@@ -153,7 +153,7 @@ def farthest(delays_ns: npt.NDArray[np.int64], expected: npt.NDArray[np.float64]
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto", "paretonormal"])
-def test_delays_are_distributed_as_asked(send: Send, distribution: str) -> None:
+def test_delays_have_the_requested_distribution(send: Send, distribution: str) -> None:
     passed = send(f"jitter={{spread: 2ms, distribution: {distribution}}}")
     assert not passed.lost.any()
     if distribution == "uniform":
@@ -173,7 +173,7 @@ def test_delays_are_distributed_as_asked(send: Send, distribution: str) -> None:
     assert passed.recording.verdict == "faithful"
 
 
-def test_with_its_order_kept_a_packet_waits_for_those_in_front(send: Send) -> None:
+def test_with_keep_order_a_packet_waits_for_earlier_ones(send: Send) -> None:
     passed = send("jitter={spread: 2ms, keep_order: true}")
     assert (np.diff(passed.numbers) > 0).all()
     assert not passed.lost.any()
@@ -184,14 +184,14 @@ def test_with_its_order_kept_a_packet_waits_for_those_in_front(send: Send) -> No
     assert passed.recording.verdict == "faithful"
 
 
-def test_with_gaps_wider_than_the_spread_nobody_waits(send: Send) -> None:
+def test_with_gaps_wider_than_the_spread_no_packet_waits(send: Send) -> None:
     spread_ns = 49_000
     passed = send("jitter={spread: 49us, keep_order: true}")
     expected = BASE_NS + np.linspace(-spread_ns, spread_ns, 4096)
     assert farthest(passed.delays_ns, expected) < math.sqrt(math.log(2 / CHANCE) / 2 / passed.sent)
 
 
-def test_a_correlated_delay_is_the_links_own_and_changes_at_exact_times(send: Send) -> None:
+def test_a_correlated_delay_is_common_to_packets_and_changes_at_exact_times(send: Send) -> None:
     passed = send("jitter={spread: 2ms, distribution: normal, correlation: 10ms}")
     jitter = passed.spec.network.links[0].forward.jitter
     assert jitter is not None
@@ -228,7 +228,7 @@ def test_a_gap_keeps_reordered_packets_apart(send: Send) -> None:
     assert passed.recording.verdict == "faithful"
 
 
-def test_duplicates_come_twice(send: Send) -> None:
+def test_duplicated_packets_arrive_twice(send: Send) -> None:
     passed = send("duplication=2%")
     numbers, times = np.unique(passed.numbers, return_counts=True)
     assert len(numbers) == passed.sent
@@ -239,7 +239,7 @@ def test_duplicates_come_twice(send: Send) -> None:
     assert passed.recording.verdict == "faithful"
 
 
-def test_checksums_find_what_is_corrupted(send: Send) -> None:
+def test_checksums_detect_corrupted_packets(send: Send) -> None:
     """All but a bit turned over in the source's hardware address, 6 bytes of so many."""
     passed = send("corruption=5%")
     low, high = binomial(passed.sent, 0.05 * (FRAME_BYTES - 6) / FRAME_BYTES, CHANCE)
@@ -259,7 +259,7 @@ ALL = (
 )
 
 
-def test_equal_seeds_give_equal_packets_however_they_are_sampled(send: Send) -> None:
+def test_equal_seeds_give_equal_packets_with_any_sampling(send: Send) -> None:
     one, other = (send(*ALL, f"seed={seed}", count=4000) for seed in (1, 2))
     same = send(*ALL, "sample.queue=3ms", "sample.tcp=7ms", count=4000)
     assert one.recording.verdict == "faithful"
@@ -295,7 +295,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("checks", "asked", "changed"), BROKEN, ids=["all", "loss", "delay"])
-def test_each_check_sees_its_model_broken(
+def test_each_check_fails_when_its_model_is_broken(
     send: Send, checks: set[str], asked: list[str], changed: dict[str, int]
 ) -> None:
     passed = send(*asked, before=f"CHANGED = {changed}\n{SABOTAGE}")
@@ -304,7 +304,7 @@ def test_each_check_sees_its_model_broken(
     assert passed.recording.verdict == "unfaithful"
 
 
-def test_a_loss_that_is_wrong_in_one_state_alone_is_seen(send: Send) -> None:
+def test_a_loss_that_is_wrong_in_one_state_only_is_detected(send: Send) -> None:
     wrong = """
 for step in spec["planned_steps"]:
     for setting in step["settings"]:

@@ -78,7 +78,7 @@ def tcp(db: Path, run_id: str, flow: int, *fields: str) -> Any:
         return stored.tcp(flow, 0, list(fields)), stored.provenance["namespaces"]
 
 
-def test_ideal_tcp_falls_to_the_window_that_its_host_was_told(run: Run, db: Path) -> None:
+def test_ideal_tcp_reduces_to_the_window_of_its_hosts_settings(run: Run, db: Path) -> None:
     document = run(IDEAL, LOSSY, "duration=60s", "warmup=5s")
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
     samples, namespaces = tcp(
@@ -100,7 +100,7 @@ def test_ideal_tcp_falls_to_the_window_that_its_host_was_told(run: Run, db: Path
     assert np.median(samples["snd_cwnd_segments"][50:]) < window * 0.8
 
 
-def test_hosts_are_told_different_things(run: Run, db: Path) -> None:
+def test_hosts_can_have_different_settings(run: Run, db: Path) -> None:
     libra = "{{name: libra, parameters: {{libra_capacity_kbps: {}}}}}"
     document = run(
         f"flows.westwood.congestion={libra.format('5mbit')}",
@@ -150,7 +150,7 @@ def test_a_setting_may_change_while_traffic_runs_and_that_is_recorded(
     assert namespaces["end"]["a_src0"][SETTING] == "6000000"
 
 
-def test_a_setting_that_another_hand_changes_is_seen(run: Run, tmp_path: Path) -> None:
+def test_a_setting_that_another_process_changes_is_detected(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(
         "from orchestrator.testbed.kernel.sysctl import write_sysctl\n"

@@ -82,7 +82,7 @@ def test_the_example_is_built_loaded_and_recorded(run: Run, db: Path, kernel: Gu
     assert [path.name for path in (EXAMPLE / "mycc").iterdir()] == ["tcp_mycc.c"]
 
 
-def test_its_parameter_is_what_the_window_grows_by(run: Run, db: Path) -> None:
+def test_its_parameter_sets_the_growth_of_the_window(run: Run, db: Path) -> None:
     grown = []
     for increase in (1, 8):
         document = run(
@@ -145,7 +145,7 @@ def test_a_module_may_use_our_headers_and_a_kbuild_of_its_own(
         ),
     ],
 )  # fmt: skip
-def test_a_module_that_cannot_be_built_ends_it_before_any_run(
+def test_a_module_that_does_not_compile_is_an_error_before_any_run(
     run: Run, db: Path, scenario: Path, changes: list[tuple[str, str]], said: str
 ) -> None:
     change(scenario, *changes)
@@ -172,7 +172,7 @@ def test_a_module_that_cannot_be_built_ends_it_before_any_run(
         ),
     ],
 )  # fmt: skip
-def test_a_module_that_does_not_do_what_it_says_fails_the_run(
+def test_a_module_without_its_control_or_parameter_fails_the_run(
     run: Run, scenario: Path, changes: list[tuple[str, str]], said: str
 ) -> None:
     change(scenario, *changes)
@@ -181,7 +181,7 @@ def test_a_module_that_does_not_do_what_it_says_fails_the_run(
     assert said in document["error"]
 
 
-def test_a_build_reaches_nothing_but_its_own_folder(
+def test_a_build_can_reach_only_its_own_folder(
     scenario: Path, tmp_path: Path, kernel: GuestKernel
 ) -> None:
     folder = scenario.parent / "mycc"
@@ -203,7 +203,7 @@ def test_a_build_reaches_nothing_but_its_own_folder(
     assert own[0].exists()
 
 
-def test_a_module_is_the_same_to_the_bit_wherever_it_is_built(
+def test_a_module_is_bit_identical_wherever_it_is_built(
     scenario: Path, tmp_path: Path, kernel: GuestKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(scenario, ("struct tcp_sock *tp = tcp_sk(sk);", "struct tcp_sock *tp = tcp_sk(sk);\n\n"

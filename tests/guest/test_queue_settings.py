@@ -71,13 +71,15 @@ def all_kinds(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_run_with_every_kind_is_faithful_and_repeats_to_the_bit(run: Run, tmp_path: Path) -> None:
+def test_a_run_with_every_kind_is_faithful_and_repeats_bit_identically(
+    run: Run, tmp_path: Path
+) -> None:
     documents = [run(scenario=all_kinds(tmp_path)) for _ in range(2)]
     assert documents[0]["fidelity"]["verdict"] == "faithful", documents[0]["fidelity"]
     assert documents[0]["digest"] == documents[1]["digest"]
 
 
-def test_a_run_does_not_remember_how_long_setting_up_took(run: Run, tmp_path: Path) -> None:
+def test_the_duration_of_set_up_does_not_change_a_run(run: Run, tmp_path: Path) -> None:
     """FQ-PIE's burst of losses ends in a burst of packets, more than softirqs do in one go."""
     hook = tmp_path / "hook.py"
     digests = set()
@@ -91,7 +93,7 @@ def test_a_run_does_not_remember_how_long_setting_up_took(run: Run, tmp_path: Pa
     assert len(digests) == 1
 
 
-def test_settings_changed_behind_the_back_are_seen(run: Run, tmp_path: Path) -> None:
+def test_settings_changed_during_a_run_are_detected(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "tamper.py"
     hook.write_text(f"TAMPERED = {TAMPERED}\n{TAMPER}", encoding="utf-8")
     document = run(scenario=all_kinds(tmp_path), hook=hook)
@@ -102,7 +104,7 @@ def test_settings_changed_behind_the_back_are_seen(run: Run, tmp_path: Path) -> 
     assert check["measured"] == 4 * len(KINDS), check["detail"]
 
 
-def test_a_policer_changed_behind_the_back_is_seen(run: Run, tmp_path: Path) -> None:
+def test_a_policer_changed_during_a_run_is_detected(run: Run, tmp_path: Path) -> None:
     scenario = tmp_path / "open-loop.yaml"
     scenario.write_text(OPEN_LOOP, encoding="utf-8")
     hook = tmp_path / "tamper.py"

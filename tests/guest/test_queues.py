@@ -118,9 +118,7 @@ def packets_between_picks(chance: float) -> float:
     return sum(1 - packets * chance for packets in range(math.ceil(1 / chance)))
 
 
-def test_red_marks_as_often_as_its_formula_says(
-    run: Run, open_loop: Path, ecn_capable: Path
-) -> None:
+def test_red_marks_at_the_rate_of_its_formula(run: Run, open_loop: Path, ecn_capable: Path) -> None:
     red = "{kind: red, limit: 200p, min: 20p, max: 60p, probability: 20%, weight: 0.015625, "
     link = bottleneck(
         run(
@@ -140,7 +138,7 @@ def test_red_marks_as_often_as_its_formula_says(
     assert link["drops_packets"] == 0
 
 
-def test_red_settles_where_it_drops_what_is_too_much(run: Run, open_loop: Path) -> None:
+def test_red_settles_where_it_drops_the_excess_rate(run: Run, open_loop: Path) -> None:
     """At 1.25 times the rate a fifth must go: five packets a drop are p_b = 1/9."""
     link = bottleneck(
         run(
@@ -157,7 +155,7 @@ def test_red_settles_where_it_drops_what_is_too_much(run: Run, open_loop: Path) 
     assert link["loss_ratio"] == pytest.approx(0.2, rel=0.01)
 
 
-def test_red_forgets_while_the_queue_is_empty(run: Run, open_loop: Path) -> None:
+def test_reds_average_decays_while_the_queue_is_empty(run: Run, open_loop: Path) -> None:
     """After a burst to the top, and a second of nothing, a packet finds no average left."""
     document = run(
         f"{QUEUE}={{kind: red, limit: 400p, min: 10p, max: 30p, weight: 0.002, probability: 50%}}",
@@ -171,7 +169,7 @@ def test_red_forgets_while_the_queue_is_empty(run: Run, open_loop: Path) -> None
     assert document["flows"][1]["loss_ratio"] == 0
 
 
-def test_adaptive_red_moves_its_probability_as_specified(
+def test_adaptive_red_adapts_its_probability_as_specified(
     run: Run, open_loop: Path, ecn_capable: Path, db: Path
 ) -> None:
     """Up by min(1%, p / 4) above the target, down to 0.9 p below, every 500 ms (net/red.h)."""
@@ -202,7 +200,9 @@ def test_adaptive_red_moves_its_probability_as_specified(
             assert after == before // 10 * 9
 
 
-def test_codel_spaces_its_drops_by_the_square_root(run: Run, open_loop: Path, db: Path) -> None:
+def test_codels_drop_interval_follows_the_inverse_square_root(
+    run: Run, open_loop: Path, db: Path
+) -> None:
     bottleneck(
         run(
             f"{QUEUE}={{kind: codel}}",
@@ -225,7 +225,7 @@ def test_codel_spaces_its_drops_by_the_square_root(run: Run, open_loop: Path, db
 
 
 @pytest.mark.parametrize(("kind", "target_s"), [("codel", 0.005), ("pie", 0.015)])
-def test_one_long_flow_is_held_near_the_target(
+def test_a_long_flow_keeps_codels_delay_near_the_target(
     run: Run, two_rtts: Path, kind: str, target_s: float
 ) -> None:
     only = "flows=[{name: near, group: near, congestion: cubic}]"
@@ -235,7 +235,7 @@ def test_one_long_flow_is_held_near_the_target(
     assert link["overflow_drops_packets"] == 0 < link["early_drops_packets"]
 
 
-def test_pie_holds_its_target_against_too_much(run: Run, open_loop: Path) -> None:
+def test_pie_keeps_its_target_under_overload(run: Run, open_loop: Path) -> None:
     document = run(
         f"{QUEUE}={{kind: pie}}",
         "flows.flow.traffic.rate=11mbit",
@@ -252,7 +252,7 @@ def test_pie_holds_its_target_against_too_much(run: Run, open_loop: Path) -> Non
     assert link["loss_ratio"] == pytest.approx(1 - 10 / 11, rel=0.03)
 
 
-def test_pie_moves_its_probability_as_specified(
+def test_pie_adapts_its_probability_as_specified(
     run: Run, open_loop: Path, ecn_capable: Path, db: Path
 ) -> None:
     """By alpha (delay - target) each 20 ms while the delay is constant, less while it is small."""
@@ -336,7 +336,7 @@ def test_cake_shares_between_hosts_or_flows(
     assert received[-1] / sum(received) == pytest.approx(share, rel=0.02)
 
 
-def test_a_policer_lets_its_rate_pass_and_nothing_waits(run: Run, open_loop: Path) -> None:
+def test_a_policer_passes_its_rate_without_delay(run: Run, open_loop: Path) -> None:
     document = run(
         "topology.bottleneck.policer={forward: {rate: 4mbit, burst: 15140B}}",
         "flows.flow.traffic.rate=8mbit",

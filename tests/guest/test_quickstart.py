@@ -46,7 +46,7 @@ def _spin() -> None:
 
 
 @pytest.mark.all_cpus
-def test_equal_seeds_give_equal_runs_beside_a_busy_host_too(run: Run) -> None:
+def test_equal_seeds_give_equal_runs_also_on_a_busy_host(run: Run) -> None:
     first, second = run("duration=20s"), run("duration=20s")
     busy = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(os.cpu_count() or 1)]
     for process in busy:
@@ -69,14 +69,16 @@ def test_equal_seeds_give_equal_runs_beside_a_busy_host_too(run: Run) -> None:
         ["flows.westwood.congestion=cubic", "flows.reno.congestion=vegas", "flows.reno.count=3"],
     ],
 )
-def test_random_loss_and_other_modules_repeat_to_the_bit(run: Run, overrides: list[str]) -> None:
+def test_random_loss_and_other_modules_repeat_bit_identically(
+    run: Run, overrides: list[str]
+) -> None:
     asked = ["duration=15s", *overrides]
     digests = {run(*asked)["digest"] for _ in range(2)}
     assert len(digests) == 1
     assert run(*asked, "seed=7")["digest"] not in digests
 
 
-def test_neither_sampling_nor_names_nor_confinement_reach_the_digest(
+def test_the_digest_does_not_depend_on_sampling_names_or_confinement(
     run: Run, tmp_path: Path
 ) -> None:
     renamed = tmp_path / "a folder" / "renamed.yaml"
@@ -96,7 +98,7 @@ def test_neither_sampling_nor_names_nor_confinement_reach_the_digest(
 
 
 @pytest.mark.all_cpus
-def test_two_runs_at_a_time_are_the_same_as_one_after_the_other(
+def test_parallel_runs_give_the_same_digests_as_sequential_ones(
     run: Run, kernel: GuestKernel, db: Path
 ) -> None:
     alone = run("duration=12s")["digest"]

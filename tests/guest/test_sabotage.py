@@ -130,7 +130,7 @@ def test_a_broken_property_fails_its_check_and_the_verdict(
     assert document["fidelity"]["verdict"] == "unfaithful"
 
 
-def test_a_policer_of_another_rate_or_bucket_is_seen(run: Run, tmp_path: Path) -> None:
+def test_a_policer_with_a_wrong_rate_or_bucket_is_detected(run: Run, tmp_path: Path) -> None:
     """Its filter is made anew before it is measured, as if the set-up had mistaken it."""
     asked = (
         "duration=2s",
@@ -156,7 +156,7 @@ def test_a_hook_that_breaks_nothing_leaves_the_run_faithful(run: Run, tmp_path: 
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
 
 
-def test_loss_asked_for_is_measured_and_twice_the_loss_is_seen(run: Run, tmp_path: Path) -> None:
+def test_requested_loss_passes_and_twice_the_loss_is_detected(run: Run, tmp_path: Path) -> None:
     asked = ["duration=30s", "warmup=2s", "topology.bottleneck.loss=0.5%"]
     assert failed_checks(run(*asked)) == set()
     hook = tmp_path / "hook.py"
@@ -164,7 +164,7 @@ def test_loss_asked_for_is_measured_and_twice_the_loss_is_seen(run: Run, tmp_pat
     assert "loss" in failed_checks(run(*asked, hook=hook))
 
 
-def test_a_hook_that_raises_fails_the_run_with_its_words(run: Run, tmp_path: Path) -> None:
+def test_a_hook_that_raises_fails_the_run_with_its_message(run: Run, tmp_path: Path) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text("raise ValueError('broken on purpose')\n", encoding="utf-8")
     document = run("duration=15s", "warmup=2s", hook=hook)

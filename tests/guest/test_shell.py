@@ -36,7 +36,7 @@ def test_commands_from_a_pipe_run_as_root_of_the_guest(kernel: GuestKernel) -> N
     assert {"reno", "cubic", "westwood", "vegas", "yeah", "bbr"} <= set(congestion.split())
 
 
-def test_the_shell_cannot_write_the_host(kernel: GuestKernel, tmp_path: Path) -> None:
+def test_the_shell_cannot_write_to_the_host(kernel: GuestKernel, tmp_path: Path) -> None:
     places = ["/etc", "/usr", "/home", "/root", "/var", str(tmp_path)]
     tries = "".join(
         f"touch {root}{place}/intruder\n" for place in places for root in ("", "/tmp/h")

@@ -31,7 +31,7 @@ def last(run: Run, db: Path, *overrides: str) -> tuple[dict[str, Any], dict[str,
     return sender, receiver
 
 
-def test_what_is_not_asked_for_is_linux(run: Run, db: Path) -> None:
+def test_options_that_are_not_given_stay_linux_defaults(run: Run, db: Path) -> None:
     document = run("flows=[{name: one, group: a, congestion: reno}]", "duration=12s", "warmup=1s")
     with Store.open_read_only(db) as store:
         stored = store.load(document["id"])
@@ -44,7 +44,7 @@ def test_what_is_not_asked_for_is_linux(run: Run, db: Path) -> None:
     assert 0.5 <= acks / segments < 0.53
 
 
-def test_options_on_the_wire(run: Run, db: Path) -> None:
+def test_options_take_effect_on_the_wire(run: Run, db: Path) -> None:
     off = "tcp={sack: false, timestamps: false, ecn: true, mss: 1000, delayed_ack: false}"
     sender, receiver = last(run, db, off)
     assert sender["options"] & (TIMESTAMPS | SACK | ECN) == ECN
@@ -54,7 +54,7 @@ def test_options_on_the_wire(run: Run, db: Path) -> None:
 
 
 @pytest.mark.parametrize("segments", [3, 10, 30])
-def test_the_initial_window(run: Run, db: Path, segments: int) -> None:
+def test_the_initial_window_is_as_given(run: Run, db: Path, segments: int) -> None:
     document = run(*SHORT, f"tcp={{initial_window: {segments}}}", "start_jitter=0ms")
     with Store.open_read_only(db) as store:
         columns = store.load(document["id"]).tcp(0, SENDER)
@@ -64,7 +64,7 @@ def test_the_initial_window(run: Run, db: Path, segments: int) -> None:
     assert columns["snd_cwnd_segments"][before_any_ack] == segments
 
 
-def test_buffers_and_the_least_timeout(run: Run, db: Path) -> None:
+def test_buffers_and_the_minimum_timeout_are_as_given(run: Run, db: Path) -> None:
     sender, _receiver = last(run, db, "tcp={send_buffer: 64kB, rto_min: 700ms}")
     assert sender["skmem_sndbuf_bytes"] <= 64_000
     assert sender["rto_us"] >= 700_000
@@ -72,7 +72,9 @@ def test_buffers_and_the_least_timeout(run: Run, db: Path) -> None:
     assert receiver["skmem_rcvbuf_bytes"] <= 50_000
 
 
-def test_the_papers_newreno_has_no_sack_and_finds_losses_by_duplicates(run: Run, db: Path) -> None:
+def test_the_papers_newreno_detects_losses_by_duplicate_acks_without_sack(
+    run: Run, db: Path
+) -> None:
     document = run(
         "duration=20s", "warmup=1s", "flows.westwood.tcp={profile: newreno}",
         "topology.bottleneck.loss=0.5%",
@@ -94,7 +96,7 @@ def test_the_papers_newreno_has_no_sack_and_finds_losses_by_duplicates(run: Run,
 
 
 @pytest.mark.parametrize("segments", [1, 20])
-def test_the_initial_slow_start_threshold(run: Run, db: Path, segments: int) -> None:
+def test_the_initial_slow_start_threshold_is_as_given(run: Run, db: Path, segments: int) -> None:
     told = f"flows.westwood.tcp={{initial_ssthresh: {segments}, rto_min: 250ms}}"
     document = run(*SHORT, "start_jitter=0ms", "topology.bottleneck.queue.limit=1000p", told)
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]

@@ -119,7 +119,7 @@ def test_the_peer_and_the_kernel_agree_on_what_arrived(traced: Traced, run: Run)
 
 
 @pytest.mark.parametrize("run", [*LOSSES, *plan.counting_runs()], ids=str)
-def test_third_duplicate_ack(traced: Traced, run: Run) -> None:
+def test_the_third_duplicate_ack_starts_recovery(traced: Traced, run: Run) -> None:
     trace, followed = traced(run)
     assert_open_before(trace, followed, "warm")
     before = trace["warm"]
@@ -159,9 +159,7 @@ def test_a_dsack_undoes_a_recovery(traced: Traced, run: Run) -> None:
     assert_shown(trace, followed, "undone", run.congestion)
 
 
-def test_undo_restores_what_logwestwood_and_tibet_hold_beyond_the_window(
-    case: Told, traced: Traced
-) -> None:
+def test_undo_restores_logwestwoods_and_tibets_own_state(case: Told, traced: Traced) -> None:
     trace, _followed = case("logwestwood", "loss")
     first, second = trace["duplicate 2"].window, trace["spurious 2"].window
     assert trace["before"].shown[2:] == (first, 2)
@@ -189,7 +187,7 @@ def test_a_timestamp_undoes_a_recovery(case: Told, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_retransmission_timeout(case: Told, name: str) -> None:
+def test_a_retransmission_timeout_sets_window_and_threshold(case: Told, name: str) -> None:
     trace, followed = case(name, "timeout")
     assert_open_before(trace, followed, "warm")
     (reduction,) = followed.reductions
@@ -241,7 +239,7 @@ def test_the_window_is_not_raised_to_ssthresh_after_recovery(case: Told, name: s
 
 
 @pytest.mark.parametrize("run", plan.unclamped_runs(), ids=str)
-def test_the_window_is_raised_to_ssthresh_when_asked_for(traced: Traced, run: Run) -> None:
+def test_the_window_is_raised_to_ssthresh_on_request(traced: Traced, run: Run) -> None:
     trace, followed = traced(run)
     assert_small_window(trace, followed, run.congestion)
     recovered = trace["recovered"]
@@ -278,7 +276,7 @@ def test_ecn_reduces_once_a_window_and_retransmits_nothing(case: Told, name: str
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pauses_inflate_neither_window_nor_estimate(case: Told, name: str) -> None:
+def test_pauses_raise_neither_window_nor_estimate(case: Told, name: str) -> None:
     trace, followed = case(name, "idle")
     before, restarted = trace["before"], trace["restarted"]
     assert_shown(trace, followed, "warm", name)
@@ -302,7 +300,7 @@ def test_acks_of_whole_windows_are_samples(case: Told, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_growth_and_loss_at_518000_segments(case: Told, name: str) -> None:
+def test_growth_and_loss_follow_the_formulas_at_518000_segments(case: Told, name: str) -> None:
     trace, followed = case(name, "large window")
     assert trace["begin"].window == trace["begin"].ssthresh == LARGE
     for mark in ("first", "second"):
@@ -331,7 +329,7 @@ def test_reno_at_518000_segments_grows_by_one_a_round_trip(case: Told) -> None:
     assert LARGE + 1 <= second - first <= LARGE + 5_000
 
 
-def test_logwestwood_climbs_a_large_window_by_the_formula_for_single_segments(case: Told) -> None:
+def test_logwestwood_grows_a_large_window_by_its_formula(case: Told) -> None:
     """Stretch ACKs of 5000 segments take the step of their first: half a percent too much."""
     trace, _followed = case("logwestwood", "large window")
     wmax, alpha = trace["recovered"].shown[2:]
@@ -358,7 +356,7 @@ def test_libra_sends_at_random_times_within_a_round_trip(traced: Traced) -> None
 
 
 @pytest.mark.parametrize("name", sorted(modules()))
-def test_parameters_are_refused_out_of_range_and_read_back_within(
+def test_values_out_of_range_are_refused_and_others_read_back(
     answers: dict[str, Any], name: str
 ) -> None:
     module = modules()[name]
@@ -379,7 +377,7 @@ def test_parameters_are_refused_out_of_range_and_read_back_within(
 
 
 @pytest.mark.parametrize("name", sorted(modules()))
-def test_a_module_in_use_stays_and_its_connection_goes_on(
+def test_a_module_in_use_cannot_be_unloaded_and_its_connection_continues(
     answers: dict[str, Any], name: str
 ) -> None:
     answer = answers["in_use"][name]

@@ -39,7 +39,7 @@ def require_faithful(document: dict[str, Any]) -> None:
         ("17-mixed", [], ["bottleneck:forward"]),
     ],
 )
-def test_a_kind_has_its_rtts_and_its_capacity(
+def test_every_kind_has_its_rtts_and_its_capacity(
     run: Run, name: str, overrides: list[str], full: list[str]
 ) -> None:
     file = TUTORIAL / f"{name}.yaml"
@@ -82,7 +82,7 @@ def test_each_hop_carries_the_long_flow_and_its_own(run: Run) -> None:
         assert used[f"hop{hop}:forward"] * 10e6 == pytest.approx(received, rel=0.06)
 
 
-def test_a_ring_is_crossed_the_shorter_way_and_back_by_another(run: Run) -> None:
+def test_flows_take_the_shorter_way_round_a_ring_and_another_back(run: Run) -> None:
     ring = TUTORIAL / "13-custom-ring.yaml"
     same = run(*SHORT, scenario=ring)
     require_faithful(same)
@@ -124,7 +124,7 @@ flows:
 """
 
 
-def test_names_are_the_scenarios_own(run: Run, tmp_path: Path) -> None:
+def test_names_are_those_of_the_scenario(run: Run, tmp_path: Path) -> None:
     # The bed has devices and places of these names.
     file = tmp_path / "names.yaml"
     file.write_text(NAMES)
@@ -135,7 +135,7 @@ def test_names_are_the_scenarios_own(run: Run, tmp_path: Path) -> None:
     )
 
 
-def test_two_hosts_without_a_router(run: Run, tmp_path: Path) -> None:
+def test_two_hosts_can_be_linked_without_a_router(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "line.yaml"
     file.write_text(
         NAMES.split("  hosts")[0]
@@ -165,7 +165,7 @@ def test_a_wlan_has_the_rate_and_loss_of_its_radio(run: Run, coherence: str) -> 
     assert again["digest"] == document["digest"]
 
 
-def test_a_wlan_out_of_range_carries_nothing_and_is_no_fault(run: Run) -> None:
+def test_a_wlan_out_of_range_carries_nothing_and_the_run_is_not_unfaithful(run: Run) -> None:
     asked = [*SHORT, "topology.wireless.distance_m=5000"]
     document = run(*asked, scenario=TUTORIAL / "15-wlan.yaml")
     assert document["status"] == "ok", document["error"]

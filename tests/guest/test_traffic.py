@@ -26,7 +26,7 @@ def test_the_queue_limit_sets_the_largest_rtt(run: Run) -> None:
 
 
 @pytest.mark.parametrize("limit", ["150kB", "60ms", "1bdp"])
-def test_every_way_to_say_a_limit_gives_that_queue(run: Run, limit: str) -> None:
+def test_every_way_to_write_a_limit_gives_the_same_queue(run: Run, limit: str) -> None:
     document = run(f"topology.bottleneck.queue.limit={limit}", "duration=12s", "warmup=2s")
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
     (check,) = [c for c in document["fidelity"]["checks"] if c["name"].startswith("full_queue")]
@@ -34,7 +34,7 @@ def test_every_way_to_say_a_limit_gives_that_queue(run: Run, limit: str) -> None
     assert check["expected"] == pytest.approx(packets * FRAME_BITS / 10e6)
 
 
-def test_iperf3_and_the_own_end_point_agree(run: Run) -> None:
+def test_iperf3_and_the_built_in_end_point_agree(run: Run) -> None:
     goodput = {}
     for engine in ("builtin", "iperf3"):
         document = run(
@@ -49,7 +49,7 @@ def test_iperf3_and_the_own_end_point_agree(run: Run) -> None:
 
 
 @pytest.mark.parametrize("engine", ["builtin", "iperf3"])
-def test_flows_by_bytes_and_by_time_end_as_asked(run: Run, db: Path, engine: str) -> None:
+def test_flows_end_by_bytes_or_by_time_as_requested(run: Run, db: Path, engine: str) -> None:
     document = run(
         "flows=["
         f"{{name: sized, group: a, traffic: {{kind: bulk, engine: {engine}, bytes: 2MB}}}},"
@@ -74,7 +74,7 @@ def test_flows_by_bytes_and_by_time_end_as_asked(run: Run, db: Path, engine: str
     assert [flow["goodput_bps"] for flow in late] == [0, 0]
 
 
-def test_both_directions_and_many_flows_on_many_hosts(run: Run) -> None:
+def test_flows_run_in_both_directions_on_many_hosts(run: Run) -> None:
     document = run(
         "topology.groups.a.hosts=3",
         "flows=["
@@ -98,7 +98,7 @@ def test_both_directions_and_many_flows_on_many_hosts(run: Run) -> None:
     assert used["reverse"] > 0.3
 
 
-def test_eighty_hosts_of_two_groups(run: Run) -> None:
+def test_eighty_hosts_of_two_groups_share_a_link(run: Run) -> None:
     document = run(
         "topology.groups.a.hosts=20", "topology.groups.b.hosts=20", "duration=12s", "warmup=2s"
     )

@@ -215,7 +215,7 @@ def test_a_window_limits_the_rate_to_a_window_in_each_round_trip(row: Ran) -> No
     assert (check["measured"], check["ok"]) == (64 * 1448, True)
 
 
-def test_a_sender_that_goes_off_sends_only_what_the_kernel_has(row: Ran) -> None:
+def test_a_sender_that_is_off_sends_only_what_the_kernel_has_buffered(row: Ran) -> None:
     goodputs_bps = row.goodputs_bps("pausing")
     assert goodputs_bps["off-1"] == goodputs_bps["off-2"] == 0
     assert min(goodputs_bps["on-1"], goodputs_bps["on-2"]) > 0.3 * RATE_BPS
@@ -258,7 +258,7 @@ def test_the_controls_of_a_campaign_take_turns(row: Ran) -> None:
     assert row.flows["turns-reno"]["transfer_goodput_ci95_bps"] == pytest.approx(0, abs=1)
 
 
-def test_counters_are_of_all_connections(row: Ran) -> None:
+def test_counters_include_all_connections(row: Ran) -> None:
     (received,) = row.series("files", RECEIVER, "bytes_received")[40 * S]
     sent = row.series("files", SENDER, "bytes_sent", "total_retrans_segments", "state")
     assert received == 800_000
@@ -267,7 +267,7 @@ def test_counters_are_of_all_connections(row: Ran) -> None:
     assert len([time_ns for time_ns in sent if time_ns > 28 * S]) == 1
 
 
-def test_the_same_seed_gives_the_same_run_however_it_is_sampled(
+def test_equal_seeds_give_equal_runs_with_any_sampling(
     row: Ran, drawn: Ran, kernel: GuestKernel, tmp_path: Path
 ) -> None:
     for text, first in ((ROW, row), (RANDOM, drawn)):
@@ -282,7 +282,7 @@ def spec_of(run: Ran, flow: str) -> FlowSpec:
     return next(each for each in flows if each["name"] == flow)
 
 
-def test_periods_and_arrivals_are_those_of_the_flows_seed(drawn: Ran) -> None:
+def test_periods_and_arrivals_follow_from_the_flows_seed(drawn: Ran) -> None:
     assert drawn.document["fidelity"]["verdict"] == "faithful", drawn.document["fidelity"]
     spec = spec_of(drawn, "on-off")
     expected = [
@@ -307,7 +307,7 @@ def test_periods_and_arrivals_are_those_of_the_flows_seed(drawn: Ran) -> None:
     assert 100 < len(found) < 200
 
 
-def test_what_many_connections_carried_is_counted_to_the_byte(drawn: Ran) -> None:
+def test_bytes_of_many_connections_are_counted_exactly(drawn: Ran) -> None:
     for name in ("on-off", "poisson", "web", "back"):
         flow = drawn.flows[name]
         came_bytes = sum(each.size_bytes for each in drawn.transfers(name))
@@ -318,7 +318,7 @@ def test_what_many_connections_carried_is_counted_to_the_byte(drawn: Ran) -> Non
     assert len(drawn.series("web", SENDER, "bytes_sent")) <= 31
 
 
-def test_web_brings_the_load_that_is_asked_for(kernel: GuestKernel, tmp_path: Path) -> None:
+def test_web_traffic_makes_the_requested_load(kernel: GuestKernel, tmp_path: Path) -> None:
     """6700 responses of a deviation of 1.4 means: 5% are 2.4 standard errors."""
     run = ran(WEB, tmp_path, kernel)
     with Store.open_read_only(run.db) as store:
@@ -341,7 +341,7 @@ def test_web_brings_the_load_that_is_asked_for(kernel: GuestKernel, tmp_path: Pa
         ("reactor", "{kind: web, sessions: 5/s, response: 200kB, window: 20p}"),
     ],
 )
-def test_a_window_that_is_not_held_is_seen(
+def test_a_window_that_is_exceeded_is_detected(
     run: Run, tmp_path: Path, holder: str, traffic: str
 ) -> None:
     hook = tmp_path / "hook.py"
@@ -358,7 +358,7 @@ def test_a_window_that_is_not_held_is_seen(
     assert "receive_window" in failed_checks(document), document["fidelity"]
 
 
-def test_a_flow_that_stops_leaves_its_transfers_where_they_are(
+def test_a_flow_that_stops_leaves_its_transfers_unfinished(
     kernel: GuestKernel, tmp_path: Path
 ) -> None:
     text = (

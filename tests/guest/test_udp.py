@@ -77,7 +77,7 @@ def test_cbr_ends_by_bytes_in_whole_packets(udp: Any) -> None:
     assert flow["sent_packets"] == flow["received_packets"] == -(-1_000_000 // 972)
 
 
-def test_what_does_not_fit_waits_and_is_lost(udp: Any) -> None:
+def test_excess_packets_are_queued_then_lost(udp: Any) -> None:
     document = udp(
         "name: one, group: a, traffic: {kind: cbr, rate: 150%}", overrides=("warmup=2s",)
     )
@@ -113,7 +113,7 @@ ON_OFF = (
 )
 
 
-def test_on_off_sources_send_when_their_seeds_say(udp: Any, tmp_path: Path) -> None:
+def test_on_off_sources_send_at_the_times_drawn_from_their_seeds(udp: Any, tmp_path: Path) -> None:
     """The bed sends just the packets that follow from the draws; their means are a unit test."""
     import random
 
@@ -139,7 +139,7 @@ def test_on_off_sources_send_when_their_seeds_say(udp: Any, tmp_path: Path) -> N
     assert fixed["sent_packets"] == packets_due(12, 1_000_000)  # six periods of 2 s within 30 s
 
 
-def test_equal_seeds_repeat_whatever_is_sampled(udp: Any) -> None:
+def test_equal_seeds_give_equal_runs_with_any_sampling(udp: Any) -> None:
     flows = (
         "name: tcp, group: a, congestion: cubic",
         f"name: many, group: b, count: 10, traffic: {ON_OFF[2]}",
@@ -173,7 +173,7 @@ def test_a_source_that_lags_behind_fails_the_run(udp: Any, tmp_path: Path) -> No
     assert "flow one: sender: datagrams leave later than they are due" in document["error"]
 
 
-def test_doubled_and_damaged_packets_are_told_apart(udp: Any) -> None:
+def test_duplicated_and_corrupted_packets_are_distinguished(udp: Any) -> None:
     (flow,) = udp(
         "name: one, group: a, traffic: {kind: cbr, rate: 8mbit}",
         overrides=(

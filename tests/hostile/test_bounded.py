@@ -94,12 +94,12 @@ def replaced(at_desk: Desk, variants: list[int]) -> None:
         assert variant >= 40 or record in run["error"]
 
 
-def test_no_record_is_anything_but_a_file(at_desk: Desk) -> None:
+def test_no_record_is_read_unless_it_is_a_regular_file(at_desk: Desk) -> None:
     replaced(at_desk, [0, 3, 12, 23])
 
 
 @pytest.mark.long
-def test_no_record_is_anything_but_a_file_whichever_it_is(at_desk: Desk) -> None:
+def test_each_record_is_refused_unless_it_is_a_regular_file(at_desk: Desk) -> None:
     records = {0: 4, 10: 5, 20: 5, 30: 5, 40: 4}
     replaced(at_desk, [kind + record for kind, many in records.items() for record in range(many)])
 

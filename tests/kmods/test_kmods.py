@@ -30,7 +30,7 @@ def make(*words: str) -> str:
 
 
 @pytest.mark.parametrize("series", [*kernel_series(), "guest"])
-def test_modules_build_without_a_word(tmp_path: Path, series: str) -> None:
+def test_modules_build_without_warnings(tmp_path: Path, series: str) -> None:
     tree = ensure().tree if series == "guest" else trees()[series]
     for path in build.sources():
         target = tmp_path / path.relative_to(KMODS)

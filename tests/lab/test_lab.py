@@ -45,7 +45,7 @@ def lost(found: dict[str, Any], host: str) -> str:
 
 
 @pytest.mark.real_time
-def test_traffic_of_every_kind_over_the_path_as_it_is(hosts: Lab, tmp_path: Path) -> None:
+def test_every_kind_of_traffic_runs_over_a_live_path(hosts: Lab, tmp_path: Path) -> None:
     found = inside.live(hosts, tmp_path / "live")
     assert found["left"] == []
     (run,) = found["runs"]
@@ -86,7 +86,7 @@ def test_an_agent_that_is_killed_is_a_lost_host(hosts: Lab, tmp_path: Path) -> N
     assert "its agent ended (signal 9)" in error
 
 
-def test_a_host_is_cleaned_up_without_its_cleanup_process_too(hosts: Lab, tmp_path: Path) -> None:
+def test_a_host_is_cleaned_up_without_its_cleanup_process(hosts: Lab, tmp_path: Path) -> None:
     lost(inside.lost_cleanup_process(hosts, tmp_path / "a"), "sender2")
 
 
@@ -108,7 +108,9 @@ def test_hosts_are_free_after_ctrl_c(hosts: Lab, tmp_path: Path) -> None:
     assert (found["status"], run["status"]) == (130, "interrupted")
 
 
-def test_hosts_without_a_way_are_told_and_nothing_is_stored(hosts: Lab, tmp_path: Path) -> None:
+def test_hosts_without_a_route_are_reported_and_nothing_is_stored(
+    hosts: Lab, tmp_path: Path
+) -> None:
     found = inside.no_way(hosts, tmp_path / "a")
     for each in found.values():
         assert (each["status"], each["runs"], each["left"]) == (4, [], [])

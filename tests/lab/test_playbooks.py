@@ -95,7 +95,7 @@ def sockets() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_hosts_are_set_up_once_and_only_when_told(hosts: Lab, sockets: Path) -> None:
+def test_hosts_are_set_up_once_and_only_on_request(hosts: Lab, sockets: Path) -> None:
     words = ("--extra-vars=lab_host_user=tester",)
     # All hosts are alike. Where nothing is to change, two of them stand for all.
     two = ("sender1", "router")

@@ -68,7 +68,7 @@ def assembled(spec: RunSpec, files: Mapping[str, bytes]) -> Recording:
 
 
 class Watcher:
-    """An observer that keeps what it is told."""
+    """An observer that keeps the phases that are reported to it."""
 
     def __init__(self) -> None:
         self.phases: list[str] = []
@@ -79,7 +79,7 @@ class Watcher:
 
 
 def fake_kernel(folder: Path) -> GuestKernel:
-    """Return a kernel that has what the captured run's modules need, and cannot boot."""
+    """Return a kernel with the modules of the captured run, which cannot boot."""
     modules = folder / "modules"
     modules.mkdir(exist_ok=True)
     (modules / "tcp_westwood.ko").write_bytes(MODULE)

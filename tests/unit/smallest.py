@@ -1,4 +1,4 @@
-"""The smallest scenarios that show one line: a property of a link, or the traffic of a flow."""
+"""Minimal scenarios around one line: a property of a link, or the traffic of a flow."""
 
 from __future__ import annotations
 

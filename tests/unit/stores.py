@@ -1,4 +1,4 @@
-"""Stores of every schema so far, as SQL text in tests/data/stores, and how to make such text.
+"""Stores of every schema version as SQL text, tests/data/stores, and functions to write it.
 
 Every file holds real runs of a real guest. ``schema-1.sql`` was written by the first version of the
 program and ``schema-4.sql`` by the last one before schema 5. No version was released with 2 or 3:
@@ -16,7 +16,7 @@ STORES = Path(__file__).parents[1] / "data" / "stores"
 
 
 def dump(path: Path) -> str:
-    """Return a store as SQL that makes it again, with the numbers in its header."""
+    """Return a store as SQL text that recreates it, including the numbers in its header."""
     connection = sqlite3.connect(path)
     lines = list(connection.iterdump())
     pragmas = [

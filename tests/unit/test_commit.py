@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_checkout_tells_its_commit_and_whether_files_differ(checkout: Path) -> None:
+def test_a_checkout_has_its_commit_and_whether_files_differ(checkout: Path) -> None:
     head = git(checkout, "rev-parse", "HEAD")
     assert git_commit(checkout) == head
     (checkout / "pyproject.toml").write_text(f'[project]\nname = "{NAME}"\n# changed\n')
@@ -41,7 +41,7 @@ def test_a_checkout_tells_its_commit_and_whether_files_differ(checkout: Path) ->
     assert git_commit(checkout) == f"{head}+"
 
 
-def test_a_repository_around_the_code_is_not_asked(checkout: Path) -> None:
+def test_a_repository_around_the_code_is_ignored(checkout: Path) -> None:
     installed = checkout / "venv/lib/site-packages"
     (installed / "orchestrator").mkdir(parents=True)
     assert git_commit(installed) is None
@@ -49,7 +49,7 @@ def test_a_repository_around_the_code_is_not_asked(checkout: Path) -> None:
     assert git_commit(installed) == "0123abcd"
 
 
-def test_another_project_is_not_this_one(checkout: Path) -> None:
+def test_the_repository_of_another_project_is_ignored(checkout: Path) -> None:
     (checkout / "pyproject.toml").write_text('[project]\nname = "other"\n')
     assert git_commit(checkout) is None
     for text in ("", "not TOML [", "[project]\nname = 1\n", "project = 1\n"):

@@ -1,4 +1,4 @@
-"""Intervals of counts: how likely a faithful run is outside."""
+"""Intervals of counts, which a faithful run leaves with a known probability."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from orchestrator.intervals import binomial, renewals
     ("trials", "probability"),
     [(10_000, 0.01), (10, 0.5), (10**7, 1e-8), (5, 0.999), (1, 0.1), (10**6, 1e-3)],
 )
-def test_a_binomial_interval_is_the_narrowest_that_holds(trials: int, probability: float) -> None:
+def test_a_binomial_interval_is_the_narrowest_of_its_level(trials: int, probability: float) -> None:
     low, high = binomial(trials, probability, 1e-6)
     assert binom.cdf(low - 1, trials, probability) <= 1e-6 < binom.cdf(low, trials, probability)
     assert binom.sf(high, trials, probability) <= 1e-6
@@ -26,13 +26,13 @@ def test_a_binomial_interval_is_the_narrowest_that_holds(trials: int, probabilit
 @pytest.mark.parametrize(
     ("trials", "probability", "interval"), [(0, 0.5, (0, 0)), (9, 0.0, (0, 0)), (9, 1.0, (9, 9))]
 )
-def test_what_is_certain_has_one_count(
+def test_a_certain_outcome_has_one_count(
     trials: int, probability: float, interval: tuple[int, int]
 ) -> None:
     assert binomial(trials, probability, 1e-6) == interval
 
 
-def test_picks_at_every_fifth_packet() -> None:
+def test_with_certainty_every_fifth_packet_is_picked() -> None:
     assert renewals(1000, 5, 1.0, 1e-6) == (200, 200)
     assert renewals(999, 5, 1.0, 1e-6) == (199, 199)
     assert renewals(0, 5, 1.0, 1e-6) == (0, 0)
@@ -64,7 +64,7 @@ def test_picks_with_a_gap_have_their_exact_distribution() -> None:
         assert sum(weight for picks, weight in likely.items() if picks >= high) > level
 
 
-def test_picks_as_netem_makes_them_are_inside() -> None:
+def test_picks_of_simulated_netem_are_inside_the_interval() -> None:
     draw = random.Random(1)
     low, high = renewals(5000, 4, 0.3, 1e-3)
     for _ in range(50):

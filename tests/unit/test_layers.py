@@ -1,4 +1,4 @@
-"""Imports point one way: a lower layer knows nothing of an upper one."""
+"""Imports go one way: a lower package imports nothing of an upper one."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_lower_packages_come_first() -> None:
     assert not upward
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_imports_have_no_cycles() -> None:
     names = {_name(path) for path in _modules()}
 
     def modules_of(path: Path) -> set[str]:
@@ -180,7 +180,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         walk(name, ())
 
 
-def test_bare_orchestrator_is_no_way_around() -> None:
+def test_the_bare_package_imports_nothing() -> None:
     # Every layer may name the package, so the package itself must import nothing.
     assert not list(_imports(ROOT / "orchestrator/__init__.py")) or all(
         module.startswith("__future__") for _, module in _imports(ROOT / "orchestrator/__init__.py")

@@ -1,4 +1,4 @@
-"""The sdist and the wheel: built from this tree, whole, and usable away from it."""
+"""The sdist and the wheel: built from this tree, complete, and usable outside of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(*words: str | Path, cwd: Path, ok: bool = True) -> subprocess.CompletedP
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The sdist, and the wheel that is built from the sdist alone."""
+    """The sdist, and the wheel that is built only from the sdist."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", f"--outdir={folder}", ROOT, cwd=folder)
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
@@ -42,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of an environment with the wheel, inside a repository of somebody else."""
+    """The bin folder of an environment with the wheel, inside another project's repository."""
     folder = tmp_path_factory.mktemp("other")
     run("git", "init", "--quiet", cwd=folder)
     (folder / "pyproject.toml").write_text('[project]\nname = "other"\n')

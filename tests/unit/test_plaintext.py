@@ -1,4 +1,4 @@
-"""Text from elsewhere as it is stored and shown."""
+"""Untrusted text as it is stored and shown."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_json_has_no_raw_control_characters(capsys: pytest.CaptureFixture[str]) 
         ("abcdefgh", 1, "a[... 7 characters left out ...]"),
     ],
 )
-def test_long_lines_lose_their_middle(text: str, most: int, found: str) -> None:
+def test_the_middle_of_long_lines_is_left_out(text: str, most: int, found: str) -> None:
     assert plaintext.shortened(text, most) == found
 
 
-def test_long_logs_lose_their_middle() -> None:
+def test_the_middle_of_long_logs_is_left_out() -> None:
     text = "".join(f"{number}\n" for number in range(10))
     assert plaintext.bounded(text, 10) == text
     assert plaintext.bounded(text, 4) == "0\n1\n[... 6 lines left out ...]\n8\n9\n"
@@ -66,7 +66,7 @@ def run(**values: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_reports_of_people_show_escapes(tmp_path: Path) -> None:
+def test_reports_for_people_show_escapes(tmp_path: Path) -> None:
     out = io.StringIO()
     _report.print_run(run(), _output.console(out))
     _report.print_list(

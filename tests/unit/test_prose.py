@@ -1,4 +1,4 @@
-"""The documents are readable, their links lead somewhere, and the tool that checks this works."""
+"""The documents are readable, their links resolve, and the tool that checks this works."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_long_sentence_is_found_wherever_it_is(tmp_path: Path, text: str) -> N
         "https://example.org/" + "/a" * 40,
     ],
 )
-def test_sentences_of_their_own_and_code_are_not_added_up(tmp_path: Path, text: str) -> None:
+def test_separate_sentences_and_code_are_not_counted_together(tmp_path: Path, text: str) -> None:
     assert not [each for each in found(tmp_path, text) if each.startswith("sentence")]
 
 

@@ -1,8 +1,9 @@
-"""The set-up's lists of packages, and what it says on a system that it does not know."""
+"""The set-up's lists of packages, and its message on an unknown system."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -47,7 +48,9 @@ def test_each_system_has_its_packages(
 
 
 @pytest.mark.parametrize("system", [("fedora", "41"), ("arch", ""), ("debian", "11")])
-def test_elsewhere_one_error_names_what_is_missing(system: tuple[str, str], tmp_path: Path) -> None:
+def test_on_other_systems_one_error_names_what_is_missing(
+    system: tuple[str, str], tmp_path: Path
+) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("sed", "cat", "gcc"):
@@ -60,6 +63,24 @@ def test_elsewhere_one_error_names_what_is_missing(system: tuple[str, str], tmp_
     assert "  the program gcc" not in missing
     assert any(line.startswith("  /nonexistent/python 3.11 or later") for line in missing)
     assert "ORCHESTRATOR_KERNEL_SOURCE" in done.stderr
+
+
+def test_setup_and_playbooks_install_the_same_packages_for_the_test_bed(tmp_path: Path) -> None:
+    lines = (SETUP.parent / "testbed.packages").read_text().splitlines()
+    packages = {line for line in lines if not line.startswith("#")}
+    assert {"mininet", "openvswitch-switch", "iperf3"} < packages
+    listed = run_setup("list", "run", system=("debian", "12"), folder=tmp_path).stdout.split()
+    assert packages < set(listed)
+    roles = SETUP.parents[1] / "playbooks/roles"
+    mininet = (roles / "mininet/defaults/main.yml").read_text()
+    assert "'/../tools/testbed.packages'" in mininet
+    assert not [name for name in packages if f"'{name}'" in mininet]
+    lab_host = (roles / "lab_host/defaults/main.yml").read_text()
+    found = re.search(r"^lab_host_packages: \[(.+)\]$", lab_host, re.MULTILINE)
+    assert found
+    # A lab host needs no emulated network; the others are of the system, not of the test bed.
+    own = set(found[1].split(", ")) - {"python3", "sudo", "tar"}
+    assert own == packages - {"mininet", "openvswitch-switch"}
 
 
 def test_wrong_usage_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Licences, bill of materials and the question for vulnerabilities."""
+"""Licences, the bill of materials and the query for vulnerabilities."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_licence_that_is_not_allowed_is_named(
 
 
 @pytest.mark.build
-def test_the_bill_of_materials_is_valid_whole_and_reproducible(tmp_path: Path) -> None:
+def test_the_bill_of_materials_is_valid_complete_and_reproducible(tmp_path: Path) -> None:
     for name in ("first", "second"):
         assert supply_chain.main(["sbom", str(tmp_path / name)]) == 0
     text = (tmp_path / "first").read_text()

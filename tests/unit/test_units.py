@@ -1,4 +1,4 @@
-"""Quantities at the edge: what is read, what is refused and why, and that writing reads back."""
+"""Quantities as text: valid and refused forms, and written values that read back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOT_EVEN_TEXT: list[object] = [None, True, [], {}, "", "banana", "-", "nan", "in
         ("1gibit", 2**30),
     ],
 )
-def test_rates(text: str, bps: int) -> None:
+def test_rates_are_read_in_every_unit(text: str, bps: int) -> None:
     assert units.parse_rate(text) == bps
 
 
@@ -65,7 +65,7 @@ def test_rates(text: str, bps: int) -> None:
         ("x" * 500, "x…` is not a rate"),
     ],
 )
-def test_rates_refused(value: object, why: str) -> None:
+def test_invalid_rates_are_refused(value: object, why: str) -> None:
     with pytest.raises(UnitError) as refused:
         units.parse_rate(value)
     assert why in str(refused.value)
@@ -86,7 +86,7 @@ def test_rates_refused(value: object, why: str) -> None:
         ("720h", 720 * 3600 * 10**9),
     ],
 )
-def test_times(text: str, ns: int) -> None:
+def test_times_are_read_in_every_unit(text: str, ns: int) -> None:
     assert units.parse_time_ns(text) == ns
     assert units.parse_time(text) == ns / 1e9
 
@@ -112,7 +112,7 @@ def test_times(text: str, ns: int) -> None:
         ("5S", "unknown unit `S`"),
     ],
 )
-def test_times_refused(value: object, why: str) -> None:
+def test_invalid_times_are_refused(value: object, why: str) -> None:
     with pytest.raises(UnitError) as refused:
         units.parse_time_ns(value)
     assert why in str(refused.value)
@@ -121,7 +121,7 @@ def test_times_refused(value: object, why: str) -> None:
 @pytest.mark.parametrize(
     ("text", "per_s"), [("5/s", 5.0), ("0.5/s", 0.5), ("90/min", 1.5), ("1/h", 1 / 3600)]
 )
-def test_frequencies(text: str, per_s: float) -> None:
+def test_frequencies_are_read_in_every_unit(text: str, per_s: float) -> None:
     assert units.parse_frequency(text) == per_s
     assert units.parse_frequency(units.format_frequency(per_s)) == per_s
 
@@ -137,7 +137,7 @@ def test_frequencies(text: str, per_s: float) -> None:
         ("1000000/s", "100000/s at most"),
     ],
 )
-def test_frequencies_refused(value: object, why: str) -> None:
+def test_invalid_frequencies_are_refused(value: object, why: str) -> None:
     with pytest.raises(UnitError) as refused:
         units.parse_frequency(value)
     assert why in str(refused.value)
@@ -155,7 +155,7 @@ def test_frequencies_refused(value: object, why: str) -> None:
         ("1.5kB", 1500),
     ],
 )
-def test_sizes(text: str, size: int) -> None:
+def test_sizes_are_read_in_every_unit(text: str, size: int) -> None:
     assert units.parse_size(text) == size
 
 
@@ -172,7 +172,7 @@ def test_sizes(text: str, size: int) -> None:
         (1500, "needs a unit"),
     ],
 )
-def test_sizes_refused(value: object, why: str) -> None:
+def test_invalid_sizes_are_refused(value: object, why: str) -> None:
     with pytest.raises(UnitError) as refused:
         units.parse_size(value)
     assert why in str(refused.value)
@@ -191,7 +191,7 @@ def test_sizes_refused(value: object, why: str) -> None:
         ("1e-6%", 1e-8),
     ],
 )
-def test_chances(value: object, chance: float) -> None:
+def test_chances_are_read_as_numbers_and_percentages(value: object, chance: float) -> None:
     assert units.parse_chance(value) == chance
 
 
@@ -211,14 +211,14 @@ def test_chances(value: object, chance: float) -> None:
         (True, "`true` is not a probability"),
     ],
 )
-def test_chances_refused(value: object, why: str) -> None:
+def test_invalid_chances_are_refused(value: object, why: str) -> None:
     with pytest.raises(UnitError) as refused:
         units.parse_chance(value)
     assert why in str(refused.value)
 
 
 @pytest.mark.parametrize(("value", "chance"), [("100%", 1.0), (1, 1.0), ("3.5e-10", 3.5e-10)])
-def test_probabilities_up_to_certainty(value: object, chance: float) -> None:
+def test_probabilities_include_certainty(value: object, chance: float) -> None:
     assert units.parse_probability(value) == chance
 
 
@@ -232,7 +232,7 @@ def test_probabilities_up_to_certainty(value: object, chance: float) -> None:
         ("banana", "is not a probability"),
     ],
 )
-def test_probabilities_refused(value: object, why: str) -> None:
+def test_invalid_probabilities_are_refused(value: object, why: str) -> None:
     with pytest.raises(UnitError) as refused:
         units.parse_probability(value)
     assert why in str(refused.value)
@@ -250,7 +250,7 @@ def test_probabilities_refused(value: object, why: str) -> None:
         ("4294967295p", Limit(packets=2**32 - 1)),
     ],
 )
-def test_limits(text: str, limit: Limit) -> None:
+def test_limits_are_read_in_every_unit(text: str, limit: Limit) -> None:
     assert units.parse_limit(text) == limit
     assert str(limit) == text
 
@@ -272,7 +272,7 @@ def test_limits(text: str, limit: Limit) -> None:
         ("10kb", "write `kB` for 1000 bytes"),
     ],
 )
-def test_limits_refused(value: object, why: str) -> None:
+def test_invalid_limits_are_refused(value: object, why: str) -> None:
     with pytest.raises(UnitError) as refused:
         units.parse_limit(value)
     assert why in str(refused.value)
@@ -291,7 +291,9 @@ def test_limits_refused(value: object, why: str) -> None:
     ],
 )
 @pytest.mark.parametrize("value", NOT_EVEN_TEXT, ids=repr)
-def test_what_is_no_quantity(parse: Callable[[object], object], value: object) -> None:
+def test_values_of_other_types_are_refused(
+    parse: Callable[[object], object], value: object
+) -> None:
     with pytest.raises(UnitError) as refused:
         parse(value)
     assert str(refused.value).isprintable()
@@ -313,7 +315,7 @@ def test_written_whole_numbers_read_back(
         assert parse(format_(amount)) == amount
 
 
-def test_written_times_read_back_to_the_bit() -> None:
+def test_written_times_read_back_exactly() -> None:
     draw = random.Random(1)
     for _ in range(1000):
         time_s = draw.randrange(units.TIME_MAX_NS // 10 ** draw.randint(0, 12) + 1) / 1e9
@@ -336,7 +338,7 @@ def test_times_are_written_in_the_largest_whole_unit(time_s: float, written: str
     assert units.format_time(time_s) == written
 
 
-def test_shown_is_short_and_printable() -> None:
+def test_shown_texts_are_short_and_printable() -> None:
     assert units.shown("a\nb\x00\ud800") == "`a�b��`"
     assert len(units.shown("x" * 10**6)) == 63
     assert units.shown(None) == "nothing"

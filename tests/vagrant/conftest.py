@@ -21,7 +21,7 @@ _BUILD = ("sh", "-c", _NICE, "-", ORCHESTRATOR, "guest", "build", "--quiet")
 
 @pytest.fixture(scope="session")
 def machine() -> Iterator[Machine]:
-    """The machine, not up yet. Whatever happens, it and all that it was made of go at the end."""
+    """The machine, not up yet. In any case it and its parts are removed at the end."""
     assert os.geteuid() == 0, "making a box needs root: sudo make test-vagrant"
     assert not (PROJECT / ".vagrant" / "machines" / NAME).exists(), (
         "there is a machine of this checkout already; `vagrant destroy` it, or test in another one"

@@ -1,4 +1,4 @@
-"""Run in the Vagrant machine: a control group bounds memory and processes of a sandbox in all."""
+"""Run in the Vagrant machine: a control group bounds a sandbox's total memory and processes."""
 
 import functools
 import os
@@ -18,7 +18,7 @@ ACTS = (
 
 
 def enter(group: cgroup.Group) -> None:
-    """Go into the group, as a sandbox does before it starts."""
+    """Enter the group, as a sandbox does before it starts."""
     os.write(group.entrance, b"0")
 
 

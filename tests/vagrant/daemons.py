@@ -22,7 +22,7 @@ _MOUNT = 'while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done; shift;
 
 
 def virsh(*words: str) -> str:
-    """Run virsh; return what it says."""
+    """Run virsh; return its output."""
     done = subprocess.run(
         ["virsh", "--connect", URI, *words], capture_output=True, text=True, check=False
     )
@@ -38,14 +38,14 @@ def volumes() -> list[str]:
 
 
 def answer() -> bool:
-    """Tell whether libvirt answers."""
+    """Return whether libvirt answers."""
     words = ["virsh", "--connect", URI, "uri"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[None]:
-    """Have libvirt run: what runs already, or daemons of our own with their files in ``folder``."""
+    """Provide libvirt: the running daemons, or own ones with their files in ``folder``."""
     if answer():
         yield
         return

@@ -1,4 +1,4 @@
-"""The Vagrant machine of the tests: its commands, what they said, and how long they took."""
+"""The Vagrant machine of the tests: its commands, their output and durations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORCHESTRATOR = PROJECT / ".venv" / "bin" / "orchestrator"
 
 @dataclass
 class Done:
-    """How a command ended, and all that it said."""
+    """The exit status of a command, and its output."""
 
     status: int
     said: str
@@ -108,7 +108,7 @@ class Machine:
 
     @contextlib.contextmanager
     def undisturbed(self) -> Iterator[None]:
-        """Let nothing run beside the machine that was begun here."""
+        """Pause other commands that were started here, so that the machine runs alone."""
         if self.guest.done():
             self.guest.result()  # or what has failed would be known at the end only
         with contextlib.ExitStack() as until_then:
@@ -125,9 +125,9 @@ class Machine:
         return self.run(title, "vagrant", "ssh", NAME, "-c", command, good=good)
 
     def look(self, title: str, *commands: str) -> list[str]:
-        """Run commands in the machine at once, as to get in takes seconds; return what each said.
+        """Run commands by one SSH connection, which takes seconds to open; return their output.
 
-        How they end is not asked, but of the last.
+        Only the last one's exit status counts.
         """
         said = self.inside(title, f"; echo {_RULE}; ".join(commands)).said
         return [each.strip() for each in said.split(_RULE)]
@@ -168,7 +168,7 @@ class Machine:
 
 
 def recap(said: str) -> dict[str, int]:
-    """Return the counts (ok, changed, failed ...) of the last recap in what Ansible said."""
+    """Return the counts (ok, changed, failed ...) of the last recap in Ansible's output."""
     line = said.rsplit("PLAY RECAP", 1)[1].strip().splitlines()[1]
     counts: dict[str, Any] = dict(word.split("=") for word in line.split() if "=" in word)
     return {name: int(count) for name, count in counts.items()}

@@ -1,4 +1,4 @@
-"""The processes of a session (setsid(2)): stopped for a while, and let go on."""
+"""Stop the processes of a session (setsid(2)) for a while, then continue them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENDED, _STOPPED = "ZX", "tT"
 
 @contextlib.contextmanager
 def stopped(session: int) -> Iterator[None]:
-    """Stop all processes of a session; they go on at the end. None may be left of it.
+    """Stop all processes of a session, and continue them at the end. The session may be gone.
 
     Raises:
         TimeoutError: some still run after a minute.

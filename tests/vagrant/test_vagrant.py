@@ -1,6 +1,6 @@
-"""`vagrant up` of the shipped Vagrantfile, from a box of packages to a machine that is gone.
+"""`vagrant up` of the shipped Vagrantfile, from a box of packages to the destroyed machine.
 
-Each test goes on where the one before has ended: run the file whole (`make test-vagrant`).
+Each test continues where the previous one ended: run the whole file (`make test-vagrant`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_the_vagrantfile_is_valid(machine: Machine) -> None:
     assert "validated successfully" in machine.vagrant("validate", "validate").said
 
 
-def test_up_ends_with_doctor_all_green(machine: Machine) -> None:
+def test_vagrant_up_ends_with_a_doctor_that_passes(machine: Machine) -> None:
     said = machine.vagrant("up", "up").said
     lines = [line.removeprefix(f"    {NAME}: ") for line in said.splitlines()]
     counts = recap("\n".join(lines))
@@ -85,7 +85,7 @@ def test_the_quickstart_runs_inside(machine: Machine) -> None:
     machine.utilisation = utilisation(run)
 
 
-def test_a_run_from_the_host_brings_its_results_home(machine: Machine, tmp_path: Path) -> None:
+def test_a_run_from_the_host_stores_its_results_there(machine: Machine, tmp_path: Path) -> None:
     db = tmp_path / "home.db"
     words = ["run", "scenarios/quickstart.yaml", "--backend", "vagrant", "--json", "--db", str(db)]
     words += ["--set", "duration=30s"]  # all of it has been seen inside
@@ -105,7 +105,7 @@ def test_a_run_from_the_host_brings_its_results_home(machine: Machine, tmp_path:
     assert left == "0"
 
 
-def test_a_control_group_bounds_a_sandbox_in_all(machine: Machine) -> None:
+def test_a_control_group_bounds_a_sandbox_as_a_whole(machine: Machine) -> None:
     script = (Path(__file__).parent / "control_group.py").read_text(encoding="utf-8")
     command = f"sudo {PYTHON} -c {shlex.quote(script)}"
     said = machine.inside("control group", command).said.splitlines()
@@ -124,7 +124,7 @@ def test_the_results_of_the_machine_are_fetched(machine: Machine) -> None:
         copy.unlink()
 
 
-def test_the_dashboard_is_there_for_this_host_alone_and_reads_only(machine: Machine) -> None:
+def test_the_dashboard_is_read_only_and_serves_this_host_only(machine: Machine) -> None:
     at = "http://127.0.0.1:8080/"
     with urllib.request.urlopen(at, timeout=60) as answer:
         assert b"quickstart" in answer.read()
@@ -142,7 +142,7 @@ def test_the_dashboard_is_there_for_this_host_alone_and_reads_only(machine: Mach
 
 
 def test_a_second_provisioning_and_check_mode_change_nothing(machine: Machine) -> None:
-    """Ansible runs in the machine, as Vagrant has it, and beside it on the host against it."""
+    """Ansible runs in the machine, as with Vagrant, and at the same time on the host."""
     with ThreadPoolExecutor() as beside:
         again = beside.submit(machine.vagrant, "provision again", "provision")
         lab = machine.play("lab host", "site.yml", ["lab_hosts"], *AS_BOTH)
@@ -162,7 +162,7 @@ def test_a_reboot_keeps_modules_values_and_dashboard(machine: Machine) -> None:
     assert (backlog, dashboard) == ("10000", "active")
 
 
-def test_uninstall_takes_everything_away(machine: Machine) -> None:
+def test_uninstall_removes_everything(machine: Machine) -> None:
     words = ("--extra-vars=testbed_results_too=true",)
     assert machine.play("uninstall", "uninstall.yml", BOTH, *words)["changed"] > 0
     files = f"ls -d {' '.join(BROUGHT)} 2>/dev/null"
@@ -181,8 +181,8 @@ def test_uninstall_takes_everything_away(machine: Machine) -> None:
 
 
 @pytest.mark.thorough
-def test_nothing_is_changed_where_nothing_is_set_up(machine: Machine) -> None:
-    """By check mode of a first run and, beside it, by taking away what is not there."""
+def test_uninstall_changes_nothing_where_nothing_is_set_up(machine: Machine) -> None:
+    """Check mode of a first run, and at the same time uninstalling what is not installed."""
     with ThreadPoolExecutor() as beside:
         first = beside.submit(
             machine.play, "check mode of a first run", "site.yml", BOTH, "--check"
@@ -203,8 +203,8 @@ def test_destroy_leaves_nothing(machine: Machine) -> None:
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 1
 
 
-def test_what_ran_inside_was_close_to_the_guest(machine: Machine, tmp_path: Path) -> None:
-    """At the end, as the guest kernel is built of what the machine leaves of the processors."""
+def test_results_inside_were_close_to_the_guests(machine: Machine, tmp_path: Path) -> None:
+    """This is last, as the guest kernel is built with the CPU time that the machine leaves."""
     machine.guest.result()
     words = ("run", "scenarios/quickstart.yaml", "--json", "--db", str(tmp_path / "guest.db"))
     (guest,) = json.loads(machine.run("run in the guest", ORCHESTRATOR, *words).said)["runs"]
@@ -213,12 +213,12 @@ def test_what_ran_inside_was_close_to_the_guest(machine: Machine, tmp_path: Path
 
 
 def ours(modules: str) -> list[str]:
-    """Return which of our modules are among all that a kernel has."""
+    """Return which of this project's modules a kernel has."""
     return sorted(set(modules.split()) & set(MODULES))
 
 
 def judge(run: dict[str, Any], backend: str) -> None:
-    """Assert that a run is whole, and faithful or says that the machine was too slow."""
+    """Assert that a run is complete, and is faithful or reports that the machine was too slow."""
     assert run["backend"] == backend
     assert run["status"] == "ok"
     short = {each["name"] for each in run["fidelity"]["checks"] if each["ok"] is not True}
@@ -226,6 +226,6 @@ def judge(run: dict[str, Any], backend: str) -> None:
 
 
 def utilisation(run: dict[str, Any]) -> float:
-    """Return the bottleneck's."""
+    """Return the bottleneck's utilisation."""
     value: float = run["metrics"]["utilisation"]
     return value

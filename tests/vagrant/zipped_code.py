@@ -1,4 +1,4 @@
-"""Lets Python keep what it has compiled of modules in zip files; make-box puts it into the box.
+"""Cache compiled code of modules in zip files; make-box puts this file into the box.
 
 Ansible sends each task's module as a zip file of sources, dozens of them its own library, which
 Python compiles anew every time: a third of a task's work, seconds on an emulated processor. Here

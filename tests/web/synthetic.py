@@ -1,4 +1,4 @@
-"""A store with runs as the quickstart would leave them, from a small fluid model of AIMD."""
+"""A store with runs like the quickstart's, from a small fluid model of AIMD."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def flow(name: str, congestion: str, start_s: float = 0.0) -> FlowRecord:
 
 
 def channel(link: str, direction: Literal["forward", "reverse"]) -> tuple[QueueRecord, ...]:
-    """Return both qdiscs of a channel; only the bottleneck's are studied."""
+    """Return both qdiscs of a channel; only those of the bottleneck are sampled."""
     name, studied = f"{link}:{direction}", link == "bottleneck"
     return (
         QueueRecord(
@@ -88,7 +88,7 @@ def recording(
     duration_s: float = 60.0,
     period_s: float = 0.1,
 ) -> Recording:
-    """Return what such a run would have handed out."""
+    """Return the recording of such a run."""
     queues = [
         queue
         for link in ("bottleneck", "access")

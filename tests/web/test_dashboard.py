@@ -80,7 +80,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page on which nothing may go wrong; CSP violations are errors on its console."""
+    """A page that fails the test on any error; CSP violations are errors on its console."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page = context.new_page()
     page.set_default_timeout(15_000)
@@ -103,7 +103,7 @@ def open_run(page: Page, address: str, run: str) -> None:
     expect(page.locator("#charts[data-loads='1']")).to_be_attached()
 
 
-def test_from_the_list_to_the_curves(
+def test_links_lead_from_the_list_to_the_charts(
     page: Page, address: str, store: tuple[Path, dict[str, str]]
 ) -> None:
     page.goto(address)
@@ -121,7 +121,7 @@ def test_from_the_list_to_the_curves(
         assert drawn <= set(colours), name
 
 
-def test_tables_say_the_same_as_the_curves(
+def test_tables_have_the_values_of_the_curves(
     page: Page, address: str, store: tuple[Path, dict[str, str]]
 ) -> None:
     open_run(page, address, store[1]["ok"])
@@ -191,7 +191,7 @@ def test_flows_are_chosen_once_for_all_charts(
     expect(page.locator("#chart-queue canvas")).to_be_visible()
 
 
-def test_running_run_becomes_a_drawn_one(
+def test_a_running_run_gets_its_charts_when_it_ends(
     page: Page, address: str, store: tuple[Path, dict[str, str]]
 ) -> None:
     with Store(store[0]) as opened:
@@ -203,7 +203,7 @@ def test_running_run_becomes_a_drawn_one(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_without_scrolling_sideways(
+def test_pages_fit_a_phones_width(
     browser: Browser, address: str, store: tuple[Path, dict[str, str]], scheme: str
 ) -> None:
     context = browser.new_context(

@@ -209,7 +209,7 @@ def _clock_source() -> str | None:
 class _NoRecords:
     """Takes the facts of a trial, and writes nothing."""
 
-    def fact(self, name: str, /, **values: object) -> None:
+    def fact(self, name: str, **values: object) -> None:
         """Do nothing."""
 
 

@@ -1,4 +1,4 @@
-"""Boots the guest in virtual time, to do what a plan says (see plan.py) and no more."""
+"""Boot the guest in virtual time to carry out a plan (see plan.py)."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _BOOT = [
 
 
 def answers(kernel: GuestKernel) -> dict[str, Any]:
-    """Boot the guest once and return its answers to the whole plan.
+    """Boot the guest once and return its results for the whole plan.
 
     Raises:
-        GuestError: the guest did not end well; with what it said last.
+        GuestError: the guest failed; with its last output.
     """
     sandbox.require_confinement()
     modules = build.ensure(kernel).folder

@@ -1,4 +1,4 @@
-"""The modules that estimate bandwidth, in double precision; see windows.py."""
+"""Models of the modules that estimate bandwidth, in double precision; see windows.py."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tests.guest.peer.windows import Model, S
 
 
 class Estimator(Model):
-    """What all that estimate have in common: ssthresh = Bwe * RTTmin, increase as Reno's.
+    """Common part of all estimators: ssthresh = Bwe * RTTmin, and Reno's increase.
 
-    A sample is what an ACK delivers over the time since the last that delivered something.
+    A sample is the data that an ACK delivers, divided by the time since the last ACK that did.
     """
 
     clamps = True
@@ -35,11 +35,11 @@ class Estimator(Model):
             self.sample(bytes_, elapsed_us, ack)
 
     def due(self, ack: Ack) -> bool:
-        """Whether this ACK ends an interval."""
+        """Return whether this ACK ends an interval."""
         return self.last_us is not None and ack.time_us > self.last_us
 
     def counts(self, bytes_: int, elapsed_us: int, ack: Ack) -> bool:
-        """Estimates stand still while the application limits the rate."""
+        """Return False while the application limits the rate: samples do not count then."""
         return not (ack.limited and self.bandwidth)
 
     def sample(self, bytes_: int, elapsed_us: int, ack: Ack) -> None:
@@ -56,7 +56,7 @@ class Estimator(Model):
 
 
 class WestwoodPlus(Estimator):
-    """One sample a round trip through one pole of 0.9; the first fills the filter."""
+    """One sample per round trip through a pole of 0.9; the first sample initialises the filter."""
 
     def due(self, ack: Ack) -> bool:
         return self.last_us is not None and ack.time_us - self.last_us >= self.rtt_us
@@ -89,7 +89,7 @@ class LogWestwood(WestwoodPlus):
         return super().ssthresh(window)
 
     def timeout(self, window: int) -> float:
-        """A timeout leaves Wmax and alpha, unless rto_counts=1."""
+        """Handle a timeout, which changes Wmax and alpha only with rto_counts=1."""
         ssthresh = self.ssthresh(window)
         if not self.settings.get("rto_counts"):
             self.undo()
@@ -129,7 +129,7 @@ class Tibet(Estimator):
             self.since_us = 0
 
     def ssthresh(self, window: int) -> float:
-        """With n_cong=1 every event halves RTTmin first (gamma 50)."""
+        """Return ssthresh; with n_cong=1 every event halves RTTmin before (gamma 50)."""
         self.saved_rtt_min_us = self.rtt_min_us
         if self.settings.get("n_cong") == 1:
             self.rtt_min_us = self.rtt_min_us // 2

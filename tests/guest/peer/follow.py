@@ -1,4 +1,4 @@
-"""A module's model beside what the kernel did, along a whole connection."""
+"""Run a module's model along a recorded connection of the kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.guest.peer.windows import Model
 
 @dataclass(frozen=True)
 class Reduction:
-    """A congestion event: the window at it, ssthresh by the formula, and what TCP showed then."""
+    """A congestion event: its window, ssthresh by the formula, and ssthresh in TCP_INFO."""
 
     kind: int
     window: int
@@ -22,16 +22,16 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Window:
-    """A congestion window by the formulas, in segments, and what may be carried over from before.
+    """A congestion window by the formulas, in segments, and a fraction that may be carried over.
 
-    The core's fraction outlives a pause, but no reduction; some modules' outlives both.
+    The kernel's fraction survives a pause, but no reduction. That of some modules survives both.
     """
 
     segments: float
     carried: float
 
     def allows(self, window: int) -> bool:
-        """Whether TCP, which counts whole segments, may show that window."""
+        """Return whether TCP, which counts whole segments, may have this window."""
         return self.segments - 1 - _ROUNDED < window < self.segments + self.carried + _ROUNDED
 
 
@@ -40,7 +40,7 @@ _ROUNDED = 1e-3
 
 @dataclass
 class Followed:
-    """What the model had at each mark, and every congestion event in order.
+    """The model's values at each mark, and every congestion event in order.
 
     ``window`` says nothing while TCP itself lowers the window and where it is not used.
     ``completed`` are the windows after each reduction: by the formulas, and what TCP showed.
@@ -55,7 +55,7 @@ class Followed:
 def follow(trace: Trace, name: str, settings: Mapping[str, int]) -> Followed:
     """Run the model of the module ``name`` along a connection.
 
-    At a mark "undone" the ACK before it has shown the last congestion event to be none.
+    At a mark "undone" the previous ACK has shown that the last congestion event was spurious.
     """
     follower = _Follower(MODELS[name](trace.mss, dict(settings)), trace.acks()[0].before.window)
     for event, following in zip(trace.events, [*trace.events[1:], None], strict=True):

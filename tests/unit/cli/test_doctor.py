@@ -74,7 +74,7 @@ def test_a_healthy_machine_lacks_nothing(healthy: Path) -> None:
     assert not healthy.parent.exists()
 
 
-def test_what_is_missing_has_a_fix_and_status_4(
+def test_a_missing_requirement_has_a_fix_and_gives_status_4(
     healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name, path: None)
@@ -109,7 +109,7 @@ ABSENT = Examined([], "there is no kernel source")
         (ABSENT, ABSENT, False),
     ],
 )
-def test_what_is_well_depends_on_what_is_set_up(
+def test_the_status_depends_on_the_back_ends_that_are_set_up(
     healthy: Path, monkeypatch: pytest.MonkeyPatch, guest: Examined, other: Examined, ok: bool
 ) -> None:
     monkeypatch.setattr("orchestrator.backends.guest.examine", lambda: guest)
@@ -121,13 +121,13 @@ def test_what_is_well_depends_on_what_is_set_up(
     assert "guest" not in asked.stdout
 
 
-def test_a_back_end_that_is_not_there_is_refused(healthy: Path) -> None:
+def test_an_unknown_back_end_is_refused(healthy: Path) -> None:
     result = orchestrator("doctor", "--backend", "cloud", "--db", str(healthy))
     assert result.exit_code == 2
     assert "available: guest" in result.stderr
 
 
-def test_a_machine_without_a_kernel_to_build_is_not_meant_for_the_guest(
+def test_without_kernel_source_the_guest_back_end_is_absent(
     healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lack() -> None:
@@ -138,7 +138,9 @@ def test_a_machine_without_a_kernel_to_build_is_not_meant_for_the_guest(
     assert examination.examine().absent == "the kernel source is not installed"
 
 
-def test_probes_that_fail(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_probe_is_reported_with_its_fix(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(examination, "_try", lambda argv: "ImportError: no")
     missing = lacks(healthy)
     assert set(missing) == {"mininet", "ptrace"}
@@ -146,7 +148,7 @@ def test_probes_that_fail(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert missing["mininet"].fix == "apt-get install mininet"
 
 
-def test_a_guest_kernel_that_does_not_boot_here(
+def test_a_guest_kernel_that_does_not_boot_is_reported(
     healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = ["Run /bin/sh as init process", "set fp regs failed, errno = 14", "Kernel panic"]
@@ -162,12 +164,14 @@ def test_a_guest_kernel_that_does_not_boot_here(
     assert "guest boots" not in lacks(healthy)
 
 
-def test_another_processor(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_processor_is_reported(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     assert set(lacks(healthy)) == {"processor"}
 
 
-def test_a_kernel_that_cannot_be_built(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_cannot_be_built_is_reported_with_its_fix(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def lack() -> None:
         raise MachineError("building the guest kernel needs bc", "apt-get install bc")
 
@@ -183,7 +187,7 @@ def test_a_kernel_that_cannot_be_built(healthy: Path, monkeypatch: pytest.Monkey
     assert lacks(healthy) == {}
 
 
-def test_without_confinement_the_shared_memory_matters(
+def test_without_confinement_the_size_of_shared_memory_is_checked(
     healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse() -> None:
@@ -203,7 +207,9 @@ def test_without_confinement_the_shared_memory_matters(
     assert missing["/dev/shm"].fix == "mount -o remount,exec,size=1G /dev/shm"
 
 
-def test_a_store_that_cannot_be_written(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_cannot_be_written_is_reported(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("orchestrator.execution.doctor.os.access", lambda path, mode: False)
     missing = lacks(healthy)
     assert "--db" in missing["results store"].fix
@@ -218,11 +224,13 @@ def test_a_store_that_cannot_be_written(healthy: Path, monkeypatch: pytest.Monke
         (["sh", "-c", "echo one >&2; echo two >&2; exit 3"], "two"),
     ],
 )
-def test_a_probe(argv: Sequence[str], trouble: str | None) -> None:
+def test_a_probe_returns_the_trouble_of_its_command(
+    argv: Sequence[str], trouble: str | None
+) -> None:
     assert examination._try(argv) == trouble
 
 
-def test_a_probe_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "PROBE_TIMEOUT_S", 0.05)
     assert examination._try(["sleep", "60"]) == "sleep did not answer within 0 s"
 
@@ -239,7 +247,9 @@ def test_guest_build_shows_steps_and_the_result(monkeypatch: pytest.MonkeyPatch)
     assert orchestrator("guest", "build", "--quiet").stdout == ""
 
 
-def test_guest_info(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guest_info_describes_the_kernel_or_says_how_to_build_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(build, "find", lambda: KERNEL)
     lines = orchestrator("guest", "info").stdout.splitlines()
     assert "modules   tcp_bbr tcp_bic" in lines

@@ -62,7 +62,7 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.split("  ") if cell.strip()]
 
 
-def test_the_table_shows_what_holds(check: Callable[..., Result]) -> None:
+def test_the_table_shows_modules_that_pass(check: Callable[..., Result]) -> None:
     result = check([GOOD])
     headings, _line, row = result.stdout.splitlines()
     assert cells(headings) == [
@@ -118,7 +118,7 @@ def test_the_table_shows_what_holds(check: Callable[..., Result]) -> None:
         ),
     ],
 )
-def test_what_does_not_hold_is_told(
+def test_a_failing_check_is_reported(
     check: Callable[..., Result], found: Checked, row: list[str], said: str
 ) -> None:
     result = check([GOOD, found])
@@ -189,12 +189,12 @@ def test_an_unknown_module_is_refused_with_the_valid_ones() -> None:
         ({"low": 0, "high": 2**32 - 1, "scope": "namespace"}, ["4294967296"]),
     ],
 )
-def test_bad_values_lie_just_outside(limits: dict[str, Any], bad: list[str]) -> None:
+def test_bad_values_are_just_outside_the_range(limits: dict[str, Any], bad: list[str]) -> None:
     known = catalogue.modules()["tibet"].parameters["t0_us"]
     assert module_check.bad_values(replace(known, **limits)) == bad
 
 
-def test_modules_are_told_to_the_guest_as_their_sources_say() -> None:
+def test_the_guest_gets_the_ranges_from_the_sources() -> None:
     libra = module_check._spec(catalogue.modules()["libra"])
     assert libra["file"] == "/bed/in/tcp_libra.ko"
     assert [each["name"] for each in libra["settings"]] == ["libra_capacity_kbps"]

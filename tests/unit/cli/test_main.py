@@ -72,7 +72,7 @@ def test_every_command_explains_itself(name: str) -> None:
     assert len(result.stdout) > 150
 
 
-def test_version() -> None:
+def test_version_prints_version_and_commit() -> None:
     said = run("--version").stdout.strip()
     commit = git_commit()
     assert said == f"orchestrator, version {__version__}" + (
@@ -101,7 +101,7 @@ def test_the_error_for_a_wrong_command_lists_all() -> None:
     assert result.stdout == ""
 
 
-def test_a_wrong_option_is_usage() -> None:
+def test_a_wrong_option_is_a_usage_error() -> None:
     result = run("schema", "--jsno")
     assert result.exit_code == 2
     assert "--jsno" in result.stderr
@@ -139,7 +139,7 @@ def test_every_fault_of_a_scenario_is_a_line(monkeypatch: pytest.MonkeyPatch) ->
     assert result.stderr.splitlines() == ["a.yaml:2:1: first", "a.yaml:7:3: second"]
 
 
-def test_a_mistake_of_the_program_is_one_line_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_exception_is_one_line_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     fail_with(monkeypatch, ZeroDivisionError("division by zero"))
     result = run("schema")
     assert result.exit_code == 1
@@ -157,7 +157,7 @@ def test_debug_shows_where_a_deliberate_error_came_from(monkeypatch: pytest.Monk
     assert "Traceback" in run("--debug", "schema").stderr
 
 
-def test_termination_unwinds_the_program() -> None:
+def test_sigterm_unwinds_the_program() -> None:
     code = (
         "import sys, time, click\nfrom orchestrator.cli import commands\n"
         "@commands.command()\n"

@@ -36,7 +36,7 @@ def test_the_text_names_flows_and_bottlenecks() -> None:
     )
 
 
-def test_what_changes_and_what_is_policed_is_listed() -> None:
+def test_changing_rates_and_policers_are_listed() -> None:
     found = rows(orchestrator("plan", str(SCENARIOS / "tutorial" / "27-policer.yaml")).stdout)
     assert ["bottleneck:forward", "10.000", "60.000"] in found
     events = (
@@ -52,7 +52,7 @@ def test_what_changes_and_what_is_policed_is_listed() -> None:
     assert any(cell.startswith("~") for row in found for cell in row)
 
 
-def test_flows_that_differ_in_their_hosts_alone_are_one_line() -> None:
+def test_flows_that_differ_only_in_their_hosts_are_one_line() -> None:
     many = ("--set", "topology.groups.a.hosts=3", "--set", "flows.westwood.count=2")
     found = rows(orchestrator("plan", QUICKSTART, *many).stdout)
     assert ["westwood[0]", "to", "westwood[5]", "6", "westwood", "100.000", "bottleneck"] in found
@@ -91,7 +91,7 @@ def test_warnings_are_on_standard_error_and_in_the_json() -> None:
     assert result.exit_code == 0
 
 
-def test_the_drawing(tmp_path: Path) -> None:
+def test_svg_draws_every_variant_of_the_topology(tmp_path: Path) -> None:
     file = tmp_path / "net.svg"
     result = orchestrator(
         "plan", LOT, "--svg", str(file), "--set", "matrix={topology.hops.count: [3, 5]}"
@@ -103,7 +103,7 @@ def test_the_drawing(tmp_path: Path) -> None:
     assert ">hop4<" not in text
 
 
-def test_a_drawing_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_drawing_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     result = orchestrator("plan", QUICKSTART, "--svg", str(tmp_path / "no" / "net.svg"))
     assert result.exit_code == 2
     assert "net.svg: cannot be written: No such file or directory" in result.stderr

@@ -57,7 +57,7 @@ def text_of(run: dict[str, Any], everything: bool = False) -> str:
     return out.getvalue()
 
 
-def test_a_run_as_text() -> None:
+def test_a_run_is_printed_as_text() -> None:
     text = text_of(stored_run())
     lines = [line.split() for line in text.splitlines()]
     assert text.startswith("20261120-1: repetition 0, seed 1, 60 s simulated in 2.5 s\n\n")
@@ -83,7 +83,7 @@ def test_a_rate_that_changes_is_marked() -> None:
         ]  # fmt: skip
 
 
-def test_marks_are_a_column_where_a_queue_marks() -> None:
+def test_a_queue_that_marks_has_a_column_of_marks() -> None:
     (link, reverse) = stored_run()["links"]
     assert "marks" not in text_of(stored_run())
     assert "marks" not in text_of(stored_run(links=[{**link, "marks_packets": 0}, reverse]))
@@ -115,7 +115,7 @@ def test_windows_are_a_table_of_goodputs() -> None:
     assert "goodput Mbit/s of" not in text_of(stored_run())
 
 
-def test_a_long_line_is_neither_cut_nor_wrapped_in_a_file() -> None:
+def test_a_long_line_in_a_file_is_neither_cut_nor_wrapped() -> None:
     name = "a_very_long_flow_name" * 12
     assert f"\n{name}" in text_of(stored_run(flows=[flow(name, "cubic")]))
 
@@ -124,7 +124,7 @@ def test_names_are_no_markup() -> None:
     assert "[red]flow[0]" in text_of(stored_run(flows=[flow("[red]flow[0]", "cubic")]))
 
 
-def test_the_checks_that_need_a_look() -> None:
+def test_checks_that_did_not_pass_are_listed() -> None:
     checks = [check(), check("rate", ok=False), check("full queue", ok=None)]
     run = stored_run(fidelity={"verdict": "unfaithful", "checks": checks})
     text = text_of(run)
@@ -151,11 +151,13 @@ def test_a_failed_run_has_no_tables() -> None:
         ("note", "text", "text", ""),
     ],
 )
-def test_quantities(name: str, value: object, shown: str, unit: str) -> None:
+def test_quantities_are_shown_with_their_units(
+    name: str, value: object, shown: str, unit: str
+) -> None:
     assert (_report.quantity(name, value), _report.unit(name)) == (shown, unit)
 
 
-def test_a_list_of_runs() -> None:
+def test_a_list_of_runs_is_a_table() -> None:
     out = io.StringIO()
     _report.print_list([stored_run(), stored_run(variant={"a": 1})], _output.console(out), True)
     lines = [line.split() for line in out.getvalue().splitlines()]
@@ -164,7 +166,7 @@ def test_a_list_of_runs() -> None:
     assert lines[3][2] == "a=1"
 
 
-def test_junit(tmp_path: Path) -> None:
+def test_the_junit_report_has_a_case_for_each_run(tmp_path: Path) -> None:
     bad = {"verdict": "unfaithful", "checks": [check(), check("rate", ok=False)]}
     runs = [
         stored_run(),
@@ -187,7 +189,7 @@ def test_junit(tmp_path: Path) -> None:
     assert failures[2].get("message") == "hung\\x00"
 
 
-def test_a_report_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
+def test_an_unwritable_report_is_an_error_before_any_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no folder"):
         _junit.require_writable(tmp_path / "none" / "report.xml")
 
@@ -210,7 +212,7 @@ def test_the_status_line_is_rewritten_on_a_terminal(monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_the_status_line_is_calm_elsewhere() -> None:
+def test_the_status_line_prints_few_lines_without_a_terminal() -> None:
     stream = io.StringIO()
     with _status.StatusLine(stream=stream) as line:
         for percent in range(100):

@@ -124,7 +124,7 @@ def run_ids(db: str = "results/runs.db") -> list[str]:
         return [row.id for row in store.list_runs()]
 
 
-def test_a_run_is_shown_and_where_to_look(fake: FakeRunner) -> None:
+def test_run_prints_the_run_and_the_next_commands(fake: FakeRunner) -> None:
     result = orchestrator("run", "pair.yaml")
     assert result.exit_code == 0
     (run_id,) = run_ids()
@@ -168,7 +168,7 @@ def test_json_is_the_document_and_nothing_else(fake: FakeRunner) -> None:
     assert json.loads(orchestrator("show", "last", "--json").stdout) == document
 
 
-def test_many_runs_are_a_list(fake: FakeRunner) -> None:
+def test_many_runs_are_printed_as_a_list(fake: FakeRunner) -> None:
     result = orchestrator("run", "pair.yaml", "--set", "repetitions=6")
     lines = [line for line in result.stdout.splitlines() if line.startswith("20")]
     assert [line.split()[0] for line in lines] == run_ids()
@@ -189,7 +189,7 @@ def seeds(fake: FakeRunner) -> list[int]:
         ([], [0, 1], 1),
     ],
 )
-def test_exit_status(
+def test_the_exit_status_follows_verdicts_and_failures(
     fake: FakeRunner, verdicts: list[Verdict], failed: list[int], status: int
 ) -> None:
     orchestrator("run", "pair.yaml", "--set", "repetitions=2", "--db", "seeds.db")
@@ -219,7 +219,7 @@ def test_resume_runs_only_what_is_missing(fake: FakeRunner) -> None:
     assert [run["id"] for run in json.loads(result.stdout)["runs"]] == shown
 
 
-def test_resume_knows_another_scenario(fake: FakeRunner) -> None:
+def test_resume_does_not_count_runs_of_another_scenario(fake: FakeRunner) -> None:
     orchestrator("run", "pair.yaml")
     orchestrator("run", "pair.yaml", "--resume", "--set", "topology.bottleneck.rate=20mbit")
     assert len(run_ids()) == 2
@@ -277,9 +277,7 @@ def test_only_an_ok_run_can_be_verified(fake: FakeRunner) -> None:
         (["web", "--token-file", "none"], "--token-file none: cannot be read"),
     ],
 )
-def test_what_is_wrong_is_told_before_anything_runs(
-    fake: FakeRunner, words: list[str], said: str
-) -> None:
+def test_errors_are_reported_before_any_run(fake: FakeRunner, words: list[str], said: str) -> None:
     result = orchestrator(*words)
     assert result.exit_code == 2
     assert said in result.stderr
@@ -362,7 +360,7 @@ def test_without_a_store_the_error_says_how_to_get_one(fake: FakeRunner, words: 
 
 
 @pytest.mark.parametrize(("text", "asked_s"), [("90s", 90.0), ("30min", 1800.0), ("1500ms", 1.5)])
-def test_a_time_for_each_run_may_be_set(fake: FakeRunner, text: str, asked_s: float) -> None:
+def test_the_time_limit_of_a_run_can_be_set(fake: FakeRunner, text: str, asked_s: float) -> None:
     assert orchestrator("run", "pair.yaml", "--timeout", text).exit_code == 0
     assert fake.asked[0][1].timeout_s == asked_s
 
@@ -370,7 +368,7 @@ def test_a_time_for_each_run_may_be_set(fake: FakeRunner, text: str, asked_s: fl
 @pytest.mark.parametrize(
     ("text", "said"), [("30", "unit"), ("0s", "above zero"), ("5m", "min"), ("-1s", "negative")]
 )
-def test_a_time_that_is_none_is_told(fake: FakeRunner, text: str, said: str) -> None:
+def test_an_invalid_time_limit_is_a_usage_error(fake: FakeRunner, text: str, said: str) -> None:
     refused = orchestrator("run", "pair.yaml", f"--timeout={text}")
     assert refused.exit_code == 2
     assert "--timeout" in refused.output

@@ -52,7 +52,7 @@ def test_bounds_follow_what_a_run_samples() -> None:
     assert few.file_bytes["progress"] == MIB
 
 
-def test_the_time_of_a_run_is_by_its_estimate_or_as_asked() -> None:
+def test_the_time_limit_of_a_run_follows_its_estimate_or_the_option() -> None:
     run = run_of("quickstart.yaml")
     assert bounds.of(run).wall_s == pytest.approx(1800 + 20 * wall_s(run))
     assert bounds.of(run, real_time=True).wall_s == pytest.approx(1800 + 20 * run.duration_s)

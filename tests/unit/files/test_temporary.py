@@ -65,7 +65,7 @@ def held_twice() -> Iterator[tuple[subprocess.Popen[str], Path, int]]:
     yield from holding(forks=True)
 
 
-def test_a_folder_lives_as_long_as_its_maker(root: Path) -> None:
+def test_a_folder_exists_as_long_as_its_maker(root: Path) -> None:
     with temporary_folder("test") as folder:
         assert re.fullmatch("tcp-orchestrator-test-[a-z0-9_]{8}", folder.name)
         assert folder.parent == root
@@ -76,7 +76,7 @@ def test_a_folder_lives_as_long_as_its_maker(root: Path) -> None:
     assert list(root.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(
+def test_folders_of_a_killed_process_are_removed_by_the_next(
     held: tuple[subprocess.Popen[str], Path, int],
 ) -> None:
     process, left, _child = held
@@ -90,7 +90,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
         assert not left.exists()
 
 
-def test_a_child_holds_the_folder_too(
+def test_a_child_process_keeps_the_folder(
     held_twice: tuple[subprocess.Popen[str], Path, int],
 ) -> None:
     process, left, child = held_twice
@@ -126,7 +126,7 @@ def test_only_folders_of_this_user_are_removed(root: Path, tmp_path: Path) -> No
     assert (elsewhere / "file").exists()
 
 
-def test_a_folder_that_was_taken_for_abandoned_is_made_again(
+def test_a_folder_removed_as_abandoned_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     really_lock = fcntl.flock
@@ -156,7 +156,7 @@ def test_a_temporary_folder_that_cannot_be_made_is_named(
         TemporaryFolder("test")
 
 
-def test_a_disk_with_room_is_not_blamed(root: Path) -> None:
+def test_a_disk_with_room_is_not_reported_as_full(root: Path) -> None:
     with pytest.raises(ValueError, match="of its own"), explain_full_disk(root):
         raise ValueError("a fault of its own")
     with pytest.raises(PermissionError), explain_full_disk(root):

@@ -80,7 +80,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, reader: str) -> None:
+def test_a_file_that_is_not_regular_is_refused_at_once(tmp_path: Path, reader: str) -> None:
     for said, path in odd_files(tmp_path).items():
         with pytest.raises(ValueError if reader != "scenario" else ScenarioError) as refused:
             finishes(functools.partial(READERS[reader], path))
@@ -99,7 +99,7 @@ def test_a_link_to_a_regular_file_is_read_and_one_to_a_fifo_refused(tmp_path: Pa
         finishes(lambda: user_files.read(tmp_path / "other", 6))
 
 
-def test_a_file_of_the_kernel_that_never_ends_is_empty() -> None:
+def test_an_endless_kernel_file_reads_as_empty() -> None:
     # Such as /proc/kmsg, which blocks. Its size is 0, and so much is read.
     assert user_files.read(Path("/proc/self/maps"), 10) == b""
 
@@ -120,7 +120,7 @@ def test_errors_do_not_quote_a_file_that_is_something_else(tmp_path: Path, name:
     assert "SECRET" not in told
 
 
-def test_an_inventory_of_a_stranger_is_bounded(tmp_path: Path) -> None:
+def test_an_untrusted_inventory_is_bounded(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.yml"
     lines = ["a0: &a0 {hosts: {x: }}"]
     lines += [f"a{n}: &a{n} {{children: {{y: *a{n - 1}, z: *a{n - 1}}}}}" for n in range(1, 40)]
@@ -165,7 +165,7 @@ def test_a_folder_that_is_a_link_is_refused(folder: Path, target: str) -> None:
         catalogue.read(folder)
 
 
-def test_links_that_are_not_sources_are_not_looked_at(folder: Path) -> None:
+def test_links_that_are_not_sources_are_ignored(folder: Path) -> None:
     (folder / "compile_commands.json").symlink_to("../elsewhere/private.c")
     (folder / ".hidden.c").symlink_to("../elsewhere/private.c")
     assert list(catalogue.read(folder).files) == ["x.c"]
@@ -177,7 +177,7 @@ def test_sources_that_are_no_regular_files_are_refused(folder: Path) -> None:
         finishes(lambda: catalogue.read(folder))
 
 
-def test_a_folder_that_becomes_a_link_meanwhile_is_not_left(
+def test_a_folder_replaced_by_a_link_is_not_followed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "deep").mkdir()
@@ -195,7 +195,7 @@ def test_a_folder_that_becomes_a_link_meanwhile_is_not_left(
         catalogue.read(folder)
 
 
-def test_deep_and_endless_folders_are_refused(folder: Path) -> None:
+def test_very_deep_and_very_large_folders_are_refused(folder: Path) -> None:
     deepest = folder
     for _ in range(user_files.MOST_DEPTH + 2):
         deepest /= "d"
@@ -212,7 +212,7 @@ def test_a_folder_of_keys_is_neither_read_nor_quoted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--junit", "--svg"])
-def test_what_is_written_must_be_a_regular_file(tmp_path: Path, option: str) -> None:
+def test_only_regular_files_are_written(tmp_path: Path, option: str) -> None:
     os.mkfifo(tmp_path / "fifo")
     words = [option, str(tmp_path / "fifo")]
     command = ["plan", str(QUICKSTART)] if option == "--svg" else ["run", str(QUICKSTART)]
@@ -238,6 +238,6 @@ def test_what_is_written_must_be_a_regular_file(tmp_path: Path, option: str) -> 
     ],
     ids=lambda text: text[:16],
 )
-def test_no_source_keeps_validation_busy(folder: Path, text: str) -> None:
+def test_no_source_makes_validation_slow(folder: Path, text: str) -> None:
     (folder / "x.c").write_text(MODULE + text, encoding="utf-8")
     assert "x" in catalogue.read(folder).modules

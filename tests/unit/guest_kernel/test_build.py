@@ -112,7 +112,7 @@ def test_a_kernel_is_built_once_and_then_found(machine: Path) -> None:
     assert len(make_calls(machine)) == count
 
 
-def test_what_is_kept_of_a_build(machine: Path) -> None:
+def test_a_build_keeps_kernel_modules_and_tree(machine: Path) -> None:
     kernel = build.ensure()
     folder = kernel.linux.parent
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -141,7 +141,7 @@ def test_a_build_is_readable_by_all_and_writable_by_its_owner_only(machine: Path
         assert path.stat().st_mode & 0o077 in (0o044, 0o055)
 
 
-def test_the_key_is_of_everything_that_goes_in(machine: Path, tmp_path: Path) -> None:
+def test_the_key_depends_on_every_input(machine: Path, tmp_path: Path) -> None:
     inputs = build.current_inputs()
     assert len(inputs.key) == 16
     changed = [
@@ -160,7 +160,7 @@ def test_the_key_is_of_everything_that_goes_in(machine: Path, tmp_path: Path) ->
     assert build.current_inputs() != inputs
 
 
-def test_a_tarball_is_known_by_its_content_and_read_once(
+def test_a_tarball_is_hashed_by_content_once(
     machine: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = source.locate().identity()
@@ -171,7 +171,7 @@ def test_a_tarball_is_known_by_its_content_and_read_once(
     assert source.Source(pack(tree)).identity() != first
 
 
-def test_a_tree_is_known_by_its_files_and_is_left_alone(
+def test_a_tree_is_hashed_by_its_files_and_not_changed(
     machine: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(tree))
@@ -199,7 +199,7 @@ def test_a_patch_that_does_not_apply_is_named(machine: Path, tree: Path) -> None
     assert not (machine / "guest/building").exists()
 
 
-def test_an_option_that_is_not_to_be_had_is_named(machine: Path, tree: Path) -> None:
+def test_an_unavailable_option_is_named(machine: Path, tree: Path) -> None:
     (tree / "scripts/kconfig/merge_config.sh").write_text("#!/bin/sh\necho CONFIG_OLD=m >>$2\n")
     pack(tree)
     with pytest.raises(MachineError, match="CONFIG_ASKED=y, # CONFIG_OLD is not set"):
@@ -227,13 +227,13 @@ def test_an_interrupted_build_leaves_only_its_log(machine: Path) -> None:
     assert sorted(path.name for path in (machine / "guest").iterdir()) == ["lock", "logs"]
 
 
-def test_what_a_killed_builder_left_is_swept_away(machine: Path) -> None:
+def test_leftovers_of_a_killed_builder_are_removed(machine: Path) -> None:
     (machine / "guest/building/tree/old").mkdir(parents=True)
     build.ensure()
     assert not (machine / "guest/building").exists()
 
 
-def test_a_second_builder_waits_and_takes_what_the_first_built(machine: Path) -> None:
+def test_a_second_builder_waits_and_uses_the_first_ones_build(machine: Path) -> None:
     waiting = threading.Event()
 
     def watch(step: str, fraction: float | None) -> None:
@@ -280,7 +280,7 @@ def test_a_missing_source_names_its_package(
         build.ensure()
 
 
-def test_too_little_room_is_told_before_the_start(
+def test_too_little_disk_space_is_an_error_before_the_start(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 10**18)
@@ -289,7 +289,7 @@ def test_too_little_room_is_told_before_the_start(
     assert not make_calls(machine)
 
 
-def test_without_source_the_newest_kernel_made_of_the_rest_is_taken(
+def test_without_source_the_newest_kernel_of_the_other_inputs_is_used(
     machine: Path, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = build.ensure()
@@ -325,7 +325,7 @@ def test_caches_are_searched_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
     assert cache.search_roots() == (tmp_path / "mine",)
 
 
-def test_a_damaged_memory_of_hashes_is_replaced(machine: Path) -> None:
+def test_a_damaged_file_of_hashes_is_replaced(machine: Path) -> None:
     first = source.locate().identity()
     (machine / "sources.json").write_text("{")
     assert source.locate().identity() == first
@@ -341,7 +341,7 @@ def test_a_damaged_memory_of_hashes_is_replaced(machine: Path) -> None:
         ("CONFIG_A=y\nCONFIG_B=m\nCONFIG_C_LONGER=y\n", []),
     ],
 )
-def test_lost_options(config: str, lost: list[str]) -> None:
+def test_options_missing_in_the_final_configuration_are_found(config: str, lost: list[str]) -> None:
     fragment = "# A comment about CONFIG_A\nCONFIG_A=y\nCONFIG_B=m\n# CONFIG_C is not set\n"
     assert build_steps.lost_options(fragment, config) == lost
 

@@ -116,12 +116,12 @@ def test_a_broken_download_continues(server: Server, behaviour: str) -> None:
     assert server.ranges == [None, f"bytes={len(CONTENT) // 2}-"]
 
 
-def test_without_ranges_it_starts_anew(server: Server) -> None:
+def test_without_ranges_a_download_starts_again(server: Server) -> None:
     server.behaviour = "no ranges"
     assert fetch().read_bytes() == CONTENT
 
 
-def test_a_download_that_never_ends_whole_keeps_what_it_has(server: Server, tmp_path: Path) -> None:
+def test_an_incomplete_download_keeps_its_bytes(server: Server, tmp_path: Path) -> None:
     server.behaviour = "breaks off"
     with pytest.raises(MachineError, match="in 1 attempts: it ended after 256000 of 512000 bytes"):
         fetch(download.Limits(attempts=1))
@@ -141,7 +141,7 @@ def test_a_download_that_never_ends_whole_keeps_what_it_has(server: Server, tmp_
         ("to /linux.tar.xz", "cannot be downloaded"),
     ],
 )
-def test_what_no_attempt_helps_ends_at_once(
+def test_a_permanent_error_ends_the_download_at_once(
     server: Server, behaviour: str, message: str, tmp_path: Path
 ) -> None:
     server.behaviour = behaviour
@@ -151,7 +151,7 @@ def test_what_no_attempt_helps_ends_at_once(
     assert ".tar" not in left(tmp_path)
 
 
-def test_a_damaged_start_is_downloaded_anew(server: Server, tmp_path: Path) -> None:
+def test_a_damaged_beginning_is_downloaded_again(server: Server, tmp_path: Path) -> None:
     part = tmp_path / "cache" / download.pinned().place.with_suffix(".part")
     part.parent.mkdir(parents=True)
     part.write_bytes(b"damaged")
@@ -164,7 +164,7 @@ def test_a_redirect_is_followed(server: Server) -> None:
     assert fetch().read_bytes() == CONTENT
 
 
-def test_the_whole_time_is_bounded(server: Server) -> None:
+def test_the_total_time_is_bounded(server: Server) -> None:
     server.behaviour = "hangs"
     began = time.monotonic()
     with pytest.raises(MachineError, match=r"took longer than 0\.1 s"):

@@ -84,7 +84,7 @@ def ended(handles: list[int]) -> bool:
     return all_ended
 
 
-def test_a_killed_builder_takes_all_of_its_step_along(make: Path) -> None:
+def test_a_killed_builder_ends_all_processes_of_its_step(make: Path) -> None:
     with builder(make) as process:
         step = step_of(process)
         process.kill()
@@ -92,7 +92,7 @@ def test_a_killed_builder_takes_all_of_its_step_along(make: Path) -> None:
 
 
 @pytest.mark.parametrize("victim", [0, 1, 2], ids=["make", "job", "compiler"])
-def test_a_killed_part_of_a_step_ends_with_all_of_it(make: Path, victim: int) -> None:
+def test_a_killed_process_of_a_step_ends_the_whole_step(make: Path, victim: int) -> None:
     with builder(make) as process:
         step = step_of(process)
         signal.pidfd_send_signal(step[victim], signal.SIGKILL)
@@ -112,7 +112,7 @@ def test_an_interrupted_builder_ends_its_step(make: Path) -> None:
         assert ended(step)
 
 
-def test_a_builder_waits_until_the_last_of_a_killed_one_has_ended(make: Path) -> None:
+def test_a_builder_waits_for_the_last_process_of_a_killed_builder(make: Path) -> None:
     # One that does not heed the hangup: it holds the lock.
     make.write_text(MAKE.replace("trap '' TERM INT", "trap '' TERM INT HUP"))
     with builder(make) as first:
@@ -145,7 +145,7 @@ def test_output_and_status_are_those_of_the_program(tmp_path: Path) -> None:
     assert lines == ["one\n", "two\ufffd\n"]
 
 
-def test_what_killed_builds_left_is_removed_unless_one_is_under_way(make: Path) -> None:
+def test_leftovers_of_killed_builds_are_removed_unless_a_build_runs(make: Path) -> None:
     root = cache.make_root()
     left = root / "guest" / cache.WORKSHOP / "tree"
     left.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Jitter, reordering, duplication and corruption: what the kernel is told, and what is refused."""
+"""Jitter, reordering, duplication and corruption: settings in the kernel, and refused values."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ def channel(*overrides: str) -> Channel:
 
 
 def told(*overrides: str) -> dict[str, Any]:
-    """What netem is told, by the names of its settings."""
+    """Return netem's settings by their names."""
     document = netem_document(channel(*overrides), 1, 0, 0)
     assert document is not None
     return {setting["name"]: setting["value"] for setting in document["settings"]}
 
 
-def test_a_link_says_nothing_of_them_by_default() -> None:
+def test_a_link_has_no_impairments_by_default() -> None:
     plain = told()
     assert set(plain) == {"limit_packets", "loss_q32", "jitter_ticks", "delay_ns", "seed"}
     assert not channel().impaired
 
 
-def test_short_forms() -> None:
+def test_short_forms_equal_long_ones() -> None:
     assert channel("jitter=2ms").jitter == Jitter.model_validate("2ms")
     assert channel("reordering=1%").reordering == Reordering.model_validate("1%")
     assert channel("duplication=0.1%").duplication == 0.001
     assert channel("corruption=0.1%").corruption == 0.001
 
 
-def test_each_direction_by_itself() -> None:
+def test_each_direction_has_its_own_impairments() -> None:
     link = run_of(
         "jitter={forward: 2ms}",
         "reordering={reverse: 1%}",
@@ -82,7 +82,7 @@ def test_each_direction_by_itself() -> None:
         "corruption=1e-6",
     ],
 )
-def test_what_is_resolved_makes_the_same_run(tmp_path: Path, written: str) -> None:
+def test_a_resolved_scenario_gives_the_same_run(tmp_path: Path, written: str) -> None:
     run = run_of(written)
     file = tmp_path / "again.yaml"
     file.write_text(json.dumps(run.resolved))
@@ -90,7 +90,7 @@ def test_what_is_resolved_makes_the_same_run(tmp_path: Path, written: str) -> No
     assert again.network.links[0] == run.network.links[0]
 
 
-def test_numbers_of_netem() -> None:
+def test_values_are_in_netems_units() -> None:
     values = told("jitter=2ms", "reordering={gap: 5, probability: 25%}", "duplication=1%",
                   "corruption=100e-6")  # fmt: skip
     assert values["jitter_ns"] == 2_000_000
@@ -101,7 +101,7 @@ def test_numbers_of_netem() -> None:
     assert "rate_bytes_per_s" in told("jitter={spread: 1ms, keep_order: true}")
 
 
-def test_the_fixed_structure_comes_whole_whatever_is_asked() -> None:
+def test_the_fixed_structure_is_always_sent_whole() -> None:
     """struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter."""
     document = netem_document(channel("loss=1%", "reordering={gap: 3}", "duplication=50%"), 1, 0, 0)
     assert document is not None
@@ -111,7 +111,7 @@ def test_the_fixed_structure_comes_whole_whatever_is_asked() -> None:
 
 
 @pytest.mark.parametrize("name", ["normal", "pareto", "paretonormal"])
-def test_tables_have_mean_zero_and_deviation_one(name: str) -> None:
+def test_tables_have_mean_0_and_standard_deviation_1(name: str) -> None:
     entries = np.array(jitter_tables.table(name)) / TABLE_SCALE
     assert len(entries) == 4096
     assert abs(entries.mean()) < 1e-4
@@ -122,7 +122,7 @@ def test_tables_have_mean_zero_and_deviation_one(name: str) -> None:
     assert np.frombuffer(packed, "<i2").tolist() == list(jitter_tables.table(name))
 
 
-def test_tables_are_of_their_distributions() -> None:
+def test_tables_have_their_distributions() -> None:
     normal = np.array(jitter_tables.table("normal")) / TABLE_SCALE
     for share, quantile in ((0.5, 0.0), (0.8413447, 1.0), (0.9772499, 2.0), (0.0227501, -2.0)):
         assert normal[round(share * 4096)] == pytest.approx(quantile, abs=0.01)
@@ -144,7 +144,7 @@ def test_tables_are_of_their_distributions() -> None:
         ("{spread: 1ms, distribution: pareto}", 965_943, 3_999_878),
     ],
 )
-def test_how_far_a_delay_may_be_from_the_mean(text: str, low_ns: int, high_ns: int) -> None:
+def test_a_jitters_reach_bounds_its_delays(text: str, low_ns: int, high_ns: int) -> None:
     jitter = channel(f"jitter={text}").jitter
     assert jitter is not None
     assert jitter.reach_ns == (low_ns, high_ns)
@@ -180,7 +180,7 @@ def offset_ns(jitter: netem.Jitter) -> int:
     return int(values["jitter_ns"]) * (1 if entry > 0 else -1)
 
 
-def test_a_jitter_without_correlation_is_the_packets_own() -> None:
+def test_a_jitter_without_correlation_is_drawn_for_each_packet() -> None:
     assert list(Jitter.model_validate("2ms").changes(5, 100.0)) == []
     assert planned_steps(run_of("jitter=2ms")) == []
 
@@ -198,13 +198,13 @@ def test_clocks_of_loss_and_jitter_share_a_timeline_in_the_order_of_time() -> No
     assert kinds == set(itertools.product(channels, ("loss_q32", "jitter_ns")))
 
 
-def test_a_clock_whose_states_lose_nothing_changes_no_netem() -> None:
+def test_a_loss_model_that_loses_nothing_needs_no_netem() -> None:
     spec = run_of("loss={kind: markov, bad_loss: 0%}", "delay=0ms")
     assert netem_document(spec.network.links[0].forward, 1, 0, 0) is None
     assert planned_steps(spec) == []
 
 
-def test_provenance_tells_models_parameters_and_seeds() -> None:
+def test_provenance_has_models_parameters_and_seeds() -> None:
     told = netem_provenance(run_of("loss={kind: markov, bad_loss: 10%}", "duplication=1%"))
     assert set(told) == {"bottleneck:forward", "bottleneck:reverse"}
     forward = told["bottleneck:forward"]
@@ -242,7 +242,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "column", "message"), REFUSED, ids=[each[0] for each in REFUSED])
-def test_what_cannot_be_is_refused_at_its_place(
+def test_an_impossible_value_is_refused_at_its_place(
     tmp_path: Path, text: str, column: int, message: str
 ) -> None:
     found = link_faults(tmp_path, text)
@@ -261,7 +261,7 @@ def test_what_cannot_be_is_refused_at_its_place(
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(tmp_path: Path, access: str, message: str) -> None:
+def test_contradictory_values_are_refused(tmp_path: Path, access: str, message: str) -> None:
     found = link_faults(tmp_path, "", access)
     assert any(message in each for each in found.values()), found
     assert {line for line, _column in found} == {LINK_LINE + 1}

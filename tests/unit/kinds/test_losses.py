@@ -1,4 +1,4 @@
-"""Models of loss: what the kernel is told, what they promise, and what is refused where."""
+"""Loss models: settings in the kernel, bounds of drops, and refused values."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def told(text: str) -> dict[str, int | str]:
     ("probability", "steps"),
     [("1e-8", 43), ("0.1%", 4294967), ("50%", 2**31), ("5e-10", 2), ("0", 0)],
 )
-def test_independent_loss_in_netems_steps(probability: str, steps: int) -> None:
+def test_independent_loss_is_rounded_to_netems_steps(probability: str, steps: int) -> None:
     """sch_netem drops when a draw of 32 bits is at most the number it has: number + 1 steps."""
     number = told(probability)["loss_q32"]
     assert isinstance(number, int)
     assert threshold_chance(number) == steps * 2.0**-32
 
 
-def test_gilbert_elliott_in_netems_numbers() -> None:
+def test_gilbert_elliott_is_written_in_netems_parameters() -> None:
     kind = "kind: gilbert-elliott"
     by_burst = told(f"{{{kind}, mean_loss: 1%, mean_burst: 4}}")
     assert by_burst == {
@@ -75,14 +75,14 @@ def test_gilbert_elliott_in_netems_numbers() -> None:
         ("{kind: markov, bad_loss: 50%}", 0.5 * 0.05 / 1.05),
     ],
 )
-def test_the_mean_is_that_of_the_long_run(text: str, mean: float) -> None:
+def test_the_mean_is_the_long_run_probability(text: str, mean: float) -> None:
     assert model(text).mean == pytest.approx(mean)
     described = plan(load(QUICKSTART, [f"{LOSS}={text}"])).describe()
     assert described["runs"][0]["bottlenecks"][0]["loss"] == pytest.approx(mean)
 
 
 def stays(loss: LossSpec, duration_s: float) -> tuple[list[float], list[float]]:
-    """Return the lengths of all whole stays in Good and in Bad, in seconds."""
+    """Return the durations of all complete Good and Bad states, in seconds."""
     changes = list(loss.changes(SEED, duration_s))
     times = [0.0, *(time_s for time_s, _loss in changes)]
     lengths = [after - before for before, after in itertools.pairwise(times)]
@@ -90,7 +90,7 @@ def stays(loss: LossSpec, duration_s: float) -> tuple[list[float], list[float]]:
     return lengths[::2], lengths[1::2]
 
 
-def test_two_states_stay_for_whole_multiples_of_their_durations() -> None:
+def test_two_states_last_whole_multiples_of_their_durations() -> None:
     loss = model("{kind: two-state, good: 1s, bad: 10ms}")
     good, bad = stays(loss, 20_000)
     for lengths, unit in ((good, 1.0), (bad, 0.01)):
@@ -105,13 +105,13 @@ def test_two_states_stay_for_whole_multiples_of_their_durations() -> None:
     assert bad_share == pytest.approx(0.01 / 1.01, rel=0.1)
 
 
-def test_the_state_that_comes_next_is_drawn_anew_at_each_expiry() -> None:
+def test_the_next_state_is_drawn_at_each_expiry() -> None:
     good, bad = stays(model("{kind: two-state, good: 1s, bad: 1s, bad_next: 20%}"), 20_000)
     assert np.mean(good) == pytest.approx(1 / 0.2, rel=0.1)
     assert np.mean(bad) == pytest.approx(1 / 0.8, rel=0.1)
 
 
-def test_markov_stays_are_exponential() -> None:
+def test_durations_of_markov_states_are_exponential() -> None:
     good, bad = stays(model("{kind: markov, good: 1s, bad: 50ms, bad_loss: 30%}"), 5000)
     for lengths, mean in ((good, 1.0), (bad, 0.05)):
         error = 5 / np.sqrt(len(lengths))
@@ -122,7 +122,7 @@ def test_markov_stays_are_exponential() -> None:
 
 
 @pytest.mark.parametrize("text", ["two-state, bad: 10ms", "markov, bad_loss: 20%"])
-def test_a_clock_is_the_seeds_and_ends_with_the_run(text: str) -> None:
+def test_state_changes_follow_from_the_seed_and_end_with_the_run(text: str) -> None:
     loss = model(f"{{kind: {text}}}")
     whole = list(loss.changes(SEED, 200))
     assert whole == list(loss.changes(SEED, 200)) != list(loss.changes(SEED + 1, 200))
@@ -134,7 +134,7 @@ def test_a_clock_is_the_seeds_and_ends_with_the_run(text: str) -> None:
     assert {chance for _time, chance in whole} <= set(loss.state_losses)
 
 
-def test_models_that_the_kernel_draws_have_no_clock() -> None:
+def test_models_that_the_kernel_draws_have_no_state_changes() -> None:
     for text in ("1%", "{kind: gilbert-elliott, mean_loss: 1%, mean_burst: 2}"):
         assert list(model(text).changes(SEED, 100)) == []
         assert (model(text).states_per_s, model(text).state_losses) == (0.0, ())
@@ -148,12 +148,12 @@ def test_models_that_the_kernel_draws_have_no_clock() -> None:
         ("{kind: markov, good: 1s, bad: 1s, bad_loss: 10%}", 1.0),
     ],
 )
-def test_states_in_a_second(text: str, rate: float) -> None:
+def test_a_model_has_its_number_of_states_per_second(text: str, rate: float) -> None:
     assert model(text).states_per_s == pytest.approx(rate)
 
 
 def simulated(to_bad: float, to_good: float, packets: int, runs: int) -> npt.NDArray[np.int64]:
-    """Drops of a Gilbert channel that loses all of Bad, in so many runs."""
+    """Return the drops of a Gilbert channel that loses everything in Bad, for each run."""
     draw = np.random.default_rng(3)
     is_bad, drops = np.zeros(runs, bool), np.zeros(runs, np.int64)
     for _ in range(packets):
@@ -163,7 +163,7 @@ def simulated(to_bad: float, to_good: float, packets: int, runs: int) -> npt.NDA
     return drops
 
 
-def test_drops_of_gilbert_elliott_stay_within_what_it_says() -> None:
+def test_drops_of_gilbert_elliott_are_within_their_bounds() -> None:
     loss = model("{kind: gilbert-elliott, to_bad: 1%, to_good: 25%}")
     drops = simulated(0.01, 0.25, 2000, 4000)
     low, high = loss.drops(2000, 1e-2)
@@ -176,7 +176,7 @@ def test_drops_of_gilbert_elliott_stay_within_what_it_says() -> None:
     assert loss.drops(1, 1e-6) == (0, 0)  # it begins Good
 
 
-def test_gilbert_elliott_of_equal_states_is_nearly_binomial() -> None:
+def test_gilbert_elliott_with_equal_states_is_nearly_binomial() -> None:
     same = "to_bad: 50%, to_good: 50%, bad_loss: 1%, good_loss: 1%"
     low, high = model(f"{{kind: gilbert-elliott, {same}}}").drops(100_000, 1e-6)
     exact = model("1%").drops(100_000, 1e-6)
@@ -185,7 +185,7 @@ def test_gilbert_elliott_of_equal_states_is_nearly_binomial() -> None:
     assert high - low < 1.12 * (exact[1] - exact[0])
 
 
-def test_losses_that_netem_hides_lower_what_it_counts() -> None:
+def test_losses_that_netem_does_not_count_lower_its_expected_count() -> None:
     for text in ("10%", "{kind: gilbert-elliott, mean_loss: 10%, mean_burst: 2}"):
         plain, hidden = model(text).drops(10_000, 1e-6), model(text).drops(10_000, 1e-6, 0.5)
         assert hidden[0] < plain[0]
@@ -233,7 +233,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "column", "message"), REFUSED, ids=[each[0] for each in REFUSED])
-def test_what_is_no_loss_is_refused_at_its_place(
+def test_a_value_that_is_no_loss_is_refused_at_its_place(
     tmp_path: Path, text: str, column: int, message: str
 ) -> None:
     ((place, found),) = link_faults(tmp_path, f"loss: {text}").items()

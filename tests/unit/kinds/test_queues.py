@@ -1,4 +1,4 @@
-"""Kinds of queues: what the kernel is told of each, and what is refused."""
+"""Kinds of queues: settings in the kernel, and refused values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sent(text: str) -> dict[str, Any]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """What must be read back."""
+    """Return the values that must be read back."""
     settings = [setting.document() for setting in queue(text).qdisc.settings]
     return {setting["name"]: setting["expected"] for setting in settings}
 
@@ -56,13 +56,13 @@ DEFAULTS = {
 
 
 @pytest.mark.parametrize("kind", DEFAULTS)
-def test_a_kind_alone_has_the_kernels_or_the_rfcs_defaults(kind: str) -> None:
+def test_a_kind_without_keys_has_the_defaults_of_the_kernel_or_the_rfc(kind: str) -> None:
     name, expected = DEFAULTS[kind]
     assert queue(f"kind: {kind}").qdisc.kind == name
     assert sent(f"kind: {kind}").items() >= expected.items()
 
 
-def test_what_the_kernel_rounds_is_expected_rounded() -> None:
+def test_values_that_the_kernel_rounds_are_expected_rounded() -> None:
     # CoDel counts in 1024 ns, PIE in 64 ns and in ticks of 4 ms.
     assert read("kind: codel, target: 5ms, interval: 100ms")["target_us"] == 4999
     assert read("kind: codel, interval: 102400us")["interval_us"] == 102_400
@@ -82,7 +82,7 @@ def test_what_the_kernel_rounds_is_expected_rounded() -> None:
         ("kind: cake, limit: 100p", "memory_bytes", 230_400),
     ],
 )
-def test_lengths_are_in_what_the_kernel_counts(text: str, name: str, value: int) -> None:
+def test_lengths_are_in_the_kernels_units(text: str, name: str, value: int) -> None:
     assert sent(text)[name] == value
 
 
@@ -92,7 +92,7 @@ def test_the_recorded_limit_is_the_kernels() -> None:
     assert queue("kind: cake, limit: 100p").limit_packets == 100
 
 
-def test_red_is_told_exactly_what_was_asked() -> None:
+def test_reds_settings_are_exactly_the_requested_ones() -> None:
     found = sent(f"{RED}, probability: 10%, weight: 0.002, ecn: true, nodrop: true")
     assert found["probability_q32"] == round(0.1 * 2**32)
     assert (found["weight_log"], found["min_bytes"], found["max_bytes"]) == (9, 15_140, 45_420)
@@ -102,7 +102,7 @@ def test_red_is_told_exactly_what_was_asked() -> None:
     assert 0.05 <= (45_420 - 15_140) / 2 ** found["slope_log"] <= 0.1  # max_p, roughly
 
 
-def test_adaptive_red_sets_itself_up_as_floyd_says() -> None:
+def test_adaptive_red_chooses_parameters_as_floyd_specifies() -> None:
     found = sent("kind: ared, limit: 200p")
     assert (found["min_bytes"], found["max_bytes"]) == (7570, 22_710)  # 5 packets at 10 Mbit/s
     assert 2.0 ** -found["weight_log"] == pytest.approx(1 - math.exp(-1 / 825.6), rel=0.42)
@@ -114,7 +114,7 @@ def test_adaptive_red_sets_itself_up_as_floyd_says() -> None:
 
 @pytest.mark.parametrize("log", [1, 4, 9, 14])
 @pytest.mark.parametrize("rate_bps", [5_000_000, 10_000_000, 10_000_000_000])
-def test_the_average_shrinks_while_idle_as_the_paper_says(log: int, rate_bps: int) -> None:
+def test_the_average_decays_while_idle_as_in_the_paper(log: int, rate_bps: int) -> None:
     """(1 - w)^(t / s) within a factor of two, as red_calc_qavg_from_idle_time computes it."""
     cell_log, table = idle_table(log, 1514, rate_bps)
     assert (len(table), table[0]) == (256, 0)
@@ -137,7 +137,7 @@ def test_the_average_shrinks_while_idle_as_the_paper_says(log: int, rate_bps: in
             assert 0.49 <= left / average / expected <= 2.05, (packets, left / average, expected)
 
 
-def test_no_average_forgets_at_once() -> None:
+def test_with_a_weight_of_1_the_average_is_the_queue() -> None:
     assert weight_log(1.0) == 0
     assert idle_table(0, 1514, 10**7) == (0, bytes([0] + [31] * 255))
 
@@ -164,7 +164,7 @@ def test_an_average_slower_than_the_kernel_can_count_is_refused() -> None:
         ("kind: cake, limit: 3000000p", "limit", "at most 1864135p"),
     ],
 )
-def test_what_the_kernel_cannot_is_refused_where_it_stands(text: str, key: str, why: str) -> None:
+def test_what_the_kernel_cannot_do_is_refused_at_its_place(text: str, key: str, why: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         queue(text)
     (fault,) = refused.value.faults
@@ -188,13 +188,13 @@ def test_what_the_kernel_cannot_is_refused_where_it_stands(text: str, key: str, 
         ("kind: codell", "did you mean `codel`?"),
     ],
 )
-def test_values_that_no_queue_has(text: str, why: str) -> None:
+def test_impossible_values_of_a_queue_are_refused(text: str, why: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         queue(text)
     assert why in str(refused.value), str(refused.value)
 
 
-def test_no_kind_keeps_more_statistics_than_a_sample_has_room_for() -> None:
+def test_every_kinds_statistics_fit_into_a_sample() -> None:
     from orchestrator.recording.model import STATISTIC_SLOTS
 
     for text in [*(f"kind: {kind}" for kind in DEFAULTS), RED, "kind: ared, limit: 99p"]:

@@ -45,7 +45,7 @@ class Red(QueueSpec):
 """
 
 
-def test_the_built_in_kinds() -> None:
+def test_the_registries_find_the_built_in_kinds() -> None:
     assert list(TOPOLOGIES.found) == [
         "custom", "dumbbell", "live-path", "mixed", "parking-lot", "rtt-split", "satellite",
         "wired-wireless", "wlan",
@@ -90,7 +90,7 @@ def test_two_kinds_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.M
         _ = queue_kinds().found
 
 
-def test_which_kind_a_mapping_is_of() -> None:
+def test_the_kind_of_a_mapping_is_that_of_its_key() -> None:
     assert QUEUES.of({}) is QUEUES.found["droptail"]  # the default
     assert TOPOLOGIES.of({}) is None
     assert QUEUES.of({"kind": ["droptail"]}) is None

@@ -44,7 +44,7 @@ def test_every_option_has_an_effect_and_every_profile_is_valid() -> None:
         assert profile.account
 
 
-def test_a_flow_goes_before_the_scenario_and_values_before_their_profile() -> None:
+def test_a_flows_options_override_the_scenarios_and_values_their_profile() -> None:
     scenario = TcpOptions.model_validate({"profile": "newreno", "initial_window": 3})
     flow = TcpOptions.model_validate({"profile": "sack", "dsack": True, "initial_window": 4})
     found = options_of(scenario, flow)
@@ -53,7 +53,7 @@ def test_a_flow_goes_before_the_scenario_and_values_before_their_profile() -> No
     assert options_of(TcpOptions(), TcpOptions()) == {}
 
 
-def test_each_end_is_told_what_concerns_it() -> None:
+def test_each_end_gets_only_its_own_options() -> None:
     hosts = run("flows.westwood.tcp={sack: false, delayed_ack: false, initial_window: 3}").hosts
     assert set(hosts) == {"a_src0", "a_dst0"}
     assert hosts["a_src0"].sysctls == hosts["a_dst0"].sysctls == {"net.ipv4.tcp_sack": 0}
@@ -75,7 +75,7 @@ def test_flows_that_meet_at_a_host_must_agree() -> None:
     assert "sets `false`, not `true`" in found[0][3]
 
 
-def test_a_flow_that_would_get_what_it_did_not_ask_for_is_a_fault() -> None:
+def test_a_flow_that_would_get_another_flows_options_is_a_fault() -> None:
     (fault,) = faults("flows.reno.group=a", "flows.westwood.tcp={frto: false}")
     assert "and sets `false`: set the same value for this flow" in fault[3]
     (fault,) = faults("flows.reno.group=a", "flows.reno.tcp={frto: false}")
@@ -91,9 +91,7 @@ def test_a_flow_that_would_get_what_it_did_not_ask_for_is_a_fault() -> None:
         ("initial_window", "4"),
     ],
 )
-def test_saying_what_linux_does_anyway_is_the_same_as_saying_nothing(
-    option: str, other: str
-) -> None:
+def test_writing_linux_defaults_equals_writing_nothing(option: str, other: str) -> None:
     linux = {"false": "true", "true": "false", "dupack": "rack", "4": "10"}[other]
     assert run("flows.reno.group=a", f"flows.westwood.tcp={{{option}: {linux}}}")
     assert run("flows.reno.group=a", f"flows.reno.tcp={{{option}: {linux}}}")
@@ -106,7 +104,7 @@ def test_saying_what_linux_does_anyway_is_the_same_as_saying_nothing(
     )
 
 
-def test_options_of_one_end_do_not_concern_flows_of_the_other_way() -> None:
+def test_options_of_a_sender_do_not_concern_flows_of_the_other_direction() -> None:
     back = "flows.reno={group: a, name: reno, direction: reverse}"
     assert run(back, "flows.westwood.tcp={initial_window: 3}").hosts["a_src0"].metrics == {11: 3}
     assert faults(back, "flows.westwood.tcp={timestamps: false}")
@@ -124,14 +122,14 @@ def test_options_of_one_end_do_not_concern_flows_of_the_other_way() -> None:
         ("{sacks: false}", "unknown key `sacks` (did you mean `sack`?)"),
     ],
 )
-def test_what_is_refused(options: str, why: str) -> None:
+def test_an_invalid_option_is_refused_at_its_place(options: str, why: str) -> None:
     (fault,) = faults(f"tcp={options}")
     assert why in fault[3] or why in options
     assert fault[1] == 1
     assert fault[2] > len("tcp=")
 
 
-def test_buffers_never_begin_above_their_limit() -> None:
+def test_initial_buffers_are_at_most_their_limit() -> None:
     told = host_tcp({"send_buffer": 8192, "receive_buffer": 400_000}).sysctls
     assert told == {
         "net.ipv4.tcp_wmem": "4096 8192 8192",
@@ -149,7 +147,7 @@ def test_a_locked_metric_keeps_the_locks_of_others() -> None:
     assert host_tcp({"mss": 1000}).metrics == {RTAX_ADVMSS: 1000}
 
 
-def test_the_initial_threshold_is_of_the_sender() -> None:
+def test_the_initial_threshold_is_set_at_the_sender() -> None:
     hosts = run("flows.westwood.tcp={initial_ssthresh: 1}").hosts
     assert set(hosts) == {"a_src0"}
     assert faults("tcp.initial_ssthresh=0")[0][3] == "must be at least 1, not `0`"

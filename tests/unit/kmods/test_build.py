@@ -1,4 +1,4 @@
-"""Building modules, with a make that pretends; and which of them a run loads, with what."""
+"""Building modules with a fake make, and which of them a run loads with which parameters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ln -s /etc/passwd link.ko
 
 
 def ko(name: str, *, holds: str = "", takes: tuple[str, ...] = (), depends: str = "") -> bytes:
-    """What is looked for in a module."""
+    """Return bytes with what is searched for in a module."""
     lines = [f"depends={depends}", *(f"parmtype={each}:uint" for each in takes), f"name={name}"]
     info = b"\0".join(line.encode() for line in lines)
     return b"ELF\0" + info + b"\0\0" + holds.encode().ljust(16, b"\0") + b"\0"
@@ -49,7 +49,7 @@ def ko(name: str, *, holds: str = "", takes: tuple[str, ...] = (), depends: str 
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Lines of what make was called with, and a cache of this test alone."""
+    """The command lines of make, with a cache of this test alone."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for name, text in (("make", FAKE_MAKE), ("gcc", "#!/bin/sh\n")):
@@ -88,7 +88,7 @@ def test_a_folder_is_built_elsewhere_and_once(
     assert [path.name for path in built.folder.parent.iterdir()] == [built.folder.name]
 
 
-def test_a_build_is_known_by_all_that_goes_in(
+def test_a_builds_place_depends_on_all_its_inputs(
     calls: Path, kernel: GuestKernel, folder: Path
 ) -> None:
     def place(kernel: GuestKernel = kernel) -> Path:
@@ -107,9 +107,7 @@ def test_a_build_is_known_by_all_that_goes_in(
     assert place() == places[-1]
 
 
-def test_a_build_is_left_to_the_compiler_that_was_given(
-    calls: Path, kernel: GuestKernel, folder: Path
-) -> None:
+def test_a_build_uses_the_given_compiler(calls: Path, kernel: GuestKernel, folder: Path) -> None:
     asked: list[tuple[Path, Path, Sequence[str]]] = []
 
     def compiler(tree: Path, workshop: Path, words: Sequence[str]) -> build.Compiled:
@@ -123,7 +121,7 @@ def test_a_build_is_left_to_the_compiler_that_was_given(
     assert f"M={workshop}/source" in calls.read_text("utf-8")
 
 
-def test_the_compilers_words_name_the_users_file(
+def test_compiler_messages_name_the_users_file(
     calls: Path, kernel: GuestKernel, folder: Path
 ) -> None:
     (folder / "tcp_mycc.c").write_text(
@@ -138,7 +136,9 @@ def test_the_compilers_words_name_the_users_file(
     assert not list((calls.parents[1] / "cache" / "guest").iterdir())
 
 
-def test_our_own_modules_are_known_by_their_sources(calls: Path, kernel: GuestKernel) -> None:
+def test_the_place_of_the_projects_modules_depends_on_their_sources(
+    calls: Path, kernel: GuestKernel
+) -> None:
     built = build.ensure(kernel)
     assert {path.stem for path in built.folder.glob("tcp_*.ko")} == {
         f"tcp_{name}" for name in catalogue.modules()
@@ -158,7 +158,7 @@ def spec(*overrides: str) -> RunSpec:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """Where a test puts what was built of the example's folder."""
+    """The folder for modules that were built from the example's folder."""
     (tmp_path / "made").mkdir()
     return tmp_path / "made"
 
@@ -173,7 +173,7 @@ def hand_in(run: RunSpec, made: Path, kernel: GuestKernel) -> list[ProvidedModul
     return modules.provide(run, built, kernel, target)
 
 
-def test_the_module_is_found_by_what_it_holds_and_behind_what_it_needs(
+def test_a_module_is_found_by_its_control_and_loaded_after_its_dependencies(
     kernel: GuestKernel, made: Path
 ) -> None:
     (kernel.modules_dir / "tcp_vegas.ko").write_bytes(ko("tcp_vegas"))
@@ -210,7 +210,7 @@ def test_the_module_is_found_by_what_it_holds_and_behind_what_it_needs(
         ),
     ],
 )
-def test_a_module_that_is_not_what_was_asked_for_is_named(
+def test_a_build_without_the_requested_control_is_an_error(
     kernel: GuestKernel, made: Path, files: dict[str, bytes], said: str
 ) -> None:
     for name, content in files.items():

@@ -1,4 +1,4 @@
-"""What is read from the modules' sources, and what a scenario may say of them."""
+"""Parameters read from the modules' sources, and their use in scenarios."""
 
 from __future__ import annotations
 
@@ -76,12 +76,14 @@ def test_a_module_is_read_from_its_source(folder: Path) -> None:
         ("example_rate_bps", 8001, "example_rate_bps must be from 0 to 8000 bit/s, not 8001"),
     ],
 )
-def test_a_value_must_fit(folder: Path, name: str, value: int, fault: str | None) -> None:
+def test_a_value_must_be_in_its_range(
+    folder: Path, name: str, value: int, fault: str | None
+) -> None:
     assert catalogue.modules(folder)["example"].parameters[name].fault(value) == fault
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_module_says_what_it_takes_and_shows(name: str) -> None:
+def test_every_module_declares_parameters_and_shown_values(name: str) -> None:
     module = catalogue.modules()[name]
     assert module.source.name == f"tcp_{name}.c"
     assert len(module.shown) == 4, "the line `Shown by get_info and the trace: ...` is missing"
@@ -134,7 +136,7 @@ def test_parameters_and_settings_reach_the_plan() -> None:
         ("t0_us", "0.5s", 500_000),
     ],
 )
-def test_a_quantity_becomes_a_whole_number_of_the_right_unit(
+def test_a_quantity_becomes_an_integer_in_the_parameters_unit(
     parameter: str, given: str, number: int
 ) -> None:
     name = next(n for n, m in catalogue.modules().items() if parameter in m.parameters)
@@ -151,7 +153,7 @@ def test_a_matrix_varies_a_setting() -> None:
     assert told == [1_000_000, 2_000_000]
 
 
-def test_settings_go_to_the_namespace_of_the_host_that_sends() -> None:
+def test_settings_are_applied_in_the_senders_namespace() -> None:
     ideal = "{{name: idealtcp, parameters: {{idealtcp_rate_bps: {}}}}}"
     overrides = [
         f"flows.westwood.congestion={ideal.format(1)}",
@@ -229,13 +231,13 @@ def test_flows_of_a_host_share_its_settings(
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(congestion: list[str], said: str) -> None:
+def test_an_invalid_parameter_is_refused(congestion: list[str], said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         flows(*congestion)
     assert said in str(caught.value)
 
 
-def test_every_wrong_parameter_is_told_at_its_own_place() -> None:
+def test_every_wrong_parameter_is_reported_at_its_place() -> None:
     wrong = "{name: idealtcp, parameters: {clamp_cwnd: 2, idealtcp_rtt_us: x}}"
     with pytest.raises(ScenarioError) as caught:
         flows(wrong)

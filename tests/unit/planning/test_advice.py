@@ -1,4 +1,4 @@
-"""Warnings of values that are valid and still look like mistakes."""
+"""Warnings about values that are valid but look like mistakes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def places(*overrides: str) -> list[tuple[str, int, int]]:
     return [(Path(fault.file).name, fault.line, fault.column) for fault in found]
 
 
-def test_the_quickstart_has_none() -> None:
+def test_the_quickstart_has_no_warning() -> None:
     assert warnings() == []
     assert plan(load(QUICKSTART, [])).describe()["warnings"] == []
 
 
-def test_a_queue_below_four_packets() -> None:
+def test_a_queue_below_four_packets_is_a_warning() -> None:
     override = f"{BOTTLENECK}.queue.limit=3p"
     assert warnings(override) == [
         "the queue of bottleneck:forward holds 3 full-size packets: a fast retransmit needs "
@@ -37,7 +37,7 @@ def test_a_queue_below_four_packets() -> None:
     assert warnings(f"{BOTTLENECK}.queue.limit=4p")[0].startswith("the queue of bottleneck:fo")
 
 
-def test_a_queue_below_a_tenth_of_the_bdp() -> None:
+def test_a_queue_below_a_tenth_of_the_bdp_is_a_warning() -> None:
     # 82.6 packets: 8 are below a tenth of it, 9 are not
     assert warnings(f"{BOTTLENECK}.queue.limit=9p") == []
     assert warnings(f"{BOTTLENECK}.queue.limit=8p") == [
@@ -50,7 +50,7 @@ def test_a_queue_below_a_tenth_of_the_bdp() -> None:
     assert "bottleneck:reverse holds 5" in warnings(reverse, "flows.reno.direction=reverse")[0]
 
 
-def test_access_links_slower_than_the_bottleneck_together() -> None:
+def test_access_links_slower_in_all_than_the_bottleneck_are_a_warning() -> None:
     slow = "topology.groups.a.access.rate=6mbit"
     assert warnings(slow) == []  # with the other group there is enough
     assert warnings(slow, "topology.groups.b.access.rate=3mbit") == [
@@ -63,12 +63,12 @@ def test_access_links_slower_than_the_bottleneck_together() -> None:
     assert warnings(slow, unlimited) == []
 
 
-def test_what_no_flow_uses() -> None:
+def test_a_group_that_no_flow_uses_is_a_warning() -> None:
     assert warnings("flows.reno.group=a") == ["no flow uses group b"]
     assert places("flows.reno.group=a") == [("quickstart.yaml", 13, 7)]
 
 
-def test_links_that_no_flow_crosses() -> None:
+def test_links_that_no_flow_crosses_are_a_warning() -> None:
     ring = QUICKSTART.parent / "tutorial" / "13-custom-ring.yaml"
     found = plan(load(ring)).warnings
     assert [fault.message for fault in found] == [
@@ -90,13 +90,15 @@ def test_links_that_no_flow_crosses() -> None:
         (["sample={tcp: 1s, queue: 2s}"], "tcp every 1s and queue every 2s"),
     ],
 )
-def test_samples_longer_apart_than_a_round_trip(overrides: list[str], shown: str) -> None:
+def test_samples_farther_apart_than_a_round_trip_are_a_warning(
+    overrides: list[str], shown: str
+) -> None:
     assert warnings(*overrides) == [
         f"samples ({shown}) are further apart than the shortest base RTT of 100ms"
     ]
 
 
-def test_windows_beyond_tcp_and_a_large_guest() -> None:
+def test_windows_beyond_tcps_limit_and_a_large_guest_are_warnings() -> None:
     long = [f"{BOTTLENECK}={{rate: 50gbit, delay: 200ms}}", "topology.groups.a.access={delay: 0s}",
             "topology.groups.b.access={delay: 0s}"]  # fmt: skip
     found = warnings(*long)

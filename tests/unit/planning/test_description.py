@@ -1,4 +1,4 @@
-"""What ``plan --json`` shows, and how the estimates come about."""
+"""The output of ``plan --json``, and its estimates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(*overrides: str) -> RunSpec:
     return plan(load(QUICKSTART, overrides)).runs[0]
 
 
-def test_the_quickstart() -> None:
+def test_the_quickstart_is_described() -> None:
     description = described()
     assert json.loads(json.dumps(description, allow_nan=False)) == description
     assert (description["schema"], description["experiment"]) == (1, "quickstart")
@@ -51,7 +51,7 @@ def test_the_quickstart() -> None:
     assert only["bottlenecks"][1] == {**forward, "name": "bottleneck:reverse"}
 
 
-def test_a_rate_that_changes_and_a_policer() -> None:
+def test_a_changing_rate_and_a_policer_are_described() -> None:
     events = "events=[{at: 9s, link: bottleneck, direction: forward, rate: 2mbit}]"
     (only,) = described(
         events, "topology.groups.a.access.policer={forward: {rate: 1mbit, burst: 9kB}}"
@@ -65,14 +65,14 @@ def test_a_rate_that_changes_and_a_policer() -> None:
     ]  # fmt: skip
 
 
-def test_a_queue_in_bytes_in_full_size_packets() -> None:
+def test_a_queue_in_bytes_is_also_given_in_full_size_packets() -> None:
     bottleneck = described("topology.bottleneck.queue.limit=1bdp")["runs"][0]["bottlenecks"][0]
     assert bottleneck["queue_bytes"] == 125_000
     assert bottleneck["queue_packets"] == pytest.approx(82.6)
     assert bottleneck["queue_ms"] == 100.0
 
 
-def test_rows() -> None:
+def test_numbers_of_rows_follow_from_the_sampling_periods() -> None:
     # 2 flows x 2 ends x 600 ticks; 5 links x 2 directions x (queue and delay) x 600 ticks
     assert (run().tcp_rows, run().queue_rows) == (2400, 12_000)
     assert run("sample.tcp=10ms", "sample.queue=1s").tcp_rows == 24_000
@@ -82,7 +82,7 @@ def test_rows() -> None:
     assert run(*access).queue_rows == 12 * 600
 
 
-def test_estimates() -> None:
+def test_estimates_of_disk_and_wall_time_follow_their_formulas() -> None:
     spec = run()
     assert spec.estimated_disk_bytes == 400 * 2400 + 80 * 12_000
     # Three links there, three back for every second packet; four hosts; both ends of two flows
@@ -100,7 +100,7 @@ def test_estimates() -> None:
     assert wall_s(run("sample.tcp=10ms")) == pytest.approx(wall_s(spec) + more_s)
 
 
-def test_estimates_know_what_flows_can_send_at_most() -> None:
+def test_estimates_are_limited_by_what_flows_can_send() -> None:
     def packet_s(traffic: str, *more: str) -> float:
         flows = f"flows=[{{name: one, group: a, traffic: {traffic}}}]"
         return (wall_s(run(flows, *more)) - idle_s) / (2e-6 * 4.5)
@@ -114,7 +114,7 @@ def test_estimates_know_what_flows_can_send_at_most() -> None:
     assert small == pytest.approx(10e6 * 60 / 8 / 1066)
 
 
-def test_totals() -> None:
+def test_totals_sum_up_all_runs() -> None:
     description = described("repetitions=3", "matrix={seed: [1, 2]}")
     assert len(description["runs"]) == 6
     assert description["estimated_disk_bytes"] == 6 * run().estimated_disk_bytes

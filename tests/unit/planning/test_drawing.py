@@ -1,4 +1,4 @@
-"""Drawings of networks: everything is in them, once, and nothing of them is code."""
+"""Drawings of networks: every part is in them once, and they contain no code."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def boxes(svg: str, kind: str) -> list[tuple[float, float, float, float]]:
     return found
 
 
-def test_the_quickstart() -> None:
+def test_the_quickstart_is_drawn() -> None:
     svg = drawing(QUICKSTART, "topology.bottleneck.loss=0.1%")
     assert texts(svg) == [
         "title",
@@ -69,7 +69,7 @@ def test_each_kind_of_loss_has_the_caption_that_it_declares() -> None:
     assert "independent" not in drawing(QUICKSTART, "topology.bottleneck.loss=0.1%")
 
 
-def test_directions_that_differ_are_written_apart() -> None:
+def test_directions_that_differ_are_written_separately() -> None:
     svg = drawing(QUICKSTART, "topology.bottleneck.rate={forward: 10mbit, reverse: 1mbit}")
     assert {"→ 10mbit, 10ms", "← 1mbit, 10ms", "← droptail 100p (1211ms)"} <= set(texts(svg))
 
@@ -90,7 +90,7 @@ def test_many_hosts_are_one_box() -> None:
     assert found[found.index("a_src0 … a_src59") + 1 :][:2] == ["60 hosts", "0.95833 to 57.5ms"]
 
 
-def test_routers_stand_in_the_order_of_the_paths() -> None:
+def test_routers_are_in_the_order_of_the_paths() -> None:
     svg = drawing(RING)
     places = dict(zip(["r1", "r5", "r4", "r3", "r2"], boxes(svg, "router"), strict=True))
     assert places["r1"][0] < places["r5"][0] < places["r4"][0] < places["r3"][0]
@@ -128,7 +128,7 @@ def test_no_box_covers_another(made: Network) -> None:
     assert all(x <= b[0] and y <= b[1] and b[2] <= x + width and b[3] <= y + height for b in found)
 
 
-def test_names_are_text_and_nothing_else() -> None:
+def test_names_are_escaped_text() -> None:
     channel = Channel(0.001)
     evil = '<script>"&'
     made = Network(
@@ -144,7 +144,7 @@ def test_names_are_text_and_nothing_else() -> None:
     assert ET.fromstring(svg).findtext(f"{NAMESPACE}title") == evil
 
 
-def test_it_needs_nothing_else_and_knows_light_and_dark() -> None:
+def test_a_drawing_is_self_contained_and_has_a_light_and_a_dark_style() -> None:
     svg = drawing(QUICKSTART)
     assert not re.search(r"href|@import|url\(", svg)
     assert "prefers-color-scheme: dark" in svg

@@ -1,4 +1,4 @@
-"""Events as a scenario writes them: what is understood, and every fault at its place."""
+"""Events in a scenario: valid forms, and every fault at its place."""
 
 from __future__ import annotations
 
@@ -131,14 +131,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("event", FAULTS)
-def test_a_fault_is_told_at_its_place(tmp_path: Path, event: str) -> None:
+def test_a_fault_is_reported_at_its_place(tmp_path: Path, event: str) -> None:
     faults = validate(written(tmp_path, event.replace("^", "")))
     column = len("  - ") + event.index("^") + 1
     assert [(fault.line, fault.column) for fault in faults] == [(FIRST_LINE, column)], faults
     assert faults[0].message.startswith(FAULTS[event])
 
 
-def test_several_faults_are_told_at_once(tmp_path: Path) -> None:
+def test_several_faults_are_reported_at_once(tmp_path: Path) -> None:
     faults = validate(
         written(tmp_path, "{at: 1s, link: x, state: up}", "{at: 2s, link: y, state: up}")
     )
@@ -153,7 +153,7 @@ def test_reroutes_need_time_in_between(tmp_path: Path) -> None:
     run(tmp_path, "{at: 1s, reroute: {avoid: [r1-r2]}}", "{at: 1010ms, reroute: {}}")
 
 
-def test_a_trace_is_read_from_the_scenarios_folder_and_pinned(tmp_path: Path) -> None:
+def test_a_trace_is_read_from_the_scenarios_folder_and_its_hash_is_kept(tmp_path: Path) -> None:
     (tmp_path / "cell.trace").write_text("1\n1\n3\n4\n", encoding="ascii")
     path = written(tmp_path, "{at: 1s, link: up, delay: 1ms}")
     text = path.read_text(encoding="utf-8").replace("rate: 10mbit", "capacity: {trace: cell.trace}")
@@ -193,18 +193,18 @@ def trace_fault(folder: Path, content: str) -> str:
         ("7\n" * 9000, "/bad.trace:8001: more than 8000 in one millisecond"),
     ],
 )
-def test_a_bad_line_of_a_trace_is_told_by_its_number(
+def test_a_bad_line_of_a_trace_is_reported_by_its_number(
     tmp_path: Path, content: str, message: str
 ) -> None:
     assert trace_fault(tmp_path, content) == message
 
 
-def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_trace_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be read: No such file"):
         read_trace(tmp_path / "none")
 
 
-def test_a_trace_begins_anew_with_its_last_time() -> None:
+def test_a_trace_repeats_from_its_last_time() -> None:
     trace = Trace("", "", 4, ((0, 1), (1, 2), (4, 3)))
     assert list(trace.until(9)) == [(0, 1), (1, 2), (4, 4), (5, 2), (8, 4), (9, 2)]
     assert list(trace.until(8))[-1] == (8, 4)
@@ -217,7 +217,7 @@ def faults_of(path: Path) -> list[Fault]:
     return caught.value.faults
 
 
-def test_a_link_with_a_radio_takes_no_rate_and_any_impairment() -> None:
+def test_a_wireless_link_accepts_no_rate_but_any_impairment() -> None:
     wlan = Path(__file__).parents[3] / "scenarios" / "tutorial" / "15-wlan.yaml"
     event = "{at: 1s, link: wireless, jitter: 100us}"
     with pytest.raises(ScenarioError) as caught:
@@ -235,7 +235,7 @@ def test_a_link_with_a_radio_takes_no_rate_and_any_impairment() -> None:
     assert spec.events[0].channels["wireless:reverse"].channel.jitter is not None
 
 
-def test_a_traced_link_takes_no_rate(tmp_path: Path) -> None:
+def test_a_link_with_a_trace_accepts_no_rate(tmp_path: Path) -> None:
     (tmp_path / "cell.trace").write_text("1\n", encoding="ascii")
     path = written(tmp_path, "{at: 1s, link: r1-r2, rate: 1mbit}")
     text = path.read_text(encoding="utf-8").replace("rate: 10mbit", "capacity: {trace: cell.trace}")

@@ -1,4 +1,4 @@
-"""What events decide before anything runs: states, routes, the test bed's steps."""
+"""Events in the plan: states, routes, and the test bed's steps."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_later_events_build_on_earlier_ones(tmp_path: Path) -> None:
     assert rate_steps(spec) == {"r1-r2:forward": ((0.0, 10_000_000), (4.0, 5_000_000))}
 
 
-def test_of_two_rates_at_one_time_the_last_holds(tmp_path: Path) -> None:
+def test_of_two_rates_at_one_time_the_last_counts(tmp_path: Path) -> None:
     both = [
         f"{{at: 4s, link: up, rate: {rate}, direction: reverse}}" for rate in ("1mbit", "2mbit")
     ]
@@ -88,7 +88,7 @@ def test_a_traces_rates_are_means_of_20_ms(tmp_path: Path) -> None:
     )  # one is at the end
 
 
-def test_a_run_is_made_again_from_what_is_stored_of_it(tmp_path: Path) -> None:
+def test_a_stored_run_can_be_planned_again(tmp_path: Path) -> None:
     spec = run(
         tmp_path,
         "{at: 1s, every: 2s, until: 6s, link: [r1-r2, up], rate: 4mbit, loss: 1%, delay: 9ms}",
@@ -111,7 +111,7 @@ def test_events_are_overridden_and_varied_by_their_place() -> None:
     assert late.events[0].time_ns == 3 * 10**9
 
 
-def test_every_and_until(tmp_path: Path) -> None:
+def test_an_event_repeats_until_its_end(tmp_path: Path) -> None:
     spec = run(
         tmp_path,
         "{at: 1s, every: 4s, until: 13s, link: r1-r2, state: down}",
@@ -158,7 +158,7 @@ def test_a_loss_models_clock_begins_with_the_event_and_stops_with_the_next(tmp_p
     assert settings(timeline[-1])["loss_q32"] == pytest.approx(0.01 * 2**32, abs=2)
 
 
-def test_impairments_change_as_a_whole_and_end(tmp_path: Path) -> None:
+def test_an_impairment_is_replaced_as_a_whole_and_can_end(tmp_path: Path) -> None:
     events = (
         "{at: 4s, link: r1-r2, direction: forward, jitter: {spread: 1ms, distribution: normal}}",
         "{at: 5s, link: r1-r2, direction: forward, reordering: {probability: 10%, gap: 3}}",
@@ -191,7 +191,7 @@ def test_impairments_change_as_a_whole_and_end(tmp_path: Path) -> None:
     assert "corrupt_q32" not in {one["name"] for one in reverse["settings"]}
 
 
-def test_order_is_kept_as_the_jitter_of_now_asks(tmp_path: Path) -> None:
+def test_keep_order_follows_the_current_jitter(tmp_path: Path) -> None:
     spec = run(
         tmp_path,
         "{at: 4s, link: up, direction: forward, jitter: {spread: 1ms, keep_order: true}}",
@@ -220,7 +220,7 @@ def test_a_correlated_jitters_clock_begins_with_its_event(tmp_path: Path) -> Non
     assert first[:5] != later[:5]
 
 
-def test_a_reroute_gives_rules_to_the_switches_on_the_way(tmp_path: Path) -> None:
+def test_a_reroute_changes_the_rules_of_the_switches_on_the_path(tmp_path: Path) -> None:
     spec = run(
         tmp_path, "{at: 4s, reroute: {avoid: [r1-r2], groups: [g]}}", "{at: 5s, reroute: {}}"
     )
@@ -240,7 +240,7 @@ def test_a_reroute_gives_rules_to_the_switches_on_the_way(tmp_path: Path) -> Non
     )
 
 
-def test_routes_follow_the_delays_of_then_and_via_and_one_direction(tmp_path: Path) -> None:
+def test_routes_follow_current_delays_via_and_one_direction(tmp_path: Path) -> None:
     spec = run(
         tmp_path,
         "{at: 4s, link: r1-r2, delay: 100ms, reroute: true}",
@@ -251,7 +251,7 @@ def test_routes_follow_the_delays_of_then_and_via_and_one_direction(tmp_path: Pa
     assert spec.events[1].routes == {("d", "c"): ("r2-d:reverse", "r1-r2:reverse", "c-r1:reverse")}
 
 
-def test_memory_and_buffers_are_for_the_largest_that_ever_is(tmp_path: Path) -> None:
+def test_memory_and_buffers_grow_with_the_rates_and_delays_of_events(tmp_path: Path) -> None:
     plain = run(tmp_path, "{at: 4s, link: r1-r2, state: up}")
     grown = run(tmp_path, "{at: 4s, link: r1-r2, rate: 1gbit, delay: 500ms}")
     network = at_most(grown.network, grown.events)
@@ -262,7 +262,7 @@ def test_memory_and_buffers_are_for_the_largest_that_ever_is(tmp_path: Path) -> 
     assert buffers[0] < buffers[1]
 
 
-def test_what_was_asked_and_when_it_was_done(tmp_path: Path) -> None:
+def test_provenance_has_requested_and_applied_times(tmp_path: Path) -> None:
     spec = run(tmp_path, "{at: 4s, reroute: {avoid: [up]}}", "{at: 5s, link: up, state: down}")
     timeline: Timeline = {
         "fact": "timeline", "steps": 1, "due": 1, "late_ns": {}, "events": [(1, 5_000_000_042)],
@@ -274,7 +274,7 @@ def test_what_was_asked_and_when_it_was_done(tmp_path: Path) -> None:
     ]
 
 
-def test_max_min_shares() -> None:
+def test_rates_are_shared_max_min_fairly() -> None:
     # Bertsekas and Gallager, Data Networks, figure 6.20: one long flow and short ones
     left = {"x": 3.0, "y": 1.0, "z": 2.0}
     paths = {0: ("x", "y", "z"), 1: ("y",), 2: ("x",), 3: ("z", "unlimited"), 4: ("unlimited",)}
@@ -300,7 +300,7 @@ def payload(rate_bps: float, payload_bytes: int = 1448, frame_bytes: int = 1514)
     return int(rate_bps * (payload_bytes / frame_bytes))
 
 
-def test_ideal_tcp_is_told_what_is_left_and_shared() -> None:
+def test_ideal_tcp_gets_its_share_of_the_bandwidth_left_by_udp() -> None:
     assert ideal() == [
         (0.0, "a_src0", "rate_bps", payload(10e6)), (0.0, "a_src0", "rtt_us", 100_000),
         (2.0, "a_src0", "rate_bps", payload(6e6)), (4.0, "a_src0", "rate_bps", payload(10e6)),
@@ -308,7 +308,7 @@ def test_ideal_tcp_is_told_what_is_left_and_shared() -> None:
     ]  # fmt: skip
 
 
-def test_ideal_tcp_is_told_of_events() -> None:
+def test_ideal_tcps_settings_follow_events() -> None:
     found = ideal(
         "events=[{at: 3s, link: bottleneck, rate: 5mbit, delay: 20ms},"
         " {at: 10s, link: bottleneck, state: down}]"
@@ -318,7 +318,7 @@ def test_ideal_tcp_is_told_of_events() -> None:
     assert (10.0, "a_src0", "rate_bps", 1) in found
 
 
-def test_ideal_tcp_keeps_what_the_scenario_tells_it() -> None:
+def test_ideal_tcp_keeps_settings_that_the_scenario_gives() -> None:
     given = "flows.one.congestion={name: idealtcp, parameters: {rate_bps: 5mbit}}"
     found = ideal(given.replace("rate_bps", "idealtcp_rate_bps"))
     assert {name for _time, _host, name, _value in found} == {"rtt_us"}
@@ -342,7 +342,7 @@ def test_ideal_tcp_follows_random_periods_as_the_bed_draws_them() -> None:
         ("{timestamps: false}", 1460, 1514),
     ],
 )
-def test_ideal_tcp_is_told_the_payload_of_its_own_segments(
+def test_ideal_tcps_bandwidth_counts_the_payload_of_its_segments(
     options: str, payload_bytes: int, frame_bytes: int
 ) -> None:
     found = ideal(f"flows.one.tcp={options}")
@@ -358,7 +358,7 @@ def test_ideal_tcp_shares_with_an_on_off_flow_only_while_that_is_on() -> None:
     ]  # fmt: skip
 
 
-def test_ideal_tcp_knows_the_periods_that_the_bed_draws() -> None:
+def test_ideal_tcps_settings_use_the_periods_that_the_bed_draws() -> None:
     period = "{distribution: exponential, mean: 200ms}"
     on_off = f"flows.two.traffic={{kind: onoff, on: {period}, off: {period}}}"
     times = [found[0] for found in ideal(on_off) if found[2] == "rate_bps" and 5 <= found[0] < 8]

@@ -49,7 +49,7 @@ def queues(*overrides: str) -> list[Queue | None]:
         ("0.0122bdp", droptail(limit_bytes=1525)),
     ],
 )
-def test_limits(limit: str, queue: Queue) -> None:
+def test_every_form_of_a_limit_gives_its_queue(limit: str, queue: Queue) -> None:
     assert queues(f"{LIMIT}={limit}") == [queue, queue]
 
 
@@ -60,7 +60,7 @@ def test_the_default_is_one_bdp() -> None:
     )
 
 
-def test_a_bdp_is_of_the_largest_or_smallest_base_rtt_that_crosses() -> None:
+def test_a_bdp_uses_the_largest_or_smallest_base_rtt_that_crosses() -> None:
     slow = "topology.groups.b.access.delay=70ms"  # base RTTs: a 100 ms, b 300 ms
     assert queues(f"{LIMIT}=1bdp", slow)[0] == droptail(limit_bytes=375_000)
     assert queues(f"{LIMIT}=1bdp(min)", slow)[0] == droptail(limit_bytes=125_000)
@@ -76,7 +76,7 @@ def test_each_direction_has_its_own_rate_and_acks_count_as_crossing() -> None:
     assert reverse == droptail(limit_bytes=12_500)
 
 
-def test_access_queues() -> None:
+def test_an_access_link_may_have_a_queue() -> None:
     network = run("topology.groups.b.access.queue={limit: 1bdp}").network
     links = {link.name: link for link in network.links}
     assert links["a_src0"].forward.queue == droptail(limit_packets=100_000)
@@ -110,7 +110,7 @@ def test_access_queues() -> None:
         ),
     ],
 )
-def test_queues_that_cannot_be_built(override: str, column: int, why: str) -> None:
+def test_a_queue_that_cannot_be_built_is_a_fault(override: str, column: int, why: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         run(override)
     (fault,) = refused.value.faults
@@ -132,7 +132,7 @@ def test_a_bdp_needs_a_flow_that_crosses() -> None:
     assert "needs the base RTT of a flow, and none crosses it" in refused.value.faults[0].message
 
 
-def test_faults_of_variants_are_at_the_matrix_and_each_once(tmp_path: Path) -> None:
+def test_a_fault_of_several_variants_is_reported_once_at_the_matrix(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     matrix = f"matrix:\n  {LIMIT}: [1ms, 20p, 100B]\n  seed: [1, 2]\n"
     file.write_text(QUICKSTART.read_text() + matrix)
@@ -153,7 +153,7 @@ def test_faults_of_variants_are_at_the_matrix_and_each_once(tmp_path: Path) -> N
         ),
     ],
 )
-def test_more_memory_than_any_guest_can_have(
+def test_more_memory_than_a_guest_can_have_is_a_fault(
     override: str, column: int, place: str, packets: int
 ) -> None:
     rate = "topology.bottleneck.rate=100gbit"

@@ -25,7 +25,7 @@ def planned(*overrides: str) -> Plan:
     return plan(load(QUICKSTART, overrides))
 
 
-def test_the_quickstart() -> None:
+def test_the_quickstart_is_planned() -> None:
     loaded = load(QUICKSTART)
     result = plan(loaded)
     (run,) = result.runs
@@ -49,7 +49,7 @@ def test_planning_twice_gives_the_same() -> None:
     assert planned() == planned()
 
 
-def test_flows_by_host_and_count() -> None:
+def test_a_flow_entry_becomes_a_flow_for_each_host_and_count() -> None:
     (run,) = planned("topology.groups.a.hosts=2", "flows.westwood.count=2").runs
     assert [(flow.name, flow.source, flow.port) for flow in run.flows] == [
         ("westwood[0]", "a_src0", 5001),
@@ -70,7 +70,7 @@ def test_reverse_flows_go_from_the_sink_to_the_source() -> None:
     assert reno.base_rtt_s == 0.1
 
 
-def test_engine_bytes_and_stop() -> None:
+def test_engine_bytes_and_stop_reach_the_plan() -> None:
     (run,) = planned(
         "flows.reno.traffic={kind: bulk, engine: iperf3, bytes: 3.2MB}", "flows.reno.stop=30s"
     ).runs
@@ -78,7 +78,7 @@ def test_engine_bytes_and_stop() -> None:
     assert run.flows[1].stop_s == 30.0
 
 
-def test_windows() -> None:
+def test_windows_reach_the_plan() -> None:
     (run,) = planned(
         "measure=[{name: quiet, from: 0s, to: 1.5s}, {name: b, from: 1s, to: 2s}]"
     ).runs
@@ -119,7 +119,7 @@ def test_repetitions_have_seeds_of_their_own() -> None:
     assert planned("seed=5").runs[0].flows == runs[0].flows
 
 
-def test_repetition_seeds() -> None:
+def test_seeds_of_repetitions_are_distinct_and_stable() -> None:
     assert repetition_seed(1, 1) == 1182975095516770249  # captured
     seeds = {repetition_seed(seed, number) for seed in range(50) for number in range(50)}
     assert len(seeds) == 50 * 50
@@ -142,7 +142,7 @@ def test_variants_share_their_seeds() -> None:
     assert runs[0].network.links[0].forward.rate_bps == 5_000_000
 
 
-def test_resolved_is_a_scenario_that_makes_the_run_again(tmp_path: Path) -> None:
+def test_the_resolved_scenario_gives_the_same_run(tmp_path: Path) -> None:
     runs = planned(
         "repetitions=2",
         "matrix={flows.reno.congestion: [reno, vegas], seed: [3]}",
@@ -160,7 +160,7 @@ def test_resolved_is_a_scenario_that_makes_the_run_again(tmp_path: Path) -> None
         assert again.resolved == run.resolved
 
 
-def test_too_many_flows(tmp_path: Path) -> None:
+def test_too_many_flows_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as refused:
         planned("flows.westwood.count=10000", "flows.reno.count=2")
     (fault,) = refused.value.faults
@@ -181,7 +181,7 @@ def test_validate_returns_what_loading_and_planning_find(tmp_path: Path) -> None
     assert len(validate(tmp_path / "missing.yaml")) == 1
 
 
-def test_each_repetition_draws_round_trips_anew_and_each_variant_the_same() -> None:
+def test_repetitions_draw_new_round_trips_and_variants_the_same() -> None:
     groups = (
         "topology.groups=[{name: a, hosts: 3, rtt: {from: 30ms, to: 90ms, drawn: true}, "
         "access: {rate: 100mbit}}, {name: b, access: {delay: 20ms}}]"
@@ -195,7 +195,7 @@ def test_each_repetition_draws_round_trips_anew_and_each_variant_the_same() -> N
     assert [[flow["base_rtt_s"] for flow in run["flows"]] for run in described] == trips
 
 
-def test_a_run_with_drawn_round_trips_is_made_again_from_what_it_resolved_to(
+def test_a_resolved_run_keeps_its_drawn_round_trips(
     tmp_path: Path,
 ) -> None:
     rtt = "topology.groups.a={name: a, rtt: {from: 30ms, to: 90ms, drawn: true}, access: {}}"

@@ -56,7 +56,7 @@ def test_no_other_file_tests_for_an_engine_by_name() -> None:
             assert '"iperf3"' not in text, path
 
 
-def test_a_machine_is_asked_for_the_programs_of_an_engine(made_up: str) -> None:
+def test_machines_are_checked_for_an_engines_programs(made_up: str) -> None:
     assert "true" in local.needs([with_engine(made_up)])["programs"]
     assert "true" not in local.needs([with_engine("builtin")])["programs"]
     needs: Needs = {"programs": ["true"], "modules": [], "ours": [], "io_uring": False}
@@ -74,14 +74,14 @@ def test_what_is_missing_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch
     assert found["fix"] == "apt-get install its-package"
 
 
-def test_lab_hosts_are_asked_for_the_programs_of_an_engine(made_up: str) -> None:
+def test_lab_hosts_are_checked_for_an_engines_programs(made_up: str) -> None:
     run = with_engine(made_up, "lab/emulated.yaml")
     assert run.lab is not None
     senders = [host for host in run.lab.hosts if host.role == "sender"]
     assert [check.question(run, host)["programs"] for host in senders] == [["true"]] * len(senders)
 
 
-def test_the_version_of_a_program_is_kept(made_up: str) -> None:
+def test_the_version_of_a_program_is_recorded(made_up: str) -> None:
     flows = [cast("FlowSpec", {"engine": engine}) for engine in (made_up, "builtin")]
     found = readback.program_versions(flows)
     assert list(found) == ["true"]

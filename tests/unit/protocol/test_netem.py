@@ -1,4 +1,4 @@
-"""Impairments as sch_netem is told of them."""
+"""Impairments in the units and attributes of sch_netem."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def values(settings: tuple[Setting, ...]) -> dict[str, int | str]:
 @pytest.mark.parametrize(
     ("probability", "steps"), [(1e-8, 43), (0.0, 0), (1.0, 2**32), (0.5, 2**31), (2.0**-31, 2)]
 )
-def test_chances_as_netem_counts_them(probability: float, steps: int) -> None:
+def test_probabilities_are_in_netems_units(probability: float, steps: int) -> None:
     assert netem.chance_steps(probability) == steps
     threshold = netem.chance_threshold(probability)
     assert 0 <= threshold < 2**32
     assert netem.threshold_chance(threshold) == steps * 2.0**-32
 
 
-def test_a_netem_has_the_attributes_of_pkt_sched_h() -> None:
+def test_a_netem_has_the_attributes_of_the_kernels_header() -> None:
     whole = Netem(
         0.01, 7, IndependentLoss(0.5), Jitter(1000, (8192, -8192)), Reordering(0.25, 3), 0.5, 0.125,
         keep_order=True,
@@ -50,7 +50,7 @@ def test_a_netem_has_the_attributes_of_pkt_sched_h() -> None:
     }
 
 
-def test_what_a_netem_does_not_do_is_not_sent() -> None:
+def test_unused_impairments_are_not_sent() -> None:
     plain = values(Netem(0.01, 7).qdisc().settings)
     assert plain == {
         "limit_packets": 10_000_000, "jitter_ticks": 0, "delay_ns": 10_000_000, "seed": 7,

@@ -52,7 +52,7 @@ def test_a_guest_refuses_another_version(tmp_path: Path, monkeypatch: pytest.Mon
         init._spec()
 
 
-def test_a_local_bed_hands_out_that_the_version_is_another(
+def test_a_local_bed_reports_another_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "LOCK", str(tmp_path / "lock"))
@@ -61,7 +61,9 @@ def test_a_local_bed_hands_out_that_the_version_is_another(
     assert WHY in (folder / "out" / "failure").read_text(encoding="utf-8")
 
 
-def test_a_lab_agent_tells_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lab_agent_reports_another_version_to_the_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[dict[str, Any]] = []
     monkeypatch.setattr(agent, "say", lambda what, **values: said.append({"say": what, **values}))
     monkeypatch.setattr(agent, "LoadMonitor", lambda *_arguments, **_named: None)
@@ -73,7 +75,7 @@ def test_a_lab_agent_tells_the_controller(tmp_path: Path, monkeypatch: pytest.Mo
     assert WHY in failure["problem"]
 
 
-def test_a_survey_refuses_a_question_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_survey_refuses_a_request_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["survey", "/nowhere"])
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"version": OTHER})))
     with pytest.raises(VersionError, match=WHY):

@@ -1,4 +1,4 @@
-"""The boundary's parts, each by itself; tests/hostile tries them together."""
+"""Each part of the sandbox by itself; tests/hostile tests them together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orchestrator.sandbox.limits import MIB
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root has a user to give up")
 
 
-def test_a_sandbox_of_root_has_a_number_of_its_own() -> None:
+def test_every_sandbox_of_root_has_its_own_uid() -> None:
     with identity.allocate() as first, identity.allocate() as second:
         if os.geteuid():
             assert first is second is None
@@ -43,7 +43,7 @@ def test_a_sandbox_of_root_has_a_number_of_its_own() -> None:
         ([(0, 1)], None),  # root alone: an ordinary user of the host
     ],
 )
-def test_a_container_gives_a_number_that_it_has(
+def test_in_a_container_the_uid_is_one_that_is_mapped(
     monkeypatch: pytest.MonkeyPatch, ranges: list[tuple[int, int]], number: int | None
 ) -> None:
     monkeypatch.setattr(identity, "_mapped", lambda _path: ranges)
@@ -52,7 +52,7 @@ def test_a_container_gives_a_number_that_it_has(
 
 
 @ROOT_ONLY
-def test_what_only_root_can_reach_is_shown_elsewhere(tmp_path: Path) -> None:
+def test_paths_that_only_root_can_reach_are_mounted_elsewhere(tmp_path: Path) -> None:
     own, system = Identity(12345), Path("/usr/bin/env")
     before = sorted(Path("/mnt").iterdir())
     as_it_lies = access.provide_access([system], [tmp_path], True, own, tmp_path / "copies")
@@ -80,7 +80,7 @@ def test_what_only_root_can_reach_is_shown_elsewhere(tmp_path: Path) -> None:
 
 
 @ROOT_ONLY
-def test_a_way_is_opened_below_the_temporary_folder_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_access_is_granted_only_below_the_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryDirectory() as name:
         above = Path(name)
         session = above / "temporary" / "session"
@@ -97,7 +97,7 @@ def test_a_way_is_opened_below_the_temporary_folder_only(monkeypatch: pytest.Mon
         assert session.stat().st_mode & 0o777 == 0o701
 
 
-def test_the_filter_is_a_program_that_denies_what_it_does_not_know() -> None:
+def test_the_seccomp_filter_denies_unknown_system_calls() -> None:
     program = syscalls.program()
     instructions = [struct.unpack_from("=HBBI", program, at) for at in range(0, len(program), 8)]
     returned = {value for code, _true, _false, value in instructions if code == 0x06}
@@ -116,7 +116,7 @@ def test_without_the_library_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch
     syscalls.program.cache_clear()
 
 
-def test_a_guest_may_take_what_its_plan_says() -> None:
+def test_a_guests_limits_follow_from_its_plan() -> None:
     small, large = limits.of_guest(512 * MIB, 4), limits.of_guest(4096 * MIB, 400)
     assert small.processes == 264
     assert large.processes == 1056
@@ -134,7 +134,7 @@ def test_the_launcher_lowers_limits_and_becomes_the_command() -> None:
     assert done.stdout.strip() == "(64, 64) (0, 0)"
 
 
-def test_landlock_lets_a_program_write_where_it_may(tmp_path: Path) -> None:
+def test_landlock_restricts_writes_to_the_allowed_folders(tmp_path: Path) -> None:
     from orchestrator.sandbox.boundary import landlock_version
 
     version = landlock_version()
@@ -149,7 +149,7 @@ def test_landlock_lets_a_program_write_where_it_may(tmp_path: Path) -> None:
     assert [path.name for path in other.iterdir()] == ([] if version else ["two"])
 
 
-def test_a_group_is_made_where_the_controllers_are_handed_down(
+def test_a_control_group_is_made_where_controllers_are_delegated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "cgroup"
@@ -169,7 +169,7 @@ def test_a_group_is_made_where_the_controllers_are_handed_down(
     assert cgroup.parent() is None
 
 
-def test_what_a_group_exceeded_is_said(tmp_path: Path) -> None:
+def test_an_exceeded_limit_of_a_group_is_reported(tmp_path: Path) -> None:
     for name, text in {
         "memory.events": "low 0\nmax 7\noom 1\noom_kill 1\n",
         "memory.max": f"{2**30}\n",
@@ -196,7 +196,7 @@ def test_abandoned_groups_are_removed_and_others_stay(tmp_path: Path) -> None:
     assert left == [f"orchestrator-{os.getpid()}-cd", "somebody-1-ef"]
 
 
-def test_the_view_shows_no_account_and_no_sysctl_to_write() -> None:
+def test_the_sandbox_has_no_accounts_and_no_writable_sysctls() -> None:
     words = view.base_command()
     shown = {words[at + 1] for at, word in enumerate(words) if word.startswith("--ro-bind")}
     assert not {"/etc", "/etc/passwd", "/etc/shadow", "/"} & shown

@@ -1,4 +1,4 @@
-"""YAML text to a tree with positions: what is typed how, and everything that is refused."""
+"""YAML text to a tree with positions: types of values, and refused texts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ after: "end"
         (("list", 0, "reverse"), 4, 5),
     ],
 )
-def test_positions(path: Path, line: int, column: int) -> None:
+def test_every_value_has_its_position(path: Path, line: int, column: int) -> None:
     tree, faults = parse(TEXT, "f")
     assert tree is not None
     assert not faults
@@ -56,7 +56,7 @@ def test_columns_count_characters_not_bytes() -> None:
     assert nearest(tree, ("seed",)).column == 32
 
 
-def test_plain_form() -> None:
+def test_the_plain_form_has_the_values_without_positions() -> None:
     tree, _ = parse(TEXT, "f")
     assert tree is not None
     assert plain(tree) == {
@@ -110,7 +110,7 @@ def test_scalars_are_typed_as_yaml_1_2(text: str, value: object) -> None:
     assert type(found) is type(value)
 
 
-def test_not_a_number() -> None:
+def test_nan_is_read_as_a_number() -> None:
     tree, _ = parse("[.nan]", "f")
     assert isinstance(tree, Sequence)
     assert math.isnan(plain(tree)[0])  # type: ignore[index]
@@ -152,14 +152,16 @@ def test_not_a_number() -> None:
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else None,
 )
-def test_refused(text: str, line: int, column: int, why: str) -> None:
+def test_faults_of_yaml_are_reported_at_their_place(
+    text: str, line: int, column: int, why: str
+) -> None:
     _, faults = parse(text, "f")
     assert [(fault.line, fault.column) for fault in faults] == [(line, column)]
     assert why in faults[0].message
     assert faults[0].message.isprintable()
 
 
-def test_every_fault_is_found_and_the_rest_still_read() -> None:
+def test_every_fault_is_found_and_the_rest_is_read() -> None:
     tree, faults = parse("a: &x 1\nb: *x\na: 2\n3: [4, {5: 6}]\nc: d", "f")
     positions = [(1, 4), (2, 4), (3, 1), (4, 1), (4, 9)]
     assert sorted((fault.line, fault.column) for fault in faults) == positions
@@ -168,7 +170,7 @@ def test_every_fault_is_found_and_the_rest_still_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment", "   "])
-def test_no_document(text: str) -> None:
+def test_a_text_without_a_document_is_none(text: str) -> None:
     assert parse(text, "f") == (None, [])
 
 
@@ -180,7 +182,7 @@ def test_a_text_within_another_starts_at_its_column() -> None:
     assert faults[0].column == 8
 
 
-def test_find_is_exact() -> None:
+def test_find_returns_a_value_only_for_an_exact_path() -> None:
     tree, _ = parse(TEXT, "f")
     assert tree is not None
     assert find(tree, ("list", 2)) is None

@@ -1,4 +1,4 @@
-"""Mutilated scenarios: the answer is a plan or a ScenarioError, never another exception."""
+"""Damaged scenarios give a plan or a ScenarioError, never another exception."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def check_faults(faults: list[Fault], file: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_nothing_but_a_plan_or_a_scenario_error(tmp_path: Path, seed: int) -> None:
+def test_any_text_gives_a_plan_or_a_scenario_error(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     file, again = tmp_path / "x.yaml", tmp_path / "again.yaml"
     text = QUICKSTART.read_text()

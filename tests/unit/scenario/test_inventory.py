@@ -1,4 +1,4 @@
-"""Ansible inventories: what is understood of them, and what is refused with its place."""
+"""Ansible inventories: supported forms, and faults with their places."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 
 @pytest.mark.parametrize(("name", "text"), [("hosts.yml", YAML), ("hosts", INI)])
-def test_both_forms_say_the_same(tmp_path: Path, name: str, text: str) -> None:
+def test_both_forms_of_an_inventory_give_the_same_hosts(
+    tmp_path: Path, name: str, text: str
+) -> None:
     found = read_inventory(written(tmp_path, name, text))
     key = tmp_path / "keys" / "id"
     assert found == {
@@ -92,13 +94,15 @@ def test_both_forms_say_the_same(tmp_path: Path, name: str, text: str) -> None:
         ("hosts", "[a:children]\nb\n[b:children]\na\n[a]\nx", "is below itself"),
     ],
 )
-def test_what_is_not_understood_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_what_is_not_understood_is_reported(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
     with pytest.raises(InventoryError) as refused:
         read_inventory(written(tmp_path, name, text))
     assert message in str(refused.value)
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InventoryError, match="cannot be read: No such file"):
         read_inventory(tmp_path / "none.yml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")

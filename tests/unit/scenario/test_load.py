@@ -1,4 +1,4 @@
-"""Loading a scenario: the quickstart as it stands, and every fault at its line and column."""
+"""Loading a scenario: the quickstart's values, and every fault at its line and column."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def faults(tmp_path: Path, *edits: Edit) -> list[Fault]:
     return refused.value.faults
 
 
-def test_the_quickstart_as_it_stands() -> None:
+def test_the_quickstart_has_its_values() -> None:
     loaded = load(QUICKSTART)
     scenario = loaded.scenario
     assert loaded.text == QUICKSTART.read_text()
@@ -49,14 +49,14 @@ def test_the_quickstart_as_it_stands() -> None:
     assert [delay and delay.forward.to for delay in delays] == [0.02, 0.02]
 
 
-def test_locate() -> None:
+def test_locate_gives_line_and_column_of_a_key() -> None:
     loaded = load(QUICKSTART)
     assert loaded.locate(("topology", "bottleneck", "queue", "limit")) == (10, 74)
     assert loaded.locate(("flows", 1, "group")) == (16, 25)
     assert loaded.locate(("flows", 1, "stop")) == (16, 5)
 
 
-def test_defaults(tmp_path: Path) -> None:
+def test_a_minimal_scenario_has_the_defaults(tmp_path: Path) -> None:
     file = tmp_path / "least.yaml"
     file.write_text(
         "version: 1\nname: least\nduration: 1s\n"
@@ -235,13 +235,15 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
 @pytest.mark.parametrize(
     ("edit", "line", "column", "why"), ONE_FAULT, ids=[case[0][1][:40] for case in ONE_FAULT]
 )
-def test_one_fault(tmp_path: Path, edit: Edit, line: int, column: int, why: str) -> None:
+def test_a_fault_is_reported_at_its_place(
+    tmp_path: Path, edit: Edit, line: int, column: int, why: str
+) -> None:
     found = faults(tmp_path, edit)
     assert [(fault.line, fault.column) for fault in found] == [(line, column)], found
     assert why in found[0].message
 
 
-def test_every_fault_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_all_faults_are_reported_in_the_order_of_the_file(tmp_path: Path) -> None:
     found = faults(
         tmp_path,
         ("seed: 1", "seed: one"),
@@ -275,13 +277,13 @@ def test_two_missing_keys_of_one_mapping_are_two_faults(tmp_path: Path) -> None:
     ]
 
 
-def test_a_queue_given_for_each_direction(tmp_path: Path) -> None:
+def test_a_queue_may_be_given_for_each_direction(tmp_path: Path) -> None:
     both = "{forward: {limit: 0p}, reverse: {limt: 2p}}"
     found = faults(tmp_path, ("{kind: droptail, limit: 100p}", both))
     assert [(fault.line, fault.column) for fault in found] == [(10, 68), (10, 82), (10, 83)]
 
 
-def test_a_group_given_twice(tmp_path: Path) -> None:
+def test_a_group_given_twice_is_a_fault(tmp_path: Path) -> None:
     found = faults(tmp_path, ("name: b", "name: a"))
     assert [str(fault).split(":", 1)[1] for fault in found] == [
         "13:14: group `a` is given twice; first at line 12, column 14",
@@ -308,7 +310,7 @@ def test_a_group_given_twice(tmp_path: Path) -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_what_is_no_scenario(
+def test_a_file_that_is_no_scenario_is_a_fault(
     tmp_path: Path, content: bytes, line: int, column: int, why: str
 ) -> None:
     file = tmp_path / "x.yaml"
@@ -325,7 +327,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     assert load(file).scenario == load(QUICKSTART).scenario
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     for path, why in [
         (tmp_path / "missing.yaml", "cannot be read: No such file or directory"),
         (tmp_path, "is a folder, not a regular file"),
@@ -336,7 +338,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         assert [why in fault.message for fault in refused.value.faults] == [True]
 
 
-def test_an_error_is_one_line_a_fault(tmp_path: Path) -> None:
+def test_an_error_has_one_line_for_each_fault(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text("version: 1\nname: x\nfoo: 1\n")
     with pytest.raises(ScenarioError) as refused:
@@ -348,7 +350,7 @@ def test_an_error_is_one_line_a_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MAINLINE)
-def test_every_mainline_congestion_control(tmp_path: Path, name: str) -> None:
+def test_every_mainline_congestion_control_is_accepted(tmp_path: Path, name: str) -> None:
     assert (
         load(QUICKSTART, [f"flows.reno.congestion={name}"]).scenario.flows[1].congestion.name
         == name
@@ -359,7 +361,7 @@ def test_every_mainline_congestion_control(tmp_path: Path, name: str) -> None:
     ("ends", "why"),
     [("[a, b, a]", "must have 2 items at most, not 3"), ("[a]", "must have at least 2 items")],
 )
-def test_a_list_of_another_length_is_told_how_long_it_is(ends: str, why: str) -> None:
+def test_a_list_of_the_wrong_length_is_reported_with_its_length(ends: str, why: str) -> None:
     custom = (
         f"topology={{kind: custom, hosts: [a, b], links: [{{between: {ends}, delay: 1ms}}], "
         "groups: [{name: g, sources: [a], sinks: [b]}]}"
@@ -369,7 +371,7 @@ def test_a_list_of_another_length_is_told_how_long_it_is(ends: str, why: str) ->
     assert [fault.message for fault in refused.value.faults] == [why]
 
 
-def test_a_long_text_of_the_users_is_shortened_wherever_it_is_told(tmp_path: Path) -> None:
+def test_a_long_text_of_the_user_is_shortened_in_every_message(tmp_path: Path) -> None:
     long = "x" * 5000
     text = QUICKSTART.read_text()
     for old, new in (

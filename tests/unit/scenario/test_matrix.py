@@ -35,7 +35,7 @@ def test_no_matrix_is_one_variant(tmp_path: Path) -> None:
     assert loaded.variants[0].scenario == loaded.scenario
 
 
-def test_every_combination_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_combinations_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     loaded = with_matrix(
         tmp_path, f"matrix:\n  {RATE}: [5mbit, 20mbit]\n  {CONTROL}: [reno, vegas]\n"
     )
@@ -61,7 +61,7 @@ def test_values_may_be_mappings_and_lists(tmp_path: Path) -> None:
     assert [variant.scenario.flows[0].name for variant in loaded.variants] == ["x", "y"]
 
 
-def test_exclude_and_include_as_github_actions_has_them(tmp_path: Path) -> None:
+def test_exclude_and_include_work_as_in_github_actions(tmp_path: Path) -> None:
     # the example of "Using a matrix for your jobs": fruit [apple, pear], animal [cat, dog]
     fruit, animal, color, shape = "seed", "flows.reno.start", "warmup", "start_jitter"
     loaded = with_matrix(
@@ -83,7 +83,7 @@ def test_exclude_and_include_as_github_actions_has_them(tmp_path: Path) -> None:
     ]
 
 
-def test_exclude_by_part_of_a_combination(tmp_path: Path) -> None:
+def test_a_part_of_a_combination_is_enough_to_exclude_it(tmp_path: Path) -> None:
     loaded = with_matrix(
         tmp_path,
         f"matrix:\n  {RATE}: [5mbit, 20mbit]\n  seed: [1, 2, 3]\n"
@@ -100,7 +100,7 @@ def test_include_alone_lists_the_variants(tmp_path: Path) -> None:
     ]
 
 
-def test_a_matrix_from_the_command_line() -> None:
+def test_a_matrix_may_be_given_on_the_command_line() -> None:
     loaded = load(QUICKSTART, [f"matrix.{RATE}=[1mbit, 2mbit]", "matrix.seed=[7]"])
     assert [variant.values for variant in loaded.variants] == [
         {RATE: "1mbit", "seed": 7},
@@ -142,12 +142,14 @@ def test_a_matrix_from_the_command_line() -> None:
         ("matrix:\n  topology.groups.b.name: [b, c]\n", [(16 - FIRST, 25)]),
     ],
 )
-def test_faults(tmp_path: Path, matrix: str, found: list[tuple[int, int]]) -> None:
+def test_a_fault_of_the_matrix_is_reported_at_its_place(
+    tmp_path: Path, matrix: str, found: list[tuple[int, int]]
+) -> None:
     positions = [(fault.line - FIRST, fault.column) for fault in faults(tmp_path, matrix)]
     assert positions == found
 
 
-def test_too_many(tmp_path: Path) -> None:
+def test_too_many_combinations_or_runs_are_refused(tmp_path: Path) -> None:
     hundred = [f"{n}ms" for n in range(1, 102)]
     matrix = f"matrix:\n  flows.reno.start: {hundred}\n  flows.westwood.start: {hundred}\n"
     (fault,) = faults(tmp_path, matrix.replace("'", ""))
@@ -157,7 +159,7 @@ def test_too_many(tmp_path: Path) -> None:
     assert "are 10002 runs; 10000 are allowed" in fault.message
 
 
-def test_a_value_given_twice_is_told_with_its_path_and_its_first_place(tmp_path: Path) -> None:
+def test_a_value_given_twice_is_reported_with_its_first_place(tmp_path: Path) -> None:
     queue = "topology.bottleneck.queue"
     text = (
         f"matrix:\n  {queue}:\n    - {{limit: 20p}}\n    - {{limit: 30p}}\n    - {{limit: 20p}}\n"

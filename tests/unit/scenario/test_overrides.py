@@ -1,4 +1,4 @@
-"""``--set PATH=VALUE``: what it reaches, and where its faults are."""
+"""``--set PATH=VALUE``: the values that it sets, and the places of its faults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def value_at(data: Any, path: str) -> Any:
         ("repetitions=3", "repetitions", 3),
     ],
 )
-def test_what_it_reaches(override: str, path: str, value: object) -> None:
+def test_an_override_sets_the_value_at_its_path(override: str, path: str, value: object) -> None:
     assert value_at(dumped(load(QUICKSTART, [override]).scenario), path) == value
 
 
@@ -61,7 +61,7 @@ def test_the_last_of_several_counts_and_the_file_stays_as_it_was() -> None:
     assert loaded.sha256 == load(QUICKSTART).sha256
 
 
-def test_null_takes_an_optional_value_away() -> None:
+def test_null_removes_an_optional_value() -> None:
     overrides = ["flows.reno.stop=30s", "flows.reno.stop=null"]
     assert load(QUICKSTART, overrides).scenario.flows[1].stop is None
 
@@ -100,7 +100,9 @@ def test_null_takes_an_optional_value_away() -> None:
         ("duration.=1s", 10, "it has an empty part"),
     ],
 )
-def test_faults(override: str, column: int, why: str) -> None:
+def test_a_fault_of_an_override_is_reported_at_its_place(
+    override: str, column: int, why: str
+) -> None:
     with pytest.raises(ScenarioError) as refused:
         load(QUICKSTART, [override])
     found = [fault for fault in refused.value.faults if fault.file == f"--set {override}"]
@@ -113,7 +115,7 @@ def test_faults(override: str, column: int, why: str) -> None:
     assert why in found[0].message
 
 
-def test_faults_of_several_overrides_and_of_the_file_come_together(tmp_path: Path) -> None:
+def test_faults_of_overrides_and_of_the_file_are_reported_together(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(QUICKSTART.read_text().replace("hosts: 1", "hosts: 0", 1))
     with pytest.raises(ScenarioError) as refused:
@@ -126,13 +128,13 @@ def test_faults_of_several_overrides_and_of_the_file_come_together(tmp_path: Pat
     ]
 
 
-def test_an_override_mends_a_fault_of_the_file(tmp_path: Path) -> None:
+def test_an_override_can_fix_a_fault_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(QUICKSTART.read_text().replace("rate: 10mbit", "rate: 10"))
     assert load(file, ["topology.bottleneck.rate=10mbit"]).scenario == load(QUICKSTART).scenario
 
 
-def test_what_cannot_be_printed_is_not_repeated() -> None:
+def test_unprintable_characters_are_not_repeated_in_messages() -> None:
     with pytest.raises(ScenarioError) as refused:
         load(QUICKSTART, ["a\nb\udc80=\x1b[1m"])
     assert all(fault.file.isprintable() for fault in refused.value.faults)

@@ -1,4 +1,4 @@
-"""The reduced form: what --reduced takes, and where its faults are."""
+"""The reduced form that --reduced runs, and the places of its faults."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def orchestrator(*words: str) -> Result:
     return CliRunner().invoke(commands, words)
 
 
-def test_the_whole_form_knows_of_the_reduced_one_and_is_not_touched_by_it(tmp_path: Path) -> None:
+def test_the_reduced_form_does_not_change_the_full_one(tmp_path: Path) -> None:
     whole = load(write(tmp_path, REDUCED))
     assert whole.reducible
     assert not load(QUICKSTART).reducible
@@ -66,14 +66,14 @@ def test_values_at_paths_make_the_reduced_form(tmp_path: Path) -> None:
     assert [flow.name for flow in run.flows] == ["westwood", "reno[0]", "reno[1]"]
 
 
-def test_a_stored_run_says_what_was_run_and_has_no_reduced_form(tmp_path: Path) -> None:
+def test_a_stored_run_has_the_values_that_ran_and_no_reduced_form(tmp_path: Path) -> None:
     for short in (False, True):
         resolved = plan(load(write(tmp_path, REDUCED), reduced=short)).runs[0].resolved
         assert "reduced" not in resolved
         assert resolved["duration"] == ("12s" if short else "60s")
 
 
-def test_overrides_come_on_top(tmp_path: Path) -> None:
+def test_overrides_apply_after_the_reduced_form(tmp_path: Path) -> None:
     assert reduced(tmp_path, REDUCED, "duration=13s").scenario.duration == 13
     (fault,) = faults(tmp_path, REDUCED, "reduced.duration=13s")
     assert "override the path itself" in fault.message
@@ -101,7 +101,7 @@ def test_a_scenario_without_a_reduced_form_is_a_usage_error() -> None:
         ("  measure: [{name: x, from: 2s, to: 90s}]", 37, "must end by the duration"),
     ],
 )
-def test_faults_are_at_their_place_in_the_reduced_form(
+def test_faults_are_reported_at_their_place_in_the_reduced_form(
     tmp_path: Path, line: str, column: int, message: str
 ) -> None:
     found = faults(tmp_path, f"reduced:\n{line}\n")
@@ -109,7 +109,7 @@ def test_faults_are_at_their_place_in_the_reduced_form(
     assert message in found[0].message
 
 
-def test_it_must_be_a_mapping(tmp_path: Path) -> None:
+def test_the_reduced_form_must_be_a_mapping(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as refused:
         load(write(tmp_path, "reduced: 3\n"))
     assert [(each.line, each.column) for each in refused.value.faults] == [(FIRST, 10)]
@@ -129,5 +129,5 @@ def test_validate_checks_both_forms(tmp_path: Path) -> None:
     assert orchestrator("plan", str(bad)).exit_code == 0
 
 
-def test_the_schema_has_it() -> None:
+def test_the_schema_has_the_reduced_form() -> None:
     assert json_schema()["properties"]["reduced"]["type"] == "object"

@@ -1,4 +1,4 @@
-"""The reference for people says what the models say."""
+"""The reference document agrees with the models."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from orchestrator.scenario.schema import json_schema
 WRITTEN = Path(__file__).parents[3] / "docs" / "reference.md"
 
 
-def test_the_written_reference_is_that_of_the_models() -> None:
+def test_the_reference_document_is_up_to_date() -> None:
     text = WRITTEN.read_text(encoding="utf-8")
     assert text == markdown(), "run: orchestrator schema --markdown > docs/reference.md"
 
 
-def test_every_key_and_kind_is_in_it() -> None:
+def test_every_key_and_kind_is_in_the_reference() -> None:
     text = markdown()
     for name, definition in json_schema()["$defs"].items():
         options = [definition, *definition.get("anyOf", ())]  # a short form, and the whole

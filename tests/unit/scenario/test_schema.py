@@ -1,4 +1,4 @@
-"""The JSON Schema is in step with the models, and says what everything is."""
+"""The JSON Schema agrees with the models and describes every key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def nodes(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             yield from nodes(value, f"{path}/{index}")
 
 
-def test_its_head() -> None:
+def test_the_schema_has_its_dialect_and_the_top_level_keys() -> None:
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert list(SCHEMA["properties"]) == Scenario.keys()
     assert SCHEMA["required"] == ["version", "name", "duration", "topology", "flows"]
@@ -34,7 +34,7 @@ def test_its_head() -> None:
     assert json.loads(json.dumps(SCHEMA, allow_nan=False)) == SCHEMA
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_resolves() -> None:
     references = [node["$ref"] for _, node in nodes(SCHEMA) if isinstance(node.get("$ref"), str)]
     assert len(references) > 10
     for reference in references:
@@ -54,7 +54,7 @@ def test_every_key_is_described() -> None:
     assert not missing
 
 
-def test_every_mapping_is_closed() -> None:
+def test_no_mapping_allows_unknown_keys() -> None:
     open_ = [
         path
         for path, node in nodes(SCHEMA)
@@ -109,7 +109,9 @@ def test_an_example_matches_its_pattern() -> None:
         ("Flow", "name", ["a", "west-wood_2"], ["1a", "", "a.b", "a" * 41]),
     ],
 )
-def test_patterns(definition: str, key: str, valid: list[str], invalid: list[str]) -> None:
+def test_a_pattern_matches_valid_texts_only(
+    definition: str, key: str, valid: list[str], invalid: list[str]
+) -> None:
     pattern = SCHEMA["$defs"][definition]
     pattern = pattern["anyOf"][1] if "anyOf" in pattern else pattern
     pattern = pattern["properties"][key]["pattern"]

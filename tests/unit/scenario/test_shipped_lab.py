@@ -1,4 +1,4 @@
-"""Scenarios with lab hosts: those that are shipped, faults at their places, who is told what."""
+"""Scenarios with lab hosts: the shipped ones, faults at their places, and agents' documents."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def faults(folder: Path, *edits: tuple[str, str]) -> list[tuple[int, int, str]]:
 
 
 @pytest.mark.parametrize("file", sorted(SHIPPED.glob("*.yaml")), ids=lambda file: file.name)
-def test_what_is_shipped_is_valid_and_planned(file: Path) -> None:
+def test_shipped_lab_scenarios_can_be_planned(file: Path) -> None:
     loaded = plan(load(file))
     assert loaded.warnings == []
     assert all(run.lab is not None for run in loaded.runs)
@@ -80,7 +80,7 @@ def test_what_is_shipped_is_valid_and_planned(file: Path) -> None:
     assert described["flows"]
 
 
-def test_who_plays_what(tmp_path: Path) -> None:
+def test_every_host_has_its_role(tmp_path: Path) -> None:
     lab = planned(tmp_path).lab
     assert lab is not None
     assert lab.inventory == str(tmp_path / "hosts.yml")
@@ -94,7 +94,7 @@ def test_who_plays_what(tmp_path: Path) -> None:
     assert lab.offloads_off
 
 
-def test_a_resolved_run_names_its_inventory_wherever_it_is(tmp_path: Path) -> None:
+def test_a_resolved_run_names_its_inventory_by_an_absolute_path(tmp_path: Path) -> None:
     resolved = planned(tmp_path).resolved
     assert resolved["lab"]["inventory"] == str(tmp_path / "hosts.yml")
 
@@ -184,7 +184,7 @@ def place(folder: Path, marker: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("case", FAULTS)
-def test_faults_are_at_their_places(tmp_path: Path, case: str) -> None:
+def test_a_fault_is_reported_at_its_place(tmp_path: Path, case: str) -> None:
     edits, marker, text = FAULTS[case]
     found = faults(tmp_path, *edits)
     assert found[0] == (*place(tmp_path, marker), text.format(tmp_path))
@@ -210,14 +210,14 @@ def test_a_live_path_needs_lab_hosts(tmp_path: Path) -> None:
     assert fault.message == "a live path needs lab hosts: add the section `lab`"
 
 
-def test_a_live_path_says_nothing_of_what_is_not_known(tmp_path: Path) -> None:
+def test_a_live_path_has_no_bottleneck_and_no_base_rtt(tmp_path: Path) -> None:
     described = plan(load(written(tmp_path, LIVE, (ROUTER, "")))).describe()["runs"][0]
     assert described["bottlenecks"] == []
     assert [flow["base_rtt_s"] for flow in described["flows"]] == [None] * 6
 
 
 class _Guest:
-    """As much of a back end as is looked at before anything is run."""
+    """The part of a back end that is used before anything runs."""
 
     name, traits, unconfined = "guest", TRAITS, False
 
@@ -230,7 +230,7 @@ def test_a_live_path_is_for_lab_hosts_only(tmp_path: Path) -> None:
     assert not (tmp_path / "runs.db").exists()
 
 
-def test_each_host_is_told_its_own_part(tmp_path: Path) -> None:
+def test_each_agents_document_has_only_its_own_part(tmp_path: Path) -> None:
     run = planned(tmp_path)
     bare = {("one", "two"): 100_000, ("one", "three"): 200_000}
     documents = agent_documents(run, ADDRESSES, bare)

@@ -1,4 +1,4 @@
-"""The papers' scenario files: each can be planned, and says what it is of."""
+"""The papers' scenario files: each can be planned, and names its paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topologies written out: routes, asymmetric links, and every mistake at its place."""
+"""Custom topologies: routes, asymmetric links, and every fault at its place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def data(**changed: Any) -> dict[str, Any]:
     }
 
 
-def test_the_graph_is_as_written() -> None:
+def test_the_graph_has_the_written_nodes_and_links() -> None:
     queued = link("r", "s", rate={"forward": "10mbit", "reverse": "1mbit"}, queue={"limit": "9p"})
     spec = Custom.model_validate(data(links=[link("h", "r"), queued, link("s", "k", name="last")]))
     layout = spec.layout(1)
@@ -49,7 +49,7 @@ def test_the_graph_is_as_written() -> None:
     assert Custom.model_validate(written) == spec
 
 
-def test_one_host_may_stand_for_all() -> None:
+def test_one_host_may_be_the_sink_of_all() -> None:
     hosts = ["a", "b", "server"]
     links = [link(host, "r") for host in hosts]
     groups = [{"name": "up", "sources": ["a", "b"], "sinks": ["server"]}]
@@ -115,7 +115,9 @@ def test_one_host_may_stand_for_all() -> None:
         ),
     ],
 )
-def test_faults(changed: dict[str, Any], path: tuple[Any, ...], why: str) -> None:
+def test_a_fault_is_reported_at_its_place(
+    changed: dict[str, Any], path: tuple[Any, ...], why: str
+) -> None:
     with pytest.raises(ValidationError) as refused:
         Custom.model_validate(data(**changed))
     (error,) = refused.value.errors()
@@ -139,7 +141,7 @@ def run(*overrides: str) -> RunSpec:
     return plan(load(RING, overrides)).runs[0]
 
 
-def test_a_ring_is_crossed_the_shorter_way() -> None:
+def test_flows_take_the_shorter_way_round_a_ring() -> None:
     flow = run().flows[0]
     assert flow.path == ("h1-r1:forward", "r5-r1:reverse", "r4-r5:reverse", "r3-r4:reverse",
                          "r3-h3:forward")  # fmt: skip
@@ -149,13 +151,13 @@ def test_a_ring_is_crossed_the_shorter_way() -> None:
     assert [name.rpartition(":")[0] for name in other.path[1:-1]] == ["r1-r2", "r2-r3"]
 
 
-def test_the_way_back_may_be_another() -> None:
+def test_the_reverse_path_may_differ() -> None:
     flow = run("topology.links.3.delay={forward: 50ms, reverse: 2ms}").flows[0]
     assert flow.path[1:-1] == ("r5-r1:reverse", "r4-r5:reverse", "r3-r4:reverse")
     assert flow.ack_path[1:-1] == ("r2-r3:reverse", "r1-r2:reverse")
 
 
-def test_a_flow_between_two_parts_is_an_error_at_its_line(tmp_path: Path) -> None:
+def test_a_flow_between_unconnected_parts_is_a_fault_at_its_line(tmp_path: Path) -> None:
     lines = RING.read_text().splitlines()
     kept = [line for line in lines if "[r2, r3]" not in line and "[r5, r1]" not in line]
     broken = tmp_path / "broken.yaml"

@@ -31,7 +31,7 @@ def group(name: str, hosts: int = 1, **access: Any) -> dict[str, Any]:
     return {"name": name, "hosts": hosts, "access": {"delay": "20ms", **access}}
 
 
-def test_hosts_and_links() -> None:
+def test_a_dumbbell_has_its_hosts_and_links() -> None:
     network = dumbbell(BOTTLENECK, group("a", 2), group("b")).network
     assert network.hosts == ("a_src0", "a_src1", "a_dst0", "a_dst1", "b_src0", "b_dst0")
     assert network.switches == ("s1", "s2")
@@ -49,7 +49,7 @@ def test_hosts_and_links() -> None:
     assert network.group("a").sinks == ("a_dst0", "a_dst1")
 
 
-def test_the_base_rtt_is_there_and_back_over_all_links() -> None:
+def test_the_base_rtt_sums_the_delays_of_both_directions() -> None:
     network = dumbbell(BOTTLENECK, group("a"), group("b", delay="45ms")).network
     assert network.base_rtt_s("a_src0", "a_dst0") == pytest.approx(0.1)
     assert network.base_rtt_s("b_dst0", "b_src0") == pytest.approx(0.2)
@@ -65,7 +65,7 @@ def test_the_base_rtt_is_there_and_back_over_all_links() -> None:
     ]
 
 
-def test_the_bottleneck_is_judged_and_has_one_bdp_unless_told() -> None:
+def test_the_bottlenecks_queue_is_one_bdp_by_default() -> None:
     layout = dumbbell(BOTTLENECK, group("a"))
     link = layout.network.links[0]
     assert (
@@ -85,7 +85,7 @@ def test_access_links_without_a_rate_have_no_queue() -> None:
     assert set(layout.queues) == {"bottleneck:forward", "bottleneck:reverse"}
 
 
-def test_access_links_with_a_rate_never_drop_unless_a_queue_is_asked_for() -> None:
+def test_access_links_with_a_rate_never_drop_unless_a_queue_is_given() -> None:
     layout = dumbbell(
         BOTTLENECK,
         group("a", rate="100mbit"),
@@ -103,7 +103,7 @@ def test_access_links_with_a_rate_never_drop_unless_a_queue_is_asked_for() -> No
     }
 
 
-def test_each_direction_may_have_its_own() -> None:
+def test_each_direction_may_have_its_own_values() -> None:
     layout = dumbbell(
         {
             "rate": {"forward": "10mbit", "reverse": "1mbit"},
@@ -131,7 +131,7 @@ def test_too_many_hosts_are_refused_before_they_are_made() -> None:
         dumbbell(BOTTLENECK, group("a", 6000), group("b", 6000))
 
 
-def test_writing_gives_what_reads_back() -> None:
+def test_a_written_topology_reads_back_equal() -> None:
     data = {
         "kind": "dumbbell",
         "bottleneck": {**BOTTLENECK, "rate": {"forward": "1mbit", "reverse": "2mbit"}},
@@ -168,7 +168,7 @@ def test_the_papers_rtts_spread_over_the_flows() -> None:
             assert found == pytest.approx(wanted, abs=4e-6)  # four links, a nanosecond each
 
 
-def test_both_ends_of_a_spread_may_be_in_it() -> None:
+def test_a_spread_may_include_both_ends() -> None:
     # Grieco & Mascolo section 3.4: five flows, RTTs evenly over [66, 250] ms
     layout = dumbbell(
         BOTTLENECK,
@@ -180,7 +180,7 @@ def test_both_ends_of_a_spread_may_be_in_it() -> None:
     assert layout.network.base_rtt_s("one_src0", "one_dst0") == pytest.approx(0.25)
 
 
-def test_an_rtt_is_met_to_the_nanosecond() -> None:
+def test_an_rtt_is_exact_to_the_nanosecond() -> None:
     layout = dumbbell(BOTTLENECK, {"name": "a", "rtt": "20.000003ms", "access": {}})
     delays = [
         nanoseconds(channel.delay_s)
@@ -190,7 +190,7 @@ def test_an_rtt_is_met_to_the_nanosecond() -> None:
     assert delays == [10_000_000, 10_000_000, 1, 1, 1, 0]
 
 
-def test_left_and_right_may_differ() -> None:
+def test_sources_and_sinks_may_have_different_links() -> None:
     layout = dumbbell(
         BOTTLENECK,
         {
@@ -214,7 +214,7 @@ def test_left_and_right_may_differ() -> None:
     }
 
 
-def test_one_access_for_all_groups() -> None:
+def test_one_access_applies_to_all_groups() -> None:
     data = {"kind": "dumbbell", "bottleneck": BOTTLENECK, "access": {"delay": "20ms"}}
     groups = [{"name": "a"}, group("b", delay="1ms")]
     layout = Dumbbell.model_validate({**data, "groups": groups}).layout(1)
@@ -252,7 +252,9 @@ def test_one_access_for_all_groups() -> None:
         ),
     ],
 )
-def test_faults_of_a_group(changed: dict[str, Any], path: tuple[str, ...], why: str) -> None:
+def test_a_fault_of_a_group_is_reported_at_its_place(
+    changed: dict[str, Any], path: tuple[str, ...], why: str
+) -> None:
     data = {"kind": "dumbbell", "bottleneck": BOTTLENECK, "groups": [{**group("a"), **changed}]}
     with pytest.raises(ValidationError) as refused:
         Dumbbell.model_validate(data)
@@ -270,7 +272,7 @@ def drawn(seed: int, **group: Any) -> Layout:
     return Dumbbell.model_validate(data).layout(seed)
 
 
-def test_a_drawn_rtt_is_of_each_pair_and_of_the_seed() -> None:
+def test_an_rtt_is_drawn_for_each_pair_from_the_seed() -> None:
     def rtts_s(seed: int) -> list[float]:
         found = drawn(seed, rtt=DRAWN)
         assert found.drawn
@@ -286,7 +288,7 @@ def test_a_drawn_rtt_is_of_each_pair_and_of_the_seed() -> None:
     assert abs(sum(mine) / 40 - 0.158) < 4 * 0.184 / math.sqrt(12 * 40)
 
 
-def test_a_drawn_delay_is_of_each_link_and_the_same_in_both_directions() -> None:
+def test_a_delay_is_drawn_for_each_link_equal_in_both_directions() -> None:
     delay = {"from": "1ms", "to": "3ms", "drawn": True}
     found = drawn(7, access={"delay": delay})
     access = [link for link in found.network.links if link.name != "bottleneck"]
@@ -297,14 +299,14 @@ def test_a_drawn_delay_is_of_each_link_and_the_same_in_both_directions() -> None
     assert not drawn(7, access={"delay": "2ms"}).drawn
 
 
-def test_what_is_drawn_has_two_ends_and_keeps_above_the_links_between() -> None:
+def test_a_drawn_rtt_needs_two_ends_and_exceeds_the_common_links() -> None:
     with pytest.raises(ValidationError, match="with `drawn` give `from` and `to`, not `above`"):
         drawn(1, rtt={"above": "66ms", "to": "250ms", "drawn": True})
     with pytest.raises(ValidationError, match="less than the 20ms"):
         drawn(1, rtt={"from": "19ms", "to": "250ms", "drawn": True})
 
 
-def test_drawn_spreads_are_written_as_they_are_read() -> None:
+def test_drawn_spreads_are_written_as_they_were_read() -> None:
     groups = [{"name": "a", "access": {}, "rtt": DRAWN}, group("b")]
     data = {"kind": "dumbbell", "bottleneck": BOTTLENECK, "groups": groups}
     written = Dumbbell.model_validate(data).model_dump(mode="json", by_alias=True)

@@ -1,4 +1,4 @@
-"""Mutilated scenarios of every topology: a plan that can be drawn, or a ScenarioError."""
+"""Damaged scenarios of every topology give a plan that can be drawn, or a ScenarioError."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TUTORIAL = Path(__file__).parents[3] / "scenarios" / "tutorial"
 
 
 @pytest.mark.parametrize("file", sorted(TUTORIAL.glob("1*.yaml")), ids=lambda file: file.stem)
-def test_nothing_but_a_plan_or_a_scenario_error(tmp_path: Path, file: Path) -> None:
+def test_any_topology_gives_a_plan_or_a_scenario_error(tmp_path: Path, file: Path) -> None:
     draw_from = random.Random(file.stem)
     broken, again = tmp_path / "x.yaml", tmp_path / "again.yaml"
     text = file.read_text()

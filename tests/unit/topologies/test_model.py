@@ -41,7 +41,7 @@ def test_the_path_of_least_delay_may_have_more_hops() -> None:
     assert net.base_rtt_s("h", "k") == pytest.approx(0.010)
 
 
-def test_the_way_back_is_found_by_its_own_delays() -> None:
+def test_the_reverse_path_follows_its_own_delays() -> None:
     there, back = Channel(0.001), Channel(0.5)
     net = Network(
         ("h", "k"),
@@ -79,7 +79,7 @@ def test_groups_are_found_by_name() -> None:
     assert net.group("g").sources == ("h",)
 
 
-def test_every_switch_by_itself_sends_along_the_planned_path() -> None:
+def test_every_switch_forwards_along_the_planned_path() -> None:
     # A grid of equal delays has many ties; sums of 0.1 s differ by the order of adding.
     size = 4
     links = [

@@ -45,7 +45,7 @@ def lot(groups: Sequence[Mapping[str, object]], **hops: Any) -> Layout:
     return layout("parking-lot", hops={"count": 4, **LINK, **hops}, groups=list(groups))
 
 
-def test_the_multi_bottleneck_scenario_of_westwood() -> None:
+def test_westwoods_multi_bottleneck_scenario_can_be_built() -> None:
     # Grieco & Mascolo Fig. 17: C1 over all hops, two connections over each hop alone
     for hops in (1, 4, 10):
         groups = [{"name": "c1"}, {"name": "cross", "each_hop": "all"}]
@@ -64,7 +64,7 @@ def test_the_multi_bottleneck_scenario_of_westwood() -> None:
             assert rtt_ms(network, "cross", n) == pytest.approx(100)
 
 
-def test_the_multi_bottleneck_scenario_of_logwestwood() -> None:
+def test_logwestwoods_multi_bottleneck_scenario_can_be_built() -> None:
     # Kliazovich et al. Fig. 9: cross flows 1 and 3 forward, 2 and 4 in reverse
     groups: list[dict[str, Any]] = [
         {"name": "tested", "hosts": 3},
@@ -86,7 +86,7 @@ def test_the_multi_bottleneck_scenario_of_logwestwood() -> None:
     assert [hop.name for hop in back][1:-1] == ["hop4:reverse"]
 
 
-def test_the_parking_lot_of_libra() -> None:
+def test_libras_parking_lot_can_be_built() -> None:
     # "TCP Libra" Fig. 11: 9 hops with the access links; RTTs of 180, 90 and 30 ms
     groups: list[dict[str, Any]] = [
         {"name": "long", "hosts": 2, "rtt": "180ms", "access": {}},
@@ -109,7 +109,7 @@ def test_groups_enter_and_leave_anywhere_in_either_direction() -> None:
     assert rtt_ms(network, "back") == pytest.approx(120)
 
 
-def test_hops_that_differ() -> None:
+def test_hops_may_differ() -> None:
     fast = {**LINK, "rate": "50mbit", "delay": {"forward": "1ms", "reverse": "4ms"}}
     found = layout(
         "parking-lot", hops=[{**LINK, "count": 2}, fast], groups=[{"name": "a", "hosts": 1}]
@@ -159,7 +159,7 @@ def test_one_mapping_of_hops_is_written_back_as_one() -> None:
         ),
     ],
 )
-def test_faults_of_a_parking_lots_group(
+def test_a_fault_of_a_parking_lots_group_is_reported_at_its_place(
     group: dict[str, Any], path: tuple[Any, ...] | None, why: str
 ) -> None:
     ((where, message),) = faults(
@@ -169,7 +169,7 @@ def test_faults_of_a_parking_lots_group(
     assert why in message
 
 
-def test_faults_of_the_hops() -> None:
+def test_a_fault_of_the_hops_is_reported_at_its_place() -> None:
     groups = [{"name": "a"}]
     assert faults("parking-lot", hops={**LINK, "count": 0}, groups=groups)[0][0] == (
         "hops",

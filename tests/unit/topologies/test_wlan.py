@@ -1,4 +1,4 @@
-"""The 802.11 link: frames, errors, retransmissions and shadowing against values by hand."""
+"""The 802.11 link: frames, errors, retransmissions and shadowing, compared with known values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_exchange_of_80211a_takes_whole_symbols() -> None:
     assert other.service_s(CLEAN, 1500) * 1e6 == pytest.approx(wanted)
 
 
-def test_retransmissions_cost_longer_waits_and_leave_what_is_left() -> None:
+def test_retransmissions_wait_longer_and_leave_the_residual_loss() -> None:
     station = Station("802.11b", 11.0, 1.0, rts=False, retries=4)
     half = Attempt(1.0, 0.5)
     assert station.loss(half) == 0.5**5
@@ -99,7 +99,7 @@ def test_the_distances_of_cck_are_those_of_its_codewords() -> None:
         assert sorted((number, half) for half, number in found.items()) == sorted(dcf._CCK[rate])
 
 
-def test_error_rates_against_the_textbooks() -> None:
+def test_error_rates_agree_with_the_textbooks() -> None:
     def errors(rate: float, ratio: float) -> float:
         return float(1 - dcf.delivered(rate, ratio, 1) ** (1 / 8))
 
@@ -134,13 +134,13 @@ def _half(rate: float, snr_db: float) -> bool:
     return dcf.delivered(rate, 10 ** (snr_db / 10), 1536) > 0.5
 
 
-def test_power_and_noise() -> None:
+def test_received_power_and_noise_follow_their_formulas() -> None:
     # Rappaport eq. 4.69; thermal noise in 11 MHz is -103.6 dBm
     assert dcf.received_dbm(15, 40, 3, 100) == pytest.approx(-85)
     assert 10 * math.log10(dcf.snr(-85, 11e6, 7)) == pytest.approx(-85 + 103.586 - 7, abs=1e-3)
 
 
-def test_the_rate_is_a_packet_by_its_share_of_the_air() -> None:
+def test_the_rate_is_a_packet_divided_by_its_airtime() -> None:
     near = link(distance_m=5.0)
     data_us, ack_us = (
         50 + 310 + 352 + 304 + 192 + (size + 36) * 8 / 11 + 304 + 30 for size in (1500, 52)
@@ -152,7 +152,7 @@ def test_the_rate_is_a_packet_by_its_share_of_the_air() -> None:
     assert alone == pytest.approx(1514 * 8e6 / data_us, abs=8)
 
 
-def test_farther_is_worse() -> None:
+def test_loss_grows_with_the_distance() -> None:
     for draws in ("0s", "1s"):
         found = [link(distance_m=float(d), coherence=draws) for d in range(20, 200, 20)]
         losses = [Fading(link=each).mean for each in found]
@@ -170,7 +170,7 @@ def test_retries_help_against_errors_of_single_attempts_only() -> None:
     assert 0.5 * lasting[0] < lasting[1] < lasting[0]
 
 
-def test_shadowing_is_normal_and_of_the_seed() -> None:
+def test_shadowing_is_normal_and_drawn_from_the_seed() -> None:
     fading = Fading(link=link(distance_m=110.0, coherence="100ms"))
     drawn = list(fading.link.draws(7, 1000.0))
     assert [time_s for time_s, _ in drawn[:3]] == [0.0, 0.1, 0.2]
@@ -189,7 +189,7 @@ def test_shadowing_is_normal_and_of_the_seed() -> None:
     assert {loss for _, loss in losses} <= set(fading.state_losses)
 
 
-def test_the_topology() -> None:
+def test_a_wlan_has_its_links_and_delays() -> None:
     spec = Wlan.model_validate(
         {
             "kind": "wlan",
@@ -220,7 +220,7 @@ def near(distance_m: float) -> RunSpec:
     return plan(load(QUICKSTART, [topology, flows])).runs[0]
 
 
-def test_a_station_beside_the_access_point_changes_nothing_while_traffic_runs() -> None:
+def test_a_station_near_the_access_point_needs_no_changes_during_traffic() -> None:
     spec = near(5.0)
     assert not spec.network.links[0].forward.loses
     assert planned_steps(spec) == []
@@ -233,7 +233,7 @@ def test_a_loss_that_only_the_rarest_shadowing_brings_is_one() -> None:
     assert (wireless.loss.mean, wireless.loses) == (0.0, True)
 
 
-def test_a_draw_at_each_attempt_changes_nothing_while_traffic_runs() -> None:
+def test_shadowing_drawn_at_each_attempt_needs_no_changes_during_traffic() -> None:
     fading = Fading(link=link(distance_m=120.0, coherence="0s"))
     assert (list(fading.changes(1, 100.0)), fading.states_per_s) == ([], 0.0)
     (setting,) = loss_settings(fading.impairment())
@@ -254,7 +254,7 @@ def test_a_draw_at_each_attempt_changes_nothing_while_traffic_runs() -> None:
         ({"distance_m": 0.0}, "distance_m", "greater than 0"),
     ],
 )
-def test_faults(values: dict[str, Any], path: str, why: str) -> None:
+def test_a_fault_is_reported_at_its_place(values: dict[str, Any], path: str, why: str) -> None:
     with pytest.raises(ValidationError) as refused:
         link(**values)
     (error,) = refused.value.errors()

@@ -1,9 +1,9 @@
-"""A connection of the kernel's TCP with a scripted peer, and the record of all that happened.
+"""A connection of the kernel's TCP with a scripted peer, and a record of its events.
 
 Times are microseconds since the connection began, sequence numbers bytes since the first one of
 data. The record is a list of rows, in order:
 
-    ["wrote", time, bytes]                                what the application handed to TCP
+    ["wrote", time, bytes]                                what the application wrote to TCP
     ["sent", time, sequence, bytes, timestamp]            what TCP sent
     ["ack", time, acknowledged, [[from, to], ...], ece, echo]
                                                           what the peer said; ranges as in SACK
@@ -108,7 +108,7 @@ class Connection:
         self.record.append(["mark", self.now_us, name])
 
     def write(self, data: bytes | memoryview, flags: int = 0) -> None:
-        """Let the application hand over data, of which TCP must take everything."""
+        """Let the application write data, which TCP must accept completely."""
         self.record.append(["wrote", self.now_us, len(data)])
         taken = self.socket.send(data, flags)
         if taken != len(data):
