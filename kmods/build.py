@@ -115,10 +115,10 @@ def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> Bui
 
 def _find(name: str) -> BuiltModules | None:
     for root in cache.search_roots():
-        target = root / "guest" / name
-        if target.is_dir():
-            cache.require_trusted(target, root)
-            return BuiltModules(target)
+        cached = root / "guest" / name
+        if cached.is_dir():
+            cache.require_trusted(cached, root)
+            return BuiltModules(cached)
     return None
 
 
@@ -138,7 +138,7 @@ class _Build:
                 "building modules needs make and gcc", "apt-get install build-essential"
             )
         root = cache.make_root()
-        target = root / "guest" / name
+        cached = root / "guest" / name
         with (
             temporary_folder(cache.MODULE_BUILD, root / "guest") as temporary,
             temporary_folder("build") as away,
@@ -159,11 +159,11 @@ class _Build:
                     )
                 (result / built.name).write_bytes(_read_module(built, self.origin))
             try:
-                cache.publish(result, target)
+                cache.publish(result, cached)
             except OSError:
-                if not target.is_dir():  # else another process was faster
+                if not cached.is_dir():  # else another process was faster
                     raise
-        return BuiltModules(target)
+        return BuiltModules(cached)
 
     def _compile(self, workshop: Path) -> None:
         source, headers, tree = workshop / _SOURCE, workshop / _HEADERS, self.kernel.tree

@@ -14,7 +14,7 @@ from typing import IO
 
 from orchestrator import plaintext
 from orchestrator.backends.contract import Report, RunContext
-from orchestrator.backends.progress import ProgressMonitor, parsed
+from orchestrator.backends.progress import ProgressMonitor, parse_progress
 from orchestrator.decode.output import Output, console_text, require_small_console
 from orchestrator.errors import BedError
 from orchestrator.sandbox.boundary import Boundary
@@ -113,7 +113,7 @@ def progress(output: Output, duration_s: float) -> tuple[str, float]:
     Raises:
         BedError: the file is malformed.
     """
-    return parsed(output.start("progress", _PROGRESS_BYTES) or b"", duration_s)
+    return parse_progress(output.start("progress", _PROGRESS_BYTES) or b"", duration_s)
 
 
 def watch(
@@ -136,7 +136,7 @@ def watch(
                 require_small_console(context.folder / "console", context.bounds)
                 text = context.output.start("progress", _PROGRESS_BYTES) or b""
                 try:
-                    phase, simulated_s = parsed(text, monitor.duration_s)
+                    phase, simulated_s = parse_progress(text, monitor.duration_s)
                 except BedError:
                     # The bed may be in the middle of writing the file. A second equal reading is an
                     # error.
@@ -144,7 +144,7 @@ def watch(
                         raise
                     doubtful, phase, simulated_s = text, monitor.phase, monitor.simulated_s
                 report(phase, simulated_s)
-                monitor.take(phase, simulated_s, written)
+                monitor.update(phase, simulated_s, written)
             except BedError as error:
                 raise monitor.error(str(error), last_output(context)) from None
     finally:

@@ -30,7 +30,7 @@ _TEXT_BYTES = 64
 _MOST_DIGITS = 20
 
 
-def parsed(text: bytes, duration_s: float) -> tuple[str, float]:
+def parse_progress(text: bytes, duration_s: float) -> tuple[str, float]:
     """Return the phase and the seconds of traffic so far; ``boot`` while the file is empty.
 
     Raises:
@@ -81,7 +81,7 @@ class ProgressMonitor:
     def __post_init__(self) -> None:
         self._began_s = self._moved_s = self.clock()
 
-    def take(self, phase: str, simulated_s: float, written_bytes: int) -> None:
+    def update(self, phase: str, simulated_s: float, written_bytes: int) -> None:
         """Note the bed's current progress and the bytes that it has written.
 
         Raises:
@@ -98,9 +98,9 @@ class ProgressMonitor:
         if written_bytes > self._written and early and in_time:
             self._moved_s = now_s
         self._written = max(self._written, written_bytes)
-        self.require(now_s)
+        self.check(now_s)
 
-    def require(self, now_s: float | None = None) -> None:
+    def check(self, now_s: float | None = None) -> None:
         """Raise ``error`` unless the bed made progress recently and is within its time."""
         now_s = self.clock() if now_s is None else now_s
         if now_s - self._began_s > self.wall_s:

@@ -26,7 +26,7 @@ from orchestrator.backends.contract import (
     RunContext,
     Traits,
 )
-from orchestrator.backends.progress import ProgressMonitor, parsed
+from orchestrator.backends.progress import ProgressMonitor, parse_progress
 from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote, files_of
 from orchestrator.decode.assemble import Machine, assemble, decoder
 from orchestrator.decode.output import malformed
@@ -243,18 +243,18 @@ class _BedInMachine:
             try:
                 if words[:1] == [b"progress"]:
                     self._take_progress(words[1:])
-                self._monitor.require()
+                self._monitor.check()
             except BedError as error:
                 raise BedError(str(error), self.error_lines) from None
 
     def _take_progress(self, words: list[bytes]) -> None:
         """Note the phase, nanoseconds of traffic and bytes written, from a supervisor's line."""
-        phase, simulated_s = parsed(b" ".join(words[:2]), self._monitor.duration_s)
+        phase, simulated_s = parse_progress(b" ".join(words[:2]), self._monitor.duration_s)
         written = words[2] if len(words) == 3 else b""
         if not written.isdigit() or len(written) > _MOST_DIGITS:
             raise malformed(f"the remote supervisor says {b' '.join(words)[:80]!r}")
         self._report(phase, simulated_s)
-        self._monitor.take(phase, simulated_s, int(written))
+        self._monitor.update(phase, simulated_s, int(written))
 
 
 def _new_folder(remote: Remote) -> str:

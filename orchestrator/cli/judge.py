@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @_options.database
 @_options.as_json
 def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
-    """Judge stored runs again with the checks of this version, and report changes.
+    """Judge stored runs again by the checks of this program, and say what changed.
 
     RUN is an id, a unique start of one, or "last". A new verdict is added to the run; the earlier
     ones stay. With --all, runs that cannot be judged again are listed and are no error. The exit

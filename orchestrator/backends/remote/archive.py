@@ -20,7 +20,7 @@ SPARE_BYTES = 2**22
 _CHUNK_BYTES = 1 << 16
 
 
-def packed(files: Iterable[tuple[Path, str]]) -> bytes:
+def pack(files: Iterable[tuple[Path, str]]) -> bytes:
     """Return an archive of files, given as (path on this machine, name in the archive)."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:

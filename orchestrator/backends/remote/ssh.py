@@ -28,15 +28,15 @@ from orchestrator.backends.remote.archive import (
     MOST_BYTES,
     SPARE_BYTES,
     files_of,
-    packed,
+    pack,
     too_much,
     unpack,
 )
 from orchestrator.backends.remote.clocks import ClockOffset
 from orchestrator.backends.remote.ssh_connection import (
     Address,
-    closed,
-    connected,
+    close,
+    connect,
     end_tasks,
     reason,
 )
@@ -118,7 +118,7 @@ class Fleet:
         Raises:
             RemoteError: it cannot be reached; names the machine and the reason.
         """
-        connection = self.await_(connected(address, self._silence_s), None)
+        connection = self.await_(connect(address, self._silence_s), None)
         remote = Remote(self, address, connection)
         self._remotes.append(remote)
         return remote
@@ -149,7 +149,7 @@ class Remote:
 
     def close(self) -> None:
         """Close the connection; programs started through it read the end of their input."""
-        self._fleet.await_(closed(self._connection), None)
+        self._fleet.await_(close(self._connection), None)
 
     def run(
         self,
@@ -216,7 +216,7 @@ class Remote:
     def put(self, files: Iterable[tuple[Path, str]], place: str, *, root: bool = False) -> None:
         """Copy files, given as (path here, relative name there), into an existing folder there."""
         words = ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={place}"]
-        self.require(words, stdin=packed(files), root=root)
+        self.require(words, stdin=pack(files), root=root)
 
     def fetch(
         self,

@@ -41,7 +41,7 @@ class Address:
         return f"{self.name} ({user}{self.host}{port})"
 
 
-async def connected(address: Address, silence_s: float) -> asyncssh.SSHClientConnection:
+async def connect(address: Address, silence_s: float) -> asyncssh.SSHClientConnection:
     """Return a connection that counts as lost when the machine is silent for ``silence_s``.
 
     Raises:
@@ -76,7 +76,7 @@ async def connected(address: Address, silence_s: float) -> asyncssh.SSHClientCon
         raise RemoteError(f"{address}: {reason(error)}") from None
 
 
-async def closed(connection: asyncssh.SSHClientConnection) -> None:
+async def close(connection: asyncssh.SSHClientConnection) -> None:
     """Close a connection in any state."""
     connection.abort()
     with contextlib.suppress(asyncssh.Error, OSError):

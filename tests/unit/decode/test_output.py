@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.backends.progress import ProgressMonitor, parsed
+from orchestrator.backends.progress import ProgressMonitor, parse_progress
 from orchestrator.compile.bounds import Bounds
 from orchestrator.decode.output import Output, console_text, require_small_console
 from orchestrator.errors import BedError, GuestError
@@ -220,7 +220,7 @@ def test_a_console_is_bounded(tmp_path: Path) -> None:
     ],
 )
 def test_progress_is_read(text: bytes, found: tuple[str, float]) -> None:
-    assert parsed(text, 2.0) == found
+    assert parse_progress(text, 2.0) == found
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_progress_is_read(text: bytes, found: tuple[str, float]) -> None:
 )  # fmt: skip
 def test_progress_of_another_form_is_malformed(text: bytes) -> None:
     with pytest.raises(BedError, match="malformed output: progress"):
-        parsed(text, 2.0)
+        parse_progress(text, 2.0)
 
 
 class Clock:
@@ -249,7 +249,7 @@ def feed(moves: ProgressMonitor, clock: Clock, period_s: float, steps: Iterable[
     """Let the bed say these things, one each period."""
     for step in steps:
         clock.now_s += period_s
-        moves.take(*step)
+        moves.update(*step)
 
 
 def ended_after(clock: Clock, phase: str, simulated_s: float, grows: bool) -> float:
