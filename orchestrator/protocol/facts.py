@@ -36,7 +36,7 @@ class Channel(TypedDict, total=False):
 
 class _OfChannels(TypedDict, total=False):
     differences: list[tuple[str, str, SettingValue, SettingValue]]
-    """[channel, setting, asked, found] of all that is not as asked; at the end only."""
+    """[channel, setting, requested, found] of all settings that differ; at the end only."""
 
 
 class Channels(_OfChannels):
@@ -108,7 +108,7 @@ class RoundTripAfter(RoundTrip):
 
 
 class Burst(TypedDict):
-    """Bursts through a queue: what was asked for, and when each packet passed."""
+    """Bursts through a queue: what was requested, and when each packet passed."""
 
     fact: str
     channel: str
