@@ -121,8 +121,7 @@ class Sampler:
             timer.sleep_until(origin_ns + time_ns + _BEHIND_NS)
             self._take(time_ns, what)
         for flow in self._flows:
-            if hasattr(flow, "finish"):
-                flow.finish()
+            flow.finish()
 
     def _take(self, time_ns: int, what: int) -> None:
         if what & sampling_schedule.QUEUES:
