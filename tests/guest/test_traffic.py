@@ -52,7 +52,7 @@ def test_iperf3_and_the_built_in_end_point_agree(run: Run) -> None:
 def test_flows_end_by_bytes_or_by_time_as_requested(run: Run, db: Path, engine: str) -> None:
     document = run(
         "flows=["
-        f"{{name: sized, group: a, traffic: {{kind: bulk, engine: {engine}, bytes: 2MB}}}},"
+        f"{{name: sized, group: a, traffic: {{kind: bulk, engine: {engine}, bytes: 2097152B}}}},"
         f"{{name: timed, group: b, traffic: {{kind: bulk, engine: {engine}}}, start: 5s, stop: 9s}}"
         "]",
         "duration=20s",
@@ -61,14 +61,17 @@ def test_flows_end_by_bytes_or_by_time_as_requested(run: Run, db: Path, engine: 
     )
     sized, timed = document["flows"]
     received = sized["goodput_bps"] * 20 / 8
+    size_bytes = 2_097_152  # whole blocks of iperf3, as version 3.18 counts no others
     if engine == "builtin":
-        assert received == 2_000_000
+        assert received == size_bytes
     else:
         with Store.open_read_only(db) as store:
             told = store.load(store.resolve("last")).provenance["engines"]["sized"]
-        # iperf3 ends with what it still has queued, and does not count its cookie of 37 bytes.
-        assert received == told["received_bytes"] + 37
-        assert told["sent_bytes"] >= 2_000_000
+        assert told["sent_bytes"] == size_bytes
+        # Version 3.12 ends with what it still has queued. iperf3 does not count its cookie of 37
+        # bytes. The kernel counts a FIN that follows all of the data as one byte.
+        fin_bytes = 1 if told["received_bytes"] == size_bytes else 0
+        assert received == told["received_bytes"] + 37 + fin_bytes
     assert timed["goodput_bps"] > 0
     late = document["windows"]["late"]["flows"]
     assert [flow["goodput_bps"] for flow in late] == [0, 0]

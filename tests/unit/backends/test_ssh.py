@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import queue
 import signal
@@ -9,9 +10,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from orchestrator.backends.remote import clocks
 from orchestrator.backends.remote.ssh import Fleet, Remote, at_once, files_of
 from orchestrator.errors import RemoteError
 from tests.sshd import Server, start
@@ -147,6 +150,30 @@ def test_clocks_of_the_same_machine_are_equal(remote: Remote) -> None:
 def test_a_clock_that_cannot_be_read_is_an_error(remote: Remote) -> None:
     with pytest.raises(RemoteError, match=r"its clock cannot be read: .*No such file"):
         remote.clock_offset("/nothing/python3")
+
+
+def test_a_clock_reader_that_ended_before_the_first_question_says_why() -> None:
+    class Ended:
+        """A process that ended before its input was written, as on a busy machine."""
+
+        @property
+        def stdin(self) -> Ended:
+            return self
+
+        stdout = stderr = stdin
+
+        def write(self, _data: bytes) -> None:
+            raise BrokenPipeError("Channel not open for sending")
+
+        async def readline(self) -> bytes:
+            return b""
+
+        async def read(self) -> bytes:
+            return b"bash: python3: No such file or directory\n"
+
+    process: Any = Ended()
+    with pytest.raises(RemoteError, match=r"h1: its clock cannot be read: .*No such file"):
+        asyncio.run(clocks.round_trip(process, "h1"))
 
 
 def test_all_that_cannot_be_reached_say_why_at_once(
