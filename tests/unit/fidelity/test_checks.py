@@ -213,7 +213,11 @@ def test_settings_must_be_what_was_asked() -> None:
     told = {"fact": "namespaces", "at": "end", "values": {}}
     wrong = {**end, "differences": [["c", "rate_bps", 1, 2]]}
     found = only(check_settings.check(evidence([wrong, told])))
-    assert (found.ok, found.measured, found.detail) == (False, 1, "c: rate_bps is 2, requested was 1")
+    assert (found.ok, found.measured, found.detail) == (
+        False,
+        1,
+        "c: rate_bps is 2, requested was 1",
+    )
     assert only(check_settings.check(evidence([{**end, "differences": []}, told]))).ok is True
 
 
