@@ -1,18 +1,18 @@
 """Checksums of a run's rows: one SHA-256 for each table.
 
 A checksum covers the columns that the table had in the schema that wrote it, but not the run's
-key. So a later ``ALTER TABLE ... ADD COLUMN`` keeps it valid, and so does another key. A migration
-that changes values of sealed runs must write their checksums anew.
+key. So it stays valid after an ``ALTER TABLE ... ADD COLUMN`` and with another key. A migration
+that changes values of finished runs must write new checksums.
 
 Small tables (:data:`ROW_TABLES`) are hashed as JSON: the table's name, the covered columns sorted
-by name, and the rows sorted by all of these columns. A BLOB stands as ``{"sha256": ...}``.
+by name, and the rows sorted by all of these columns. A BLOB is replaced by ``{"sha256": ...}``.
 
-Sample tables (:data:`results.samples.TABLES`) hold up to millions of rows, most columns of which
-are constant. Each series (all rows with the same flow, endpoint or queue) is hashed in the order of
-time and in blocks of :data:`BLOCK_ROWS`, the last of which may be shorter. A block is a JSON line
-with the series' key, the number of rows, the first row and the names of the columns that vary, and
-then each of these columns as little-endian 64-bit integers. NULL is hashed as the number in
-:data:`results.samples.NULLS`, which is never stored itself.
+Sample tables (:data:`results.samples.TABLES`) have up to millions of rows, and most columns are
+constant. Each series (all rows with the same flow, endpoint or queue) is hashed in the order of
+time, in blocks of up to :data:`BLOCK_ROWS` rows. A block is a JSON line with the series' key, the
+number of rows, the first row and the names of the columns that vary. Each of these columns follows
+as little-endian 64-bit integers. NULL is hashed as the number in :data:`results.samples.NULLS`,
+which is never stored.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ ALL_TABLES = (*ROW_TABLES, *TABLES)
 """All tables that hold rows of a run."""
 
 BLOCK_ROWS = 65536
-"""So many rows of a series are hashed at a time."""
+"""Number of rows of a series that are hashed at a time."""
 
 CHUNK_ROWS = 4096
-"""So many rows of samples are read at a time."""
+"""Number of rows of samples that are read at a time."""
 
 
 class Checksum(NamedTuple):
-    """How many rows of a run a table holds, and their SHA-256 in hex."""
+    """The number of a run's rows in a table, and their SHA-256 in hex."""
 
     rows: int
     sha256: str
@@ -84,7 +84,7 @@ def covered(schema: int, migrations: Path = MIGRATIONS) -> dict[str, tuple[str, 
 def read_rows(
     connection: sqlite3.Connection, table: str, run: int, columns: Sequence[str]
 ) -> list[tuple[Any, ...]]:
-    """Return those columns of a run's rows, sorted by all of them."""
+    """Return columns of a run's rows, sorted by all of them."""
     names = ", ".join(f'"{name}"' for name in columns)
     return connection.execute(
         f"SELECT {names} FROM {table} WHERE run = ? ORDER BY {names}", (run,)
@@ -114,7 +114,7 @@ class SamplesHash:
     ) -> None:
         """Add a whole series that is being stored.
 
-        ``varying`` has all columns that vary in it, and may have the time where it does not.
+        ``varying`` has all columns that vary in it, and may have the time in any case.
         """
         columns = {name: rows[name] for name in self.names if name in varying}
         known = {name for name in columns if name != self._time and len(rows) <= BLOCK_ROWS}
@@ -156,7 +156,7 @@ def of_samples(
     """Return the checksum of a run's stored samples; reads a few thousand rows at a time.
 
     Raises:
-        StoreError: a value is none that can have been stored.
+        StoreError: a value cannot have been stored.
     """
     total = SamplesHash(table, columns)
     previous: tuple[int, ...] | None = None
@@ -182,8 +182,8 @@ def seal(
 ) -> None:
     """Store the checksums of a run that has just ended, inside the caller's transaction.
 
-    ``samples`` are those of the sample tables that were written; the others are empty. Rows of
-    small tables are read back, so that what is hashed is what the file holds.
+    ``samples`` are the checksums of the sample tables that were written; the others are empty. Rows
+    of small tables are read back, so that the content of the file is hashed.
     """
     columns = covered(schema)
     checksums = {
@@ -206,7 +206,7 @@ def _parts(
     nullable = [name for name in names if name in NULLS]
     words = [f"coalesce({name}, {NULLS[name]})" if name in NULLS else name for name in names]
     never = " + ".join(f"({name} IS {NULLS[name]})" for name in nullable) or "0"
-    # Of equal times the order of insertion counts; where they are unique, the key is the order.
+    # Rows with equal times are in the order of insertion. Where times are unique, keys order them.
     ties = "" if unique else ", rowid"
     cursor = connection.execute(
         f"SELECT {', '.join((*keys, never, *words))} FROM {table} WHERE run = ? "
@@ -216,9 +216,9 @@ def _parts(
     width = len(keys)
     while chunk := cursor.fetchmany(CHUNK_ROWS):
         rows = np.array(chunk)
-        # A REAL, TEXT, BLOB or NULL makes it an array of something else.
+        # With a REAL, TEXT, BLOB or NULL the array has another type.
         if rows.dtype != np.int64 or bool(np.any(rows[:, width])):
-            raise StoreError("a value is none that can have been stored")
+            raise StoreError("a value cannot have been stored")
         changes = np.flatnonzero(np.any(rows[1:, :width] != rows[:-1, :width], axis=1)) + 1
         for start, end in pairwise([0, *changes.tolist(), len(rows)]):
             yield tuple(rows[start, :width].tolist()), rows[start:end, width + 1 :]

@@ -1,4 +1,4 @@
-"""What follows from the declaration of a field of a run in ``results.model``.
+"""Storage and display of a run's fields, as ``results.model`` declares them.
 
 A field is kept in the column of its name in the table ``runs``, which a migration adds. Its
 annotation says how values are kept and where they are shown::
@@ -21,7 +21,7 @@ from results import typed
 
 
 class Codec(NamedTuple):
-    """How a value becomes what SQLite keeps, and the other way round."""
+    """Conversion of a value to what SQLite stores, and back."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -81,7 +81,7 @@ def read(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a record's fields from what the columns of these names hold.
 
     Raises:
-        Exception: one of ``typed.SYMPTOMS`` when a value is none that was stored.
+        Exception: one of ``typed.SYMPTOMS`` when a value cannot have been stored.
     """
     return {name: _codec(record, name).read(value) for name, value in values.items()}
 
@@ -92,7 +92,7 @@ def _class(record: Any) -> type:
 
 @cache
 def _declared(record: type, name: str) -> tuple[Any, ...]:
-    """Return what the annotation of a field says beside its type."""
+    """Return the annotations of a field beside its type."""
     hint = get_type_hints(record, include_extras=True)[name]
     return getattr(hint, "__metadata__", ())
 

@@ -1,4 +1,4 @@
-"""Sets runs side by side: their metrics, and only what differs in how they came about."""
+"""Compares runs: their metrics, and the settings that differ."""
 
 from __future__ import annotations
 

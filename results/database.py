@@ -2,8 +2,8 @@
 
 A migration is one file ``migrations/NNNN_what.sql``. All migrations that a file needs run in one
 transaction, together with their records in the table ``migrations`` and the new ``PRAGMA
-user_version``: a migration that fails leaves the file as it was. Who only reads an older file sees
-it through views (``results.older``) and writes nothing.
+user_version``. A migration that fails leaves the file unchanged. Programs that only read an older
+file see it through views (``results.older``) and write nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from orchestrator.files import user_files as files
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 APPLICATION_ID = 0x54435072
-"""``PRAGMA application_id`` of our files, by which a stranger's database is told."""
+"""``PRAGMA application_id`` of our files, which other programs' databases do not have."""
 
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What an operation on a file can raise. The second is for a damaged file whose own text is in
-SQLite's message."""
+"""Errors of operations on a file. The second occurs if SQLite's message has damaged text of it."""
 
 BUSY_TIMEOUT_S = 60.0
 """Storing a large run holds the write lock for seconds; a second writer waits this long."""
@@ -67,7 +66,7 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
 
 
 def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
-    """Open an existing database for reading; nothing is created but what WAL needs.
+    """Open an existing database for reading; only the files that WAL needs are created.
 
     A database of an older schema is opened as it is; see ``results.older``.
 
@@ -87,8 +86,8 @@ def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connect
         try:
             _check_kind(connection, path, needed)
         except sqlite3.OperationalError:
-            # WAL needs a -shm file beside the database; on a medium nobody can write to, and with
-            # nothing left in a -wal file, the database can be read as it lies.
+            # WAL needs a -shm file beside the database. On a read-only medium the database can be
+            # read without it if the -wal file is empty.
             if _has_wal(path):
                 raise
             connection.close()
@@ -158,7 +157,7 @@ def utc_now() -> str:
 
 
 def is_moment(text: object) -> bool:
-    """Tell whether it is a time as :func:`utc_now` writes it."""
+    """Return whether a value is a time as :func:`utc_now` writes it."""
     return isinstance(text, str) and bool(
         re.fullmatch(r"20\d\d-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d\.\d{3}\+00:00", text)
     )
@@ -188,7 +187,7 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """Raise StoreError for what is there but is no SQLite file; an empty file counts as none."""
+    """Raise StoreError for an existing file that is neither empty nor a SQLite database."""
     try:
         files.require_regular(path)
     except files.FileError as error:
@@ -205,7 +204,7 @@ def _refuse_strangers(path: Path) -> None:
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path, known: int) -> None:
-    """Raise StoreError unless it is a new database, or one of ours that is not too new."""
+    """Raise StoreError unless the database is empty, or ours and not newer than ``known``."""
     version = _pragma(connection, "user_version")
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if tables and _pragma(connection, "application_id") != APPLICATION_ID:
@@ -256,7 +255,7 @@ def _statements(script: str) -> Iterator[str]:
 def unreadable(path: Path, error: Exception) -> StoreError:
     """Return the error to raise when SQLite cannot read the file, with what to do about it."""
     damaged = isinstance(error, UnicodeDecodeError) or _is_damage(error)
-    fix = "; `orchestrator doctor --store` tells what is damaged" if damaged else ""
+    fix = "; `orchestrator doctor --store` lists the damage" if damaged else ""
     return StoreError(f"{path}: cannot read the results database: {error}{fix}")
 
 
@@ -275,7 +274,7 @@ def unwritable(path: Path, error: Exception) -> StoreError:
         fix = f"make {path.absolute().parent} writable with room to spare, or use another --db"
     else:
         fix = (
-            "`orchestrator doctor --store` tells what is damaged; "
+            "`orchestrator doctor --store` lists the damage; "
             "put back a copy of the file, or name another with --db"
         )
     return StoreError(f"{path}: cannot write the results database: {error}; {fix}")

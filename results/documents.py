@@ -1,6 +1,6 @@
 """The JSON documents of ``run``, ``show`` and ``runs``: a stable contract.
 
-Keys are always there, null where nothing is known; numbers are finite; units are SI and named.
+All keys are always there. Unknown values are null, numbers are finite, and names end in SI units.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def listed(row: RunRow, values: Mapping[str, Values]) -> dict[str, Any]:
 
 
 def _judgements(run: StoredRun) -> dict[str, Any]:
-    """Return by what and when the run was judged last, and its earlier verdicts, oldest first."""
+    """Return version and time of the latest judgement, and the earlier verdicts, oldest first."""
     each = [
         {
             "verdict": one.verdict,
@@ -150,7 +150,7 @@ def _links(run: StoredRun, window: WindowMetrics) -> list[dict[str, Any]]:
 
 
 def _rates(queue: QueueRecord) -> dict[str, Any]:
-    """Return between which rates a link's rate goes, its last one, and how often it changes."""
+    """Return the smallest, largest and last rate of a link, and the number of changes."""
     steps: list[int | None] = [rate_bps for _time, rate_bps in queue.rate_steps]
     rates_bps = steps or [queue.rate_bps]
     known = [rate_bps for rate_bps in rates_bps if rate_bps is not None]

@@ -1,4 +1,4 @@
-"""Thins series out for drawing without losing what the eye looks for: extremes and gaps."""
+"""Reduces series for drawing; extremes and gaps stay visible."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def min_max(
 def min_max_indices(values: Floats, points: int) -> npt.NDArray[np.intp]:
     """Return ascending indices of at most ``points`` values.
 
-    The series is cut into buckets of as many values each; of each are kept the smallest, the
-    largest and, if there is one, the first that is not finite.
+    The series is cut into buckets of equal size. Of each bucket the smallest value, the largest one
+    and the first one that is not finite are kept.
 
     Raises:
         ValueError: ``points`` is below 3.
     """
     if points < 3:
-        raise ValueError(f"a bucket needs 3 points, {points} are asked for")
+        raise ValueError(f"a bucket needs 3 points, {points} were requested")
     count = len(values)
     if count <= points:
         return np.arange(count)
@@ -50,7 +50,7 @@ def min_max_indices(values: Floats, points: int) -> npt.NDArray[np.intp]:
 
     lowest = table(np.where(gaps, np.inf, values), np.inf).argmin(axis=1)
     highest = table(np.where(gaps, -np.inf, values), -np.inf).argmax(axis=1)
-    # A bucket without a finite value finds its first sample both times, which is the gap itself.
+    # A bucket without a finite value gives its first sample for both, which marks the gap.
     found = [starts + lowest, starts + highest]
     gap = table(gaps.astype(np.float64), 0.0)
     found.append((starts + gap.argmax(axis=1))[gap.any(axis=1)])

@@ -1,6 +1,6 @@
-"""Finds damage in a store: what SQLite finds by itself, and runs whose checksums do not fit.
+"""Finds damage in a store, by SQLite's own checks and by the checksums of runs.
 
-A run that an earlier version stored has no checksum. It is reported as not checked, never as ok.
+A run that an earlier version stored has no checksum. It is reported as "not checked".
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ class Damage:
 
 @dataclass(frozen=True)
 class RunState:
-    """Whether a run's rows are those that were stored.
+    """The result of comparing a run's rows with its checksums.
 
-    ``running`` is a run without an end, which has no checksums yet. ``id`` is ``#KEY`` where no row
-    names the run.
+    A running run has no checksums yet. ``id`` is ``#KEY`` where the table ``runs`` has no such run.
     """
 
     id: str
@@ -50,7 +49,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Integrity:
-    """What was found in a store; ``problems`` are of the file, not of a single run."""
+    """The state of a store; ``problems`` are those of the file, not of a single run."""
 
     path: Path
     schema: int
@@ -74,7 +73,7 @@ def examine(path: Path, migrations: Path = MIGRATIONS) -> Integrity:
     """Read the whole store and compare it with its checksums; nothing is written.
 
     Raises:
-        StoreError: there is no store, or not even its first page can be read.
+        StoreError: there is no store, or its first page cannot be read.
     """
     with closing(database.open_read_only(path, migrations)) as connection:
         schema = database.schema_version(connection)
@@ -117,7 +116,7 @@ def examine_run(connection: sqlite3.Connection, key: int) -> RunState:
 
 
 def _tables(stored: Mapping[str, tuple[int, Checksum]]) -> Iterable[str]:
-    """Return the tables that have to have a checksum: those of the schema that sealed the run."""
+    """Return the tables that need a checksum: those of the schema that the run was stored with."""
     try:
         return checksum.covered(max((schema for schema, _sum in stored.values()), default=1))
     except (StoreError, TypeError):  # no schema; each table's own problem says so
@@ -125,7 +124,7 @@ def _tables(stored: Mapping[str, tuple[int, Checksum]]) -> Iterable[str]:
 
 
 def _tables_of_run(connection: sqlite3.Connection, key: int) -> Iterable[str]:
-    """Return the tables that have to have a checksum of a run."""
+    """Return the tables that need a checksum of a run."""
     (schema,) = connection.execute(
         "SELECT max(schema) FROM checksums WHERE run = ?", (key,)
     ).fetchone()
@@ -185,7 +184,7 @@ def _checksums(connection: sqlite3.Connection, key: int) -> dict[str, tuple[int,
 def require_intact(connection: sqlite3.Connection, key: int, table: str) -> None:
     """Raise StoreError when a run's rows in a table are not those that its checksum covers.
 
-    Runs without checksums pass: nothing is known of them.
+    Runs without checksums are not checked.
     """
     found = connection.execute(
         "SELECT id, status, sealed, schema, rows, sha256 FROM runs LEFT JOIN checksums "
@@ -282,7 +281,7 @@ def _schema_problems(connection: sqlite3.Connection, model: sqlite3.Connection) 
 
 
 def _objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
-    """Return type and SQL of all objects by name; quotes and white space do not count."""
+    """Return type and SQL of all objects by name, without quotes and white space."""
     rows = connection.execute(
         "SELECT name, type, sql FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
     ).fetchall()

@@ -24,12 +24,13 @@ from results import typed
 from results.checksum import Checksum
 
 MOST_EVIDENCE_BYTES = 2**30
-"""Of one value's JSON; a bed's facts are bounded far below (orchestrator/compile/bounds.py)."""
+"""Limit of one value's JSON. The limit of a bed's facts is much smaller, see
+orchestrator/compile/bounds.py."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with its checks, by which version of the checks, and when (ISO 8601).
+    """A verdict with its checks, the version of the checks, and the time in ISO 8601.
 
     ``checks_version`` is None where an earlier version of the program stored the run.
     """
@@ -52,10 +53,10 @@ def evidence_rows(evidence: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def read_evidence(rows: Sequence[tuple[object, object, object]]) -> dict[str, Any]:
-    """Return the values of stored rows (name, bytes, json); they take no more than they say.
+    """Return the values of stored rows (name, bytes, json). None grows above its stored size.
 
     Raises:
-        ValueError, TypeError, zlib.error: a row holds what :func:`evidence_rows` never makes.
+        ValueError, TypeError, zlib.error: :func:`evidence_rows` never makes such a row.
     """
     found = {}
     for name, size, data in rows:

@@ -1,7 +1,7 @@
-"""What the store is told of a run before it begins, and what it answers about a stored one.
+"""Records that the store takes and returns: a run before it begins, and a stored run.
 
-A field of a run is declared once, here; see docs/developing.md.
-Flows, queues and checks are kept and handed out as the records of ``orchestrator.recording.model``.
+Each field of a run is declared here and nowhere else; see docs/developing.md. Flows, queues and
+checks have the records of ``orchestrator.recording.model``.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from results.columns import COMPARED, FLAG, OBJECT, OBJECTS, SHOWN, WINDOWS
 Status = Literal["running", "ok", "failed", "interrupted"]
 
 Number = int | float
-"""What a metric's value is, when it can be computed: finite, in the metric's unit."""
+"""The value of a metric that can be computed: finite, in the metric's unit."""
 
 Values = dict[str, Number | None]
 """Metrics of one subject by name; None where a value cannot be computed."""
 
 WHOLE = ""
-"""Name under which the metrics of [warmup, duration] are kept beside those of the windows."""
+"""Name of the metrics over [warmup, duration], beside the names of the windows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunIdentity:
-    """What of a run is known before it begins and read with each list of runs.
+    """The fields of a run that are known before it begins and read with each list of runs.
 
-    ``variant`` holds the values of the matrix. ``unconfined`` tells that the guest ran without a
-    boundary.
+    ``variant`` has the values of the matrix. ``unconfined`` is set for a guest without a sandbox.
     """
 
     experiment: Annotated[str, COMPARED]
@@ -52,7 +51,7 @@ class RunIdentity:
 
 @dataclass(frozen=True, kw_only=True)
 class RunHead(RunIdentity):
-    """Everything known of a run before it begins.
+    """All fields of a run that are known before it begins.
 
     ``resolved`` is the whole scenario after overrides and matrix, ``links`` the network (see
     :func:`summarise_links`); both are JSON-ready.
@@ -65,10 +64,10 @@ class RunHead(RunIdentity):
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow(RunIdentity):
-    """One line of the list of runs; None where the run has not got that far.
+    """One line of the list of runs. Fields that the run's end sets are None before.
 
-    ``started_utc`` and ``finished_utc`` are ISO 8601. ``status`` is ``interrupted`` too for a
-    run whose owner is gone though nobody has marked it yet.
+    ``started_utc`` and ``finished_utc`` are ISO 8601. ``status`` is ``interrupted``, too, for a run
+    whose process has ended and that is not marked yet.
     """
 
     id: Annotated[str, SHOWN]

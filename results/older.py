@@ -1,8 +1,8 @@
 """Shows a store of an older schema as one of the newest, without writing to the file.
 
-Temporary views of a connection hide the file's tables of the same name. Each view has the newest
-columns: those that the older table has, and for each that it lacks the value that its migration
-gives to older rows. So commands that only read need no migration, and work on a read-only medium.
+Temporary views of a connection hide the file's tables of the same names. Each view has the newest
+columns. A column that the older table lacks has the value that its migration gives to older rows.
+So commands that only read need no migration, and work on a read-only medium.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILLED = {
     ("flows", "transport"): "'tcp'",
     ("flows", "traffic"): "'bulk'",
 }
-"""What a migration that made a table anew put into a column, where the column has no default."""
+"""Values of columns without a default, in tables that a migration created again."""
 
 
 def show_as_newest(

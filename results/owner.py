@@ -1,7 +1,7 @@
-"""Which process runs a run, and whether that process still lives.
+"""The process that executes a run, and whether it still exists.
 
-A process id alone is reused; together with the machine's boot id and the process's start time
-it names one process for good.
+A process id is used again. Together with the machine's boot id and the process's start time it
+identifies one process.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Owner:
     pid_namespace: str
 
     def is_dead(self) -> bool:
-        """Tell whether the process is certainly gone.
+        """Return whether the process has certainly ended.
 
-        A process of another PID namespace (a container) cannot be seen from here and counts as
-        alive until the machine boots again.
+        A process of another PID namespace (a container) is not visible from here. It counts as
+        running until the machine boots again.
         """
         if self.boot_id != _boot_id():
             return True
@@ -34,7 +34,7 @@ class Owner:
 
 
 def this_process() -> Owner:
-    """Return the owner that the calling process is."""
+    """Return the owner for the calling process."""
     pid = os.getpid()
     start_ticks = _start_ticks(pid)
     assert start_ticks is not None, "a running process has a start time"
@@ -58,4 +58,6 @@ def _start_ticks(pid: int) -> int | None:
     # The second field is the command in brackets and may itself hold spaces and brackets.
     fields = stat.rpartition(")")[2].split()
     state, start_ticks = fields[0], int(fields[19])
-    return None if state in "ZXx" else start_ticks  # a zombie has ended, only nobody asked it yet
+    return (
+        None if state in "ZXx" else start_ticks
+    )  # a zombie has ended, and its parent has not waited for it yet

@@ -1,7 +1,7 @@
 """Puts arrays of samples and of transfers into their tables and reads columns back.
 
-Each is one row with a column for each field. What is said with a number that stands for nothing is
-stored as NULL: an infinite ssthresh, a pacing rate without limit, a delay of nothing, no end.
+Each is one row with a column for each field. A number that stands for a missing value is stored as
+NULL: an infinite ssthresh, a pacing rate without limit, a delay without packets, no end.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ NULLS = {
 
 
 class Table(NamedTuple):
-    """A table of the store: its rows, what tells its series apart, and what orders each.
+    """A table of the store: the type of its rows, the keys of its series, and what orders a series.
 
-    Of ``states`` there is one at a time: of several at the same nanosecond the last is kept.
+    ``states`` have one row at a time: of several at the same nanosecond the last is kept.
     """
 
     dtype: np.dtype[np.void]
@@ -59,7 +59,7 @@ TABLES = {
 
 
 class Columns(Mapping[str, Array]):
-    """The columns of one series, in the order of time, each fetched when first asked for."""
+    """The columns of one series, in the order of time. Each is read when it is used first."""
 
     def __init__(self, names: Sequence[str], fetch: Callable[[str], Array]) -> None:
         self._names = tuple(names)
@@ -81,7 +81,7 @@ class Columns(Mapping[str, Array]):
 
 
 class Series:
-    """Rows of one table's array told apart by its keys, each series in the order of time."""
+    """The series of one table's array by their keys, each in the order of time."""
 
     def __init__(self, array: npt.NDArray[np.void], table: str) -> None:
         _dtype, keys, self.time, states = TABLES[table]
@@ -126,7 +126,7 @@ class Series:
 
 
 def listed(name: str, values: Array) -> list[int | None]:
-    """Return a column's values as Python's integers, None standing for infinite."""
+    """Return a column's values as Python's integers, with None for infinite ones."""
     numbers: list[Any] = values.tolist()
     if name in NULLS:
         return [None if math.isnan(value) else int(value) for value in numbers]
@@ -170,8 +170,8 @@ Written = Callable[[tuple[int, ...], npt.NDArray[np.void], Sequence[str]], None]
 def insert(connection: sqlite3.Connection, run: int, series: Series, written: Written) -> None:
     """Store every row of the series under the run, and call ``written`` for each of them.
 
-    Most fields of a series never change; those are written into the statement as numbers, which
-    takes half the time of binding 80 values a row.
+    Most fields of a series never change. Their values are part of the statement, which takes half
+    the time of binding 80 values for each row.
     """
     for key in series:
         rows = series.rows(key)
@@ -206,7 +206,7 @@ def select(
     """Return columns of the rows with that key, in the order of time, both ends included.
 
     Raises:
-        UsageError: a column is none of the table's.
+        UsageError: the table has no such column.
     """
     dtype, _keys, time, _states = TABLES[table]
     known = dtype.names or ()

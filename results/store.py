@@ -1,4 +1,4 @@
-"""The results store: one SQLite file that keeps runs whole and never overwrites them.
+"""The results store: one SQLite file that stores each run in one step and never overwrites one.
 
 ::
 
@@ -97,7 +97,7 @@ class Store:
         return self
 
     def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
-        """Close the file; raise StoreError for an error that damage to the file explains."""
+        """Close the file; raise StoreError for an error that damage to the file may explain."""
         try:
             if isinstance(error, typed.SYMPTOMS):
                 self._blame_damage(error)
@@ -105,7 +105,7 @@ class Store:
             self.close()
 
     def _blame_damage(self, error: Exception) -> None:
-        """Raise StoreError if a run that was read is damaged, or may be as it has no checksum."""
+        """Raise StoreError if a run that was read is damaged, or has no checksum."""
         for key in sorted(self._loaded):
             with reading(self.path):
                 found = integrity.examine_run(self._connection, key)
@@ -137,13 +137,13 @@ class Store:
         wall_s: float,
         evidence: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Store everything of a running run, with its metrics, in one transaction.
+        """Store the recording and the metrics of a running run in one transaction.
 
-        ``evidence`` is what the run can be judged by again, JSON-ready values by name.
+        ``evidence`` is for judging the run again: JSON-ready values by name.
 
         Raises:
             StoreError: the run is not running, or the recording has no verdict or contradicts
-                itself; nothing of it is stored then.
+                itself. Then nothing is stored.
         """
         if recording.verdict is None:
             raise StoreError("a recording is judged before it is stored")
@@ -286,14 +286,14 @@ class Store:
                 self._seal(key)
 
     def _seal(self, key: int, samples: Mapping[str, Checksum] = MappingProxyType({})) -> None:
-        """Write the checksums of a run that ends, unless an earlier version began it."""
+        """Write the checksums of a run that ends, unless an earlier version began the run."""
         sealed = self._connection.execute("SELECT sealed FROM runs WHERE run = ?", (key,))
         if sealed.fetchone() == (1,):
             checksum.seal(self._connection, key, samples, database.newest())
 
 
 def _run_row(values: dict[str, Any], owned_by: Sequence[Any]) -> RunRow:
-    """Return a run's row; StoreError when it holds what no run has."""
+    """Return a run's row; StoreError when a value cannot have been stored."""
     if values["status"] == "running" and _owner(values["id"], owned_by).is_dead():
         values |= {"status": "interrupted", "error": GONE}
     try:

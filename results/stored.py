@@ -1,4 +1,4 @@
-"""A stored run: what was read of it, on demand, and its samples as arrays."""
+"""A stored run, whose parts and samples are read on demand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class StoredRun:
 
     @cached_property
     def head(self) -> RunHead:
-        """What was known before the run began."""
+        """The fields that were known before the run began."""
         self._require_intact("runs")
         identity = {name: getattr(self.row, name) for name in columns.names(RunIdentity)}
         names = [name for name in columns.names(RunHead) if name not in identity]
@@ -105,7 +105,7 @@ class StoredRun:
 
     @cached_property
     def evidence(self) -> dict[str, Any]:
-        """What the run can be judged by beside its rows, by name; empty where none was stored.
+        """The evidence for judging the run again, by name; empty where none was stored.
 
         Raises:
             StoreError: it is damaged.
@@ -125,7 +125,7 @@ class StoredRun:
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        """What the run was made with, by name."""
+        """The provenance of the run by name."""
         self._require_intact("provenance")
         rows = self._rows("SELECT key, value FROM provenance WHERE run = ? ORDER BY key")
         return {key: json.loads(value) for key, value in rows}
@@ -166,8 +166,8 @@ class StoredRun:
     ) -> dict[str, Array]:
         """Return samples of one end of a flow as columns of equal length, in the order of time.
 
-        Columns are int64 in the unit of their name; those in ``samples.NULLS`` float64, NaN
-        standing for infinite. ``within_ns`` keeps first <= time_ns <= last.
+        Columns are int64 in the unit of their name. Those in ``samples.NULLS`` are float64, with
+        NaN for infinite. ``within_ns`` keeps first <= time_ns <= last.
         """
         key = {"flow": self.flow_index(flow), "endpoint": endpoint}
         return self._select("tcp_samples", key, columns, within_ns)
@@ -209,19 +209,19 @@ class StoredRun:
         return np.concatenate(parts) if parts else np.zeros(0, QUEUE_DTYPE)
 
     def tcp_columns(self, flow: int, endpoint: int) -> Columns:
-        """Return the columns of one end of a flow, each read once, when first asked for."""
+        """Return the columns of one end of a flow, each read once, when it is used first."""
         return self._lazily("tcp_samples", flow=flow, endpoint=endpoint)
 
     def queue_columns(self, queue: int) -> Columns:
-        """Return the columns of one qdisc, each read once, when first asked for."""
+        """Return the columns of one qdisc, each read once, when it is used first."""
         return self._lazily("queue_samples", queue=queue)
 
     def datagram_columns(self, flow: int) -> Columns:
-        """Return the columns of a UDP flow's samples, each read once, when first asked for."""
+        """Return the columns of a UDP flow's samples, each read once, when it is used first."""
         return self._lazily("datagram_samples", flow=flow)
 
     def transfer_columns(self, flow: int) -> Columns:
-        """Return the columns of a flow's transfers, each read once, when first asked for."""
+        """Return the columns of a flow's transfers, each read once, when it is used first."""
         return self._lazily("transfers", flow=flow)
 
     def _lazily(self, table: str, **key: int) -> Columns:

@@ -1,4 +1,4 @@
-"""Tells whether what was read from a file fits the types of a record."""
+"""Checks whether values that were read from a file have the types of a record's fields."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Record = TypeVar("Record")
 SYMPTOMS = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, zlib.error,
 )  # fmt: skip
-"""What reading values that were never stored like that can raise."""
+"""Errors that can occur if damaged values are read."""
 
 
 def make(record: type[Record], values: Mapping[str, Any]) -> Record:
     """Return the record with these values; TypeError when one is not of its field's type.
 
-    Of containers only their own kind is looked at.
+    Of a container only its own type is checked, not the types of its items.
     """
     hints = _hints(cast(Hashable, record))
     for name, value in values.items():

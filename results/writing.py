@@ -18,7 +18,7 @@ from results.samples import Columns, Series
 
 
 class Recorded:
-    """A recording that is about to be stored, as metrics see it.
+    """A recording that is about to be stored, in the form from which metrics are computed.
 
     Raises:
         StoreError: its arrays contradict the flows and queues.
@@ -39,7 +39,7 @@ class Recorded:
 
     @property
     def series(self) -> tuple[Series, ...]:
-        """All that is stored of it by rows."""
+        """The series of all tables of samples."""
         return self._tcp, self._queues, self._datagrams, self._transfers
 
     def tcp_columns(self, flow: int, endpoint: int) -> Columns:
@@ -90,10 +90,10 @@ def insert_recording(
     recorded: Recorded,
     evidence: Mapping[str, Any],
 ) -> dict[str, Checksum]:
-    """Add everything a recording holds but what goes into the run's own row.
+    """Add a recording, except for what is in the run's own row.
 
-    ``evidence`` is what the run can be judged by, JSON-ready values by name. Return the
-    checksums of the samples by table.
+    ``evidence`` is for judging the run again: JSON-ready values by name. Return the checksums of
+    the samples by table.
     """
     _insert(connection, "flows", _flows(run, recording.flows))
     _insert(connection, "queues", [
@@ -127,7 +127,7 @@ def _insert_series(connection: sqlite3.Connection, run: int, series: Series) -> 
 
 
 def insert_artefacts(connection: sqlite3.Connection, run: int, texts: Mapping[str, str]) -> None:
-    """Keep texts by name; empty ones are left out."""
+    """Store texts by name; empty ones are left out."""
     _insert(connection, "artefacts", [
         {"run": run, "name": name, "text": zlib.compress(text.encode("utf-8", "replace"))}
         for name, text in texts.items() if text

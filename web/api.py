@@ -17,10 +17,10 @@
     [{"name", "source", "time_s": [middles], "goodput_bps": [...]}]}``. ``source`` is ``sender``
     where no receiver was sampled: acknowledged bytes then stand in for received ones.
 
-``from`` and ``to`` are seconds; the samples just outside are handed out too, so that lines reach
-the edges. More than ``points`` samples are thinned to the extremes of buckets, at most ``points``
-of each field; ``samples`` and ``summary`` (min, mean, max, last) tell of all samples within the
-range. Null stands for infinite or unknown.
+``from`` and ``to`` are seconds. The samples just outside are included, too, so that lines reach the
+edges. More than ``points`` samples are reduced to the extremes of buckets, at most ``points`` of
+each field. ``samples`` and ``summary`` (min, mean, max, last) are over all samples in the range.
+Null means infinite or unknown.
 
 Errors are ``{"error": {"status", "title", "message"}}``: 400 for a parameter, with what is
 valid; 404 for a run; 503 when the store cannot be read.

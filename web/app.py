@@ -15,10 +15,10 @@ from web import api, formats, pages, reader, security
 def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) -> Flask:
     """Return the dashboard over the results store at ``db``.
 
-    The store is opened read-only in every request, so it may appear, grow or go at any time.
-    With a ``token`` (16 or more letters, digits or ``-._~``) every page asks for it; without one
-    only a ``Host`` header that names this machine's loopback is answered. With a token any IP
-    address, and the host names in ``hosts``, are answered too.
+    The store is opened read-only in every request, so it may appear, grow or disappear at any time.
+    With a ``token`` (16 or more letters, digits or ``-._~``) every page requires it. Without one
+    the ``Host`` header must name this machine's loopback. With one it may also be any IP address,
+    or a host name in ``hosts``.
 
     Raises:
         UsageError: the token is too short or cannot stand in an address.
@@ -42,7 +42,7 @@ def _store_error(error: StoreError) -> Response:
 
 
 def _usage_error(error: UsageError) -> Response:
-    return answer_error(400, "That cannot be asked", str(error))
+    return answer_error(400, "Bad request", str(error))
 
 
 def _http_error(error: HTTPException) -> Response:

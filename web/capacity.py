@@ -1,8 +1,8 @@
-"""A WSGI server whose connections cannot keep a further visitor out.
+"""A WSGI server in which idle connections do not keep a new client out.
 
-waitress stops to accept at a number of connections, so idle ones would block the dashboard. This
-server always accepts: when it holds CONNECTIONS, it closes the one that has gone longest without a
-finished answer and has no request in work.
+waitress stops accepting at a number of connections, so idle ones would block the dashboard. This
+server always accepts. When it has CONNECTIONS, it closes the one that has waited longest since its
+last finished answer and has no request in progress.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from waitress.task import ThreadedTaskDispatcher
 THREADS = 4
 
 CONNECTIONS = 200
-"""Held at a time; with their files, well below the usual limit of 1024 descriptors."""
+"""Most connections at a time. With their files they are well below the usual limit of 1024
+descriptors."""
 
 PATIENCE_S = 20
-"""For a whole request to arrive, for the next one on an open connection, and for a visitor that
-takes nothing of an answer."""
+"""Time limit for a whole request to arrive, for the next one on an open connection, and for a
+client that reads nothing of an answer."""
 
 CLEANUP_S = 2
-"""Between looks at who has waited too long."""
+"""Time between checks for connections that have waited too long."""
 
 HEADER_BYTES = 16 * 1024
 BODY_BYTES = 1024
-"""Bodies are read and ignored: every request that is answered has none."""
+"""Limit of bodies, which are read and ignored, because no valid request has one."""
 
 
 class Parser(HTTPRequestParser):
-    """Reads a request; whatever cannot be read is a bad request, and no error of the server."""
+    """Reads a request. One that cannot be read is a bad request, not an error of the server."""
 
     def parse_header(self, header_plus: bytes) -> None:
         """Read the request line and the headers."""
@@ -49,7 +50,7 @@ class Parser(HTTPRequestParser):
 
 
 class Channel(HTTPChannel):
-    """One connection, which knows since when it waits for its visitor."""
+    """One connection with the time since when it waits for its client."""
 
     parser_class = Parser
 
@@ -64,12 +65,12 @@ class Channel(HTTPChannel):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is in work and the connection is not being closed."""
+        """Whether no request is in progress and the connection is not being closed."""
         return not self.requests and not self.will_close
 
     @property
     def is_taking(self) -> bool:
-        """Whether the visitor has taken some of a waiting answer lately."""
+        """Whether the client has read some of a waiting answer recently."""
         return bool(self.total_outbufs_len) and time.time() - self.last_activity < PATIENCE_S
 
 
@@ -79,7 +80,7 @@ class Server(TcpWSGIServer):
     channel_class = Channel
 
     def handle_accept(self) -> None:
-        """Accept a connection, and begin to close another one where there are too many."""
+        """Accept a connection, and begin to close another one if there are too many."""
         channels = self._channels()
         if sum(not channel.will_close for channel in channels) >= CONNECTIONS:
             idle = [channel for channel in channels if channel.is_idle]
@@ -91,7 +92,7 @@ class Server(TcpWSGIServer):
         return list(cast("dict[int, Channel]", self.active_channels).values())
 
     def maintenance(self, now: float) -> None:
-        """Close connections that have kept waiting for too long, however slowly they send."""
+        """Close connections that have waited too long, even if they send slowly."""
         del now  # seconds since 1970, which may jump
         before = time.monotonic() - PATIENCE_S
         for channel in self._channels():
@@ -106,7 +107,7 @@ def make_server(app: Flask, listener: socket.socket) -> Server:
         threads=THREADS,
         ident=None,
         clear_untrusted_proxy_headers=True,
-        # Closing takes a round of the loop, in which some more may come.
+        # Closing takes a round of the loop, in which further connections may come.
         connection_limit=CONNECTIONS + 50,
         cleanup_interval=CLEANUP_S,
         max_request_header_size=HEADER_BYTES,

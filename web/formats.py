@@ -1,4 +1,4 @@
-"""How quantities are written for people; registered as template filters."""
+"""Formats of quantities on pages; registered as template filters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flask import Flask
 from markupsafe import Markup, escape
 
 NONE = "–"
-"""What stands where nothing is known."""
+"""Text for an unknown value."""
 
 _SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
@@ -88,15 +88,15 @@ def variant(values: Mapping[str, Any]) -> str:
 
 
 def breakable(text: str) -> Markup:
-    """Return the text as markup that may be broken behind dots and equals signs."""
+    """Return the text as markup with possible line breaks after dots and equals signs."""
     return Markup(re.sub(r"([.=])", r"\1<wbr>", str(escape(text))))
 
 
 def finalized(value: object) -> object:
-    """Return what a template shows of a value: control characters of a text as pictures.
+    """Return a value as a template shows it, with visible control characters in texts.
 
-    Stored texts come from guests. A browser does not act on control characters, but it shows
-    nothing of them, or lets them turn the order of what it shows.
+    Stored texts come from guests. A browser shows nothing for a control character, and some reverse
+    the direction of the text.
     """
     return value.translate(_PICTURES) if isinstance(value, str) else value
 
@@ -107,7 +107,7 @@ _PICTURES = {
     **{code: f"<U+{code:04X}>" for code in (*range(0x80, 0xA0), 0x061C, 0x200E, 0x200F,
        *range(0x202A, 0x202F), *range(0x2066, 0x206A))},
 }  # fmt: skip
-"""C0 controls have pictures of their own; C1 controls and those of direction are named."""
+"""C0 controls become Unicode's pictures of them. Other controls become their code points."""
 
 
 def _si(value: float, unit: str, digits: int = 4) -> str:

@@ -1,4 +1,4 @@
-"""The pages: the list of runs, a run, and what can be downloaded of it."""
+"""The pages: the list of runs, a run, and its downloads."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def run(run_id: str) -> str | AnyResponse:
 
 @pages.get("/runs/<run_id>/<any('document.json','scenario.yaml','console.txt','log.txt'):name>")
 def download(run_id: str, name: str) -> Response:
-    """Hand out a run's JSON document, scenario, console or log as a file."""
+    """Return a run's JSON document, scenario, console or log as a file."""
     with reading_run(run_id) as (store, found):
         if name == "document.json":
             text = json.dumps(store.document([found.id]), indent=2, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""Reads the parameters of the API's series; what is wrong is answered with what is valid."""
+"""Reads the parameters of the API's series. Errors name the valid values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from werkzeug.datastructures import MultiDict
 from orchestrator.errors import UsageError
 
 POINTS = (10, 1000, 20_000)
-"""Least, usual and most samples a field is thinned to."""
+"""The least, the default and the largest number of samples to which a field is reduced."""
 
 Arguments = MultiDict[str, str]
 
 
 @dataclass(frozen=True)
 class Range:
-    """A part of the simulated time in seconds, open where an edge is None, and how finely."""
+    """A part of the simulated time in seconds, open where an edge is None, and how many points."""
 
     from_s: float | None
     to_s: float | None

@@ -24,7 +24,7 @@ def reading_store() -> Iterator[Store]:
 
 @contextmanager
 def reading_run(run_id: str) -> Iterator[tuple[Store, StoredRun]]:
-    """Open the store and one run of it; 404 when no run, or more than one, goes by that name."""
+    """Open the store and one of its runs; 404 unless exactly one run has that name."""
     with reading_store() as store:
         try:
             run = store.load(run_id)

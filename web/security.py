@@ -1,4 +1,4 @@
-"""Who may ask what: methods, hosts, the token, and the headers on every answer."""
+"""Access control: methods, hosts, the token, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,}")
 
 
 def protect(app: Flask, token: str | None, hosts: Collection[str]) -> None:
-    """Put the checks before, and the headers behind, every request of the application.
+    """Check every request of the application, and add the headers to every answer.
 
     Raises:
         UsageError: the token is too short or cannot stand in an address.
@@ -81,10 +81,10 @@ def protect(app: Flask, token: str | None, hosts: Collection[str]) -> None:
 
 
 class _HostCheck:
-    """Keeps Host headers that are not ours from everything behind it.
+    """Replaces Host headers that do not name this dashboard, before the application sees them.
 
-    Flask and Werkzeug take the header apart again and again, and fail on many that are no names.
-    Behind this, it is one that names this dashboard, or ``localhost`` and the key _REFUSED is set.
+    Flask and Werkzeug parse the header repeatedly, and fail on many invalid ones. After this class
+    it names this dashboard, or it is ``localhost`` and the key _REFUSED is set.
     """
 
     def __init__(self, app: WSGIApplication, names: Collection[str], *, addresses: bool) -> None:
@@ -101,10 +101,10 @@ class _HostCheck:
 
 
 def host_is_ours(host: str, names: Collection[str], *, addresses: bool) -> bool:
-    """Tell whether a Host header names this dashboard, and not a stranger's rebound domain.
+    """Return whether a Host header names this dashboard, and not a domain after DNS rebinding.
 
-    DNS rebinding needs a name that its owner can point elsewhere: an IP address cannot be
-    rebound. Loopback addresses are always ours, any other only with ``addresses``.
+    DNS rebinding needs a name whose owner can change its address. An IP address cannot be rebound.
+    Loopback addresses are always accepted, others only with ``addresses``.
     """
     parts = _HOST.fullmatch(host)
     if parts is None:
@@ -120,17 +120,17 @@ def host_is_ours(host: str, names: Collection[str], *, addresses: bool) -> bool:
 def check_token(token: str) -> AnyResponse | None:
     """Let a request with the token pass; 401 for any other.
 
-    ``?token=`` is traded at once for a cookie, so that it stays in no history. The cookie holds
-    a value derived from the token, under a name of its own so that two dashboards on one host
-    do not take each other's.
+    ``?token=`` is replaced at once by a cookie, so that the browser's history does not keep it. The
+    cookie's value is derived from the token. Its name differs between dashboards, so that two of
+    them on one host keep separate cookies.
     """
     if request.endpoint == "static":
-        return None  # public code, which the page that asks for the token needs too
+        return None  # public code, which the page for entering the token needs, too
     name = f"orchestrator_{_derived(token, 'name')[:8]}"
     value = _derived(token, "cookie")
     if _same(request.args.get("token"), token):
         rest = [(key, one) for key, one in request.args.items(multi=True) if key != "token"]
-        path = "/" + request.path.lstrip("/")  # two slashes would name another host
+        path = "/" + request.path.lstrip("/")  # two slashes at the start would name another host
         response = redirect(path + ("?" + urlencode(rest) if rest else ""))
         response.set_cookie(name, value, httponly=True, samesite="Strict")
         return response

@@ -1,4 +1,4 @@
-"""Cuts stored samples down to what a chart of some width can show."""
+"""Reduces stored samples to as many points as a chart can show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EVER_S = 1e9
 
 
 def is_studied(queue: Any) -> bool:
-    """Tell whether a qdisc is a bottleneck's queue, whose backlog is worth a line."""
+    """Return whether a qdisc is a bottleneck's queue, whose backlog a chart shows."""
     return bool(queue.bottleneck and queue.role == "queue")
 
 
@@ -44,7 +44,7 @@ def tcp(
 def queue(run: StoredRun, index: int, fields: Sequence[str], part: Range) -> dict[str, Any]:
     """Return the samples of a qdisc within the part; UsageError for a wrong field.
 
-    ``queue_delay_s`` is no sample but computed from the backlog: see the metrics of that name.
+    ``queue_delay_s`` is computed from the backlog; see the metrics of that name.
     """
     stored = [name for name in _others(fields) if name != QUEUE_DELAY]
     if QUEUE_DELAY in fields:
@@ -59,7 +59,7 @@ def queue(run: StoredRun, index: int, fields: Sequence[str], part: Range) -> dic
 
 @dataclass(frozen=True)
 class Counter:
-    """A flow's bytes at its receiver, or those acknowledged at its sender, over time."""
+    """Bytes of a flow over time: read at its receiver, or acknowledged at its sender."""
 
     source: Literal["receiver", "sender"]
     time_s: npt.NDArray[np.float64]
@@ -84,8 +84,8 @@ def received(run: StoredRun, flow: int, part: Range) -> Counter:
 def bin_width_s(run: StoredRun, counters: Sequence[Counter], part: Range) -> float:
     """Return the width of goodput's bins: 1, 2 or 5 times a power of ten.
 
-    At least the sampling period, so that no bin is without a sample; and wide enough for
-    ``points`` of them.
+    It is at least the sampling period, so that each bin has a sample, and wide enough for
+    ``points`` bins.
     """
     periods = [np.median(np.diff(one.time_s)) for one in counters if len(one.time_s) > 1]
     from_s, to_s = _edges_s(part, 0.0, run.duration_s)
@@ -97,7 +97,7 @@ def bin_width_s(run: StoredRun, counters: Sequence[Counter], part: Range) -> flo
 def goodput(counter: Counter, bin_s: float, part: Range) -> dict[str, Any]:
     """Return the counter's growth in bits per second over bins, from its first sample to its last.
 
-    Between samples the counter is taken to grow evenly.
+    Between samples the counter is assumed to grow evenly.
     """
     times: npt.NDArray[np.float64] = np.empty(0)
     rates = times

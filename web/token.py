@@ -1,4 +1,4 @@
-"""Reads the dashboard's token from a file that nobody else can read."""
+"""Reads the dashboard's token from a file that other users cannot read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def read_token(path: Path) -> str:
     """Return the only line of a file.
 
     Raises:
-        UsageError: it is not a regular file of this user (or root) that nobody else can read, or
-            does not hold one line.
+        UsageError: it is not a regular file of this user (or root) that others cannot read,
+            or it has not exactly one line.
     """
     try:
-        # Not waiting for a FIFO's other end; a link could be changed to another file.
+        # No wait for a FIFO's other end, and no links, because a link could be changed.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(f"--token-file {path}: cannot be read: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""What the pages show, put together from stored runs."""
+"""Contents of the pages, made from stored runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TAIL_LINES = 60
 
 
 def matches(run: Mapping[str, Any], words: str, status: str) -> bool:
-    """Tell whether a listed run has the status, and every word somewhere in what names it."""
+    """Return whether a listed run has the status, and its names contain every word."""
     if status and run["status"] != status:
         return False
     text = " ".join(
@@ -34,7 +34,7 @@ def matches(run: Mapping[str, Any], words: str, status: str) -> bool:
 
 @dataclass(frozen=True)
 class MetricLine:
-    """A metric of the run over all its windows, written out; ``definition`` names its source."""
+    """The formatted values of a metric in all windows; ``definition`` names its source."""
 
     name: str
     label: str
@@ -72,12 +72,12 @@ class MetricColumn:
     format: str
 
     def of(self, values: Mapping[str, Any]) -> str:
-        """Return a subject's value, written out."""
+        """Return the formatted value of a subject."""
         return formats.metric(values.get(self.name), self.format)
 
 
 def short_columns(table: Table, subjects: Sequence[Mapping[str, Any]]) -> list[MetricColumn]:
-    """Return the columns of a short table, as the subjects' values need them."""
+    """Return the columns of a short table, some of which depend on the subjects' values."""
     return [
         _column(one, _capital(column.heading))
         for column, one in columns_of(table)
@@ -107,7 +107,7 @@ def choosable() -> list[MetricColumn]:
 
 
 def paired(names: Iterable[str], subjects: Iterable[Mapping[str, Any]]) -> Iterable[Any]:
-    """Return (name, subject) of as many names as subjects."""
+    """Return pairs (name, subject) of equally many names and subjects."""
     return zip(names, subjects, strict=True)
 
 
@@ -136,7 +136,7 @@ class LinkLine:
 
     @property
     def rate(self) -> str:
-        """The rate, written out; of one that changes the first and the last, or the range."""
+        """The formatted rate; if it changes, the first and the last rate, or their range."""
         rates = [rate_bps for _time, rate_bps in self.queue.rate_steps]
         if len(rates) == 2:
             return " → ".join(map(formats.rate, rates))
@@ -146,7 +146,7 @@ class LinkLine:
 
     @property
     def limit(self) -> str:
-        """The queue's limit, written out."""
+        """The formatted limit of the queue."""
         if self.queue.limit_packets is not None:
             return f"{formats.number(self.queue.limit_packets)} packets"
         return formats.size(self.queue.limit_bytes)
@@ -189,7 +189,7 @@ def links_note(lines: Sequence[LinkLine]) -> str:
 
 @dataclass(frozen=True)
 class PolicerLine:
-    """One policer as it was set, and what it did in the whole run."""
+    """The settings of a policer, and its counters over the whole run."""
 
     name: str
     rate_bps: float | None
@@ -221,7 +221,7 @@ def policers(run: StoredRun) -> list[PolicerLine]:
 
 
 def tail(text: str) -> str:
-    """Return the last lines of a text, saying how many came before."""
+    """Return the last lines of a text, after a line with the number of those left out."""
     lines = text.rstrip("\n").split("\n")
     if len(lines) <= _TAIL_LINES:
         return text

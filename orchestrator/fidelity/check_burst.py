@@ -59,7 +59,7 @@ def _rate(evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]) ->
     ]
     if not gaps_ns:
         return Check(
-            name, "bit/s", requested, None, tolerance, False, "hardly a probe packet passed"
+            name, "bit/s", requested, None, tolerance, False, "too few probe packets passed"
         )
     # The median, because the queue may run empty: loss and reordering before it make gaps.
     gap_ns = statistics.median(gaps_ns)

@@ -21,6 +21,6 @@ def check(evidence: Evidence) -> Iterable[Check]:
             return
         after = ways[before["source"], before["sink"]]["ttl"]
         good = None if after is None else after == before["ttl"]
-        detail = "TTL of answers, before and after traffic" if good else "another way, or none"
+        detail = "TTL of answers, before and after traffic" if good else "another path, or no reply"
         name = f"path {before['source']} to {before['sink']}"
         yield Check(name, "", before["ttl"], after, None, good, detail)

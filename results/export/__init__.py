@@ -1,6 +1,6 @@
-"""Hands runs out as files; a format is one file in this folder.
+"""Exports runs to files; each format is one file in this folder.
 
-Every module here is imported once and registers what it writes with :func:`base.export_format`.
+Every module here is imported once and registers its format by :func:`base.export_format`.
 """
 
 from __future__ import annotations

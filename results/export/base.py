@@ -1,4 +1,4 @@
-"""How a format is declared, and how files come to be: whole or not at all."""
+"""The declaration of formats, and the writing of files, each complete or not at all."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
 
     FILE.datagrams.csv: samples of UDP flows; FILE.transfers.csv: transfers of flows that make many.
     FILE.metrics.csv: every metric of the run, its flows and links, a line for each value.
-    The end of a column's name is its unit (``rtt_us``, ``snd_cwnd_segments``). What an algorithm
-    tells of itself is named after it, as in ``congestion_min_rtt_us``. Nothing is written where
-    nothing is known, and for an infinite ssthresh or pacing rate.
+    The end of a column's name is its unit (``rtt_us``, ``snd_cwnd_segments``). An algorithm's own
+    values have names such as ``congestion_min_rtt_us``. Unknown values, and an infinite ssthresh or
+    pacing rate, are empty.
     """
     tcp, queues, flows, datagrams, transfers, values = paths
     _write(tcp, _tcp(run))
@@ -63,7 +63,7 @@ def _tcp(run: StoredRun) -> Iterable[Sequence[Any]]:
             samples = run.tcp(index, endpoint, [*columns, *slot_of.values()])
             cells = [listed(name, samples[name]) for name in columns]
             nothing: list[int | None] = [None] * len(cells[0])
-            for name in own:  # only a sender tells of its algorithm
+            for name in own:  # only a sender reports values of its algorithm
                 known = name in slot_of and endpoint == SENDER
                 cells.append(listed(name, samples[slot_of[name]]) if known else nothing)
             for row in zip(*cells, strict=True):

@@ -39,7 +39,8 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
         }
     )
     with paths[0].open("x", encoding="utf-8") as file:
-        # The samples of a large run do not fit into memory as Python's numbers: series by series.
+        # Series by series, because the samples of a large run do not fit into memory as Python
+        # numbers.
         file.write(_dumps(document)[:-1])
         file.write(', "samples": {"tcp": [')
         file.writelines(_joined(_tcp(run)))
@@ -57,7 +58,7 @@ def _tcp(run: StoredRun) -> Iterator[dict[str, Any]]:
     for index, flow in enumerate(run.flows):
         if flow.transport != "tcp":
             continue
-        # What the algorithm's own columns hold is known for this flow alone.
+        # The meaning of the algorithm's own columns is known for each flow.
         fields = flow.congestion_fields
         units = {f"congestion_{slot}": own for slot, (_, own) in enumerate(fields)}
         for endpoint, end in ((SENDER, "sender"), (RECEIVER, "receiver")):

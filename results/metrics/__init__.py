@@ -1,7 +1,7 @@
 """Metrics, computed from stored samples alone; a metric is one file in this folder.
 
-Every module here is imported once and registers what it defines with :func:`base.metric`.
-Nothing else knows the metrics by name.
+Every module here is imported once and registers its metrics by :func:`base.metric`. No other module
+names them.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""How a metric is declared, and what it is computed from.
+"""The declaration of metrics, and the data that they are computed from.
 
 A metric is a function of the run's data, the indices of its subjects (flows or queues) and a
 span of time. At the scope of a flow or link it is called with one index; at the scope of the run
-with all flows, or with a queue of each bottleneck link: the forward one, unless data cross the
-link in reverse only. It returns None where the samples do not
-give the value; anything not finite becomes None too. Wall time is not available here.
+with all flows, or with a queue of each bottleneck link. That is the forward queue, unless data
+cross the link in reverse only. A metric returns None where the samples do not give the value.
+Values that are not finite become None, too. Wall time is not available here.
 
-A metric also declares how people see it: its title, its format and its columns. Text output,
-pages, comparisons and exports take these declarations from the registry.
+A metric also declares its title, its format and its columns. Text output, pages, comparisons and
+exports take these declarations from the registry.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from results.samples import Array, Columns
 Scope = Literal["run", "flow", "link"]
 
 Table = Literal["run", "runs", "tcp", "udp", "transfers", "link"]
-"""The short tables: of a run, the list of runs, three of flows, and the one of links."""
+"""The short tables: of a run, of all runs, three of flows, and one of links."""
 
 SCOPE_OF: dict[Table, Scope] = {
     "run": "run", "runs": "run", "tcp": "flow", "udp": "flow", "transfers": "flow", "link": "link",
 }  # fmt: skip
-"""Whose metrics each short table shows."""
+"""The scope of the metrics in each short table."""
 
 Format = Literal["rate", "time", "percent", "number"]
-"""How a page writes a value; text output always writes ratios as numbers."""
+"""Formats of values on pages. Text output always writes ratios as numbers."""
 
 _FORMATS: dict[str, Format] = {"bit/s": "rate", "s": "time"}
 
 TOLERANCE_NS = 10_000
-"""A sample this much after an edge still counts as taken at the edge."""
+"""A sample that is taken at most this long after an edge counts as taken at the edge."""
 
 # include/net/tcp_states.h: the states in which a sender may wait for an acknowledgement of data.
 _SENDING = (1, 4, 8, 9, 11)  # ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK, CLOSING
@@ -62,7 +62,7 @@ class Span:
 
 
 class RunData(Protocol):
-    """What metrics see of a run, be it stored or about to be."""
+    """The data of a run from which metrics are computed, before or after it is stored."""
 
     @property
     def duration_s(self) -> float:
@@ -219,7 +219,7 @@ def spans(data: RunData) -> dict[str, Span]:
 
 
 def empty(data: RunData) -> dict[str, WindowMetrics]:
-    """Return every metric of the run as not known, by window name."""
+    """Return every metric of the run with the value None, by window name."""
     return {window: _compute_span(data, None) for window in spans(data)}
 
 
@@ -257,9 +257,9 @@ def _compute_span(data: RunData, span: Span | None) -> WindowMetrics:
 
 
 def _bottlenecks(data: RunData) -> list[int]:
-    """Return the queues that a run's own values speak of: one of each bottleneck link.
+    """Return the queues of the run's own metrics: one of each bottleneck link.
 
-    The forward one, unless data cross the link in reverse only.
+    It is the forward one, unless data cross the link in reverse only.
     """
     crossed = {name for flow in data.flows for name in flow.path}
     chosen = []
@@ -274,7 +274,7 @@ def _bottlenecks(data: RunData) -> list[int]:
 def link_indices(data: RunData) -> dict[str, int]:
     """Return the index of each channel's queue by the channel's name.
 
-    Of a channel that has a policer and no queue, the policer's.
+    For a channel with a policer and no queue it is the policer's index.
     """
     found: dict[str, int] = {}
     for role in ("queue", "policer"):
@@ -285,7 +285,7 @@ def link_indices(data: RunData) -> dict[str, int]:
 
 
 def of_channel(data: RunData, link: int, role: str) -> list[int]:
-    """Return the indices of what plays the role in the channel of the queue ``link``."""
+    """Return the indices of records with that role in the channel of the queue ``link``."""
     name = channel(data.queues[link])
     return [
         index
@@ -339,7 +339,7 @@ def growth(times_ns: Array, counter: Array, span: Span) -> int:
 def queue_growth(data: RunData, queue: int, counter: str, span: Span) -> int | None:
     """Return how much a qdisc's counter grew; None without a sample before the span.
 
-    Unlike a flow's, its counters need not start at zero: they run from before the traffic.
+    Its counters begin before traffic, so unlike a flow's they need not start at zero.
     """
     columns = data.queue_columns(queue)
     first, last = (last_before(columns["time_ns"], edge) for edge in (span.from_s, span.to_s))

@@ -1,9 +1,9 @@
-"""A flow's throughput beside the closed forms for Reno and Westwood+.
+"""Throughput of a flow divided by the closed forms for Reno and Westwood+.
 
-Both forms are fixed points of dW/dt for a window W, a round-trip time T, and segments that are lost
-one by one with probability p: an acknowledged segment adds 1/W, a lost one takes away W/2 (Reno)
-or W - B RTTmin (Westwood+), whose estimate B is W/T. So (1 - p)/W = p W/2 and (1 - p)/W = p W Tq/T,
-with Tq = T - RTTmin, and W/T is the form.
+Both forms are fixed points of dW/dt for a window W, a round-trip time T, and single losses of
+segments with probability p. An acknowledged segment adds 1/W to the window. A lost one takes away
+W/2 (Reno) or W - B RTTmin (Westwood+), whose estimate B is W/T. So (1 - p)/W = p W/2 and (1 - p)/W
+= p W Tq/T, with Tq = T - RTTmin, and W/T is the form.
 
 Such means are a little high. With the losses of a Poisson process and cuts to b W, W^2/2 just
 before a loss is (1/p) sum b^(2k) E_k, E_k exponential with mean 1, and W/T = sqrt(2/p) over
@@ -25,7 +25,7 @@ from results.metrics.retransmission import sent
 from results.metrics.rtt import rtt_mean
 
 _NO_RTT_US = 2**32 - 1
-"""What tcpi_min_rtt says before the first sample."""
+"""The value of tcpi_min_rtt before the first sample."""
 
 
 @metric("reno_form_ratio", unit="1", subject="flow", scopes=("flow",))
@@ -48,9 +48,9 @@ def westwood_form_ratio(data: RunData, flows: Sequence[int], span: Span) -> floa
     """Throughput / ((1/sqrt(RTT Tq)) sqrt((1 - p) / p)), in delivered segments per second.
 
     L. Grieco, S. Mascolo, ACM CCR 34(2), 2004, eq. (3). p and RTT are the flow's loss_ratio and
-    rtt_mean_s; Tq is RTT less the smallest tcpi_min_rtt of the flow until the span's end, which is
-    the RTTmin that a sender can know. The form is without bound where Tq is nearly zero: it says
-    something of flows that meet a standing queue only. None without loss.
+    rtt_mean_s. Tq is RTT less the smallest tcpi_min_rtt of the flow until the span's end, the
+    RTTmin that a sender knows. The form is unbounded where Tq is nearly zero, so it is only valid
+    for flows through a standing queue. None without loss.
     """
     odds, rtt_s = _odds_of_loss(data, flows, span), rtt_mean(data, flows, span)
     least_s, rate = _least_rtt_s(data, flows[0], span), _segments_per_s(data, flows, span)

@@ -1,4 +1,4 @@
-"""What UDP flows sent, what came, and how long it took; None for every TCP flow."""
+"""Packets and one-way delays of UDP flows; None for every TCP flow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sent_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     columns=(Column("udp", 30, "received"),),
 )
 def received_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
-    """Datagrams of a UDP flow that came within the span; what came twice counts once."""
+    """Datagrams of a UDP flow received within the span; copies of one count once."""
     return datagram_growth(data, flows[0], "received_packets", span)
 
 
@@ -63,7 +63,7 @@ def duplicate_packets(data: RunData, flows: Sequence[int], span: Span) -> int | 
 def one_way_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean one-way delay (RFC 7679) of a UDP flow's datagrams that came within the span.
 
-    From when a datagram is due to be sent to its arrival at the receiving host, of every one.
+    A delay is from the time when a datagram is due to its arrival at the receiving host.
     """
     packets = received_packets(data, flows, span)
     total_ns = datagram_growth(data, flows[0], "delay_sum_ns", span)
@@ -100,7 +100,7 @@ def one_way_delay_max(data: RunData, flows: Sequence[int], span: Span) -> float 
 def one_way_delay_deviation(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Standard deviation of the one-way delays of a UDP flow's datagrams within the span.
 
-    From their sum and the sum of their squares, which is known to the square microsecond.
+    It is computed from their sum and the sum of their squares in square microseconds.
     """
     mean_s = one_way_delay_mean(data, flows, span)
     packets = received_packets(data, flows, span)
@@ -142,7 +142,7 @@ def datagram_growth(data: RunData, flow: int, counter: str, span: Span) -> int |
 
 
 def _extremes(data: RunData, flow: int, column: str, span: Span) -> Array:
-    """Return the extremes between the samples of the span, without those of nothing."""
+    """Return the extremes between the samples of the span, without those without datagrams."""
     columns = data.datagram_columns(flow)
     first, last = (last_before(columns["time_ns"], edge) for edge in (span.from_s, span.to_s))
     if last is None:

@@ -17,7 +17,7 @@ from results.metrics.base import Column, RunData, Span, metric, of_channel, queu
 def drops_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
     """Packets the queue dropped (of a link without a queue, its policer).
 
-    The link's loss, which comes after the queue, is not in it.
+    The random loss of the link, which follows the queue, is not included.
     """
     return queue_growth(data, links[0], "drops", span)
 

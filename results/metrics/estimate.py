@@ -1,4 +1,4 @@
-"""The bandwidth that a congestion control estimates for its flow, as it shows it."""
+"""The bandwidth that a congestion control estimates for its flow and reports."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from results.metrics.base import RunData, Span, channel, metric, running, within
 from results.metrics.fairness import is_on
 
 ESTIMATES = (("bandwidth", "bytes/s"), ("the estimate", "bytes/s"))
-"""What a flow's congestion columns hold when the algorithm estimates bandwidth: BBR's and ours.
+"""Names of the congestion columns with estimates of bandwidth: BBR's and those of our modules.
 
-Of our modules those that show a rate by another name do not estimate the flow's share: FAST shows
-w / RTT, Libra the bottleneck's capacity, Ideal TCP what it was told.
+Rates with other names are no estimates of the flow's share. FAST reports w / RTT, Libra the
+bottleneck's capacity, and Ideal TCP the rate that was set.
 """
 
 
@@ -23,8 +23,8 @@ w / RTT, Libra the bottleneck's capacity, Ideal TCP what it was told.
 def estimate_bandwidth_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean of the samples of the bandwidth that the congestion control estimates.
 
-    Counted in bytes of payload, as TCP sees them; zero is no estimate yet and left out. None for
-    an algorithm that shows no estimate.
+    It counts bytes of payload. A zero means that there is no estimate yet; it is left out. None for
+    an algorithm that reports no estimate.
     """
     rates = _estimates(data, flows[0], span)
     return float(rates.mean()) * 8 if len(rates) else None
@@ -41,9 +41,9 @@ def estimate_bandwidth_deviation(data: RunData, flows: Sequence[int], span: Span
 def estimate_to_fair_share(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean estimated bandwidth / fair share of the flow's path.
 
-    The fair share is the least, over the links of the path, of rate / number of flows that should
-    be on in the span and send data through it. Headers are in the rate and not in the estimate:
-    segments of 1448 bytes can have 0.956 of the fair share.
+    The fair share is the minimum over the path's links of rate / number of flows that are scheduled
+    in the span and send data through the link. The rate includes headers, the estimate does not. So
+    segments of 1448 bytes can reach 0.956 of the fair share.
     """
     mean_bps = estimate_bandwidth_mean(data, flows, span)
     share_bps = _fair_share_bps(data, data.flows[flows[0]], span) if mean_bps is not None else None

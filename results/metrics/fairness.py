@@ -26,12 +26,11 @@ _DONE = (5, 6, 7)  # FIN_WAIT2, TIME_WAIT, CLOSE
 def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Jain's fairness index of the bulk flows' goodputs: (sum x)^2 / (n sum x^2), 1/n to 1.
 
-    R. Jain, D. Chiu, W. Hawe, DEC-TR-301 (1984); RFC 5166 section 2.3. Counted are the flows of
-    bulk traffic that should be on within the span: their schedule meets it, and they had not sent
-    all their bytes before. That is all of them, whatever their group, direction and congestion
-    control, and also one that its `window` keeps from taking its share: its lower goodput makes
-    the index lower. Traffic of other kinds is not counted. None when there are none, when nothing
-    arrived, or when one of them has no goodput.
+    R. Jain, D. Chiu, W. Hawe, DEC-TR-301 (1984); RFC 5166 section 2.3. It includes all flows of
+    bulk traffic that are scheduled within the span and had not sent all their bytes before. Group,
+    direction and congestion control do not matter. A flow that a `window` limits is included, too:
+    its lower goodput makes the index lower. Other kinds of traffic are not included. None when
+    there are no such flows, when nothing arrived, or when one of them has no goodput.
     """
     rates = [goodput(data, [index], span) for index in flows if is_on(data, index, span)]
     known = [rate for rate in rates if rate is not None]
@@ -42,7 +41,7 @@ def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 
 def is_on(data: RunData, index: int, span: Span) -> bool:
-    """Return whether a flow should be on within the span and had not sent all its bytes before."""
+    """Return whether a flow is scheduled within the span and had not sent all its bytes before."""
     flow = data.flows[index]
     if flow.traffic != "bulk":
         return False
@@ -50,5 +49,5 @@ def is_on(data: RunData, index: int, span: Span) -> bool:
         return False
     columns = data.tcp_columns(index, SENDER)
     first, last = (last_before(columns["time_ns"], edge) for edge in (span.from_s, span.to_s))
-    # A flow has a sample at every edge while it exists, so none within the span means it is over.
+    # A flow has a sample at every edge while it exists. Without one in the span it has ended.
     return first is None or (first != last and int(columns["state"][first]) not in _DONE)

@@ -28,9 +28,9 @@ _SYN_SENT = 2  # include/net/tcp_states.h
 def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Application bytes that receivers read, x 8 / time; of a run the sum over its flows.
 
-    RFC 2647 section 3.17 and RFC 5166 section 2.1 (goodput leaves out what is sent again).
-    Of UDP each datagram counts once. A flow of which no receiver was ever sampled has no value and
-    adds nothing, unless its connection never came about: then nothing arrived.
+    RFC 2647 section 3.17 and RFC 5166 section 2.1 (retransmissions do not count). Of UDP each
+    datagram counts once. A flow whose receiver was never sampled has no value and adds nothing. If
+    its connection was never established, the value is 0.
     """
     arrived = [_bytes_read(data, flow, span) for flow in flows]
     known = [size for size in arrived if size is not None]

@@ -1,4 +1,4 @@
-"""Loss: of a flow as its sender can tell it, of a link as its qdiscs counted it."""
+"""Loss of a flow, as its sender estimates it, and of a link, as its qdiscs count it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from results.metrics.utilisation import busiest
 def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Of TCP, data segments lost / data segments sent, estimated at the sender.
 
-    Lost are the segments sent again less those the receiver reported, by DSACK, to have had
-    already: M. Allman, W. Eddy, S. Ostermann, "Estimating Loss Rates With TCP", ACM SIGMETRICS
+    Lost segments are the retransmitted ones less those that the receiver reported by DSACK as
+    duplicates: M. Allman, W. Eddy, S. Ostermann, "Estimating Loss Rates With TCP", ACM SIGMETRICS
     Performance Evaluation Review 31(3), 2003 (LEAST); RFC 3708. None when nothing was sent.
 
-    Of UDP, datagrams that never came / datagrams expected: those up to the latest that came, as
-    RFC 3550 A.3 counts, so that what is still on its way is not taken for lost. None when none
-    came.
+    Of UDP, datagrams that were not received / datagrams expected. As in RFC 3550 A.3, those up to
+    the latest received one are expected, so datagrams in flight do not count as lost. None when
+    none was received.
     """
     if data.flows[flows[0]].transport == "udp":
         expected = datagram_growth(data, flows[0], "expected_packets", span)
@@ -53,10 +53,10 @@ def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | 
     ),
 )
 def loss_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
-    """Packets dropped / (packets dropped + packets that came out), by all that the link does.
+    """Packets dropped / (packets dropped + packets that passed), by policer, queue and random loss.
 
-    Those are its policer, queue and loss. RFC 5166 section 2.2 (packet loss rate), RFC 7680. Of
-    a run at its busiest bottleneck. None when no packet came.
+    RFC 5166 section 2.2 (packet loss rate), RFC 7680. Of a run that of
+    its busiest bottleneck. None when no packet came.
     """
     link = busiest(data, links, span)
     if link is None:

@@ -1,4 +1,4 @@
-"""What queues did before they were full, and what they had no room for."""
+"""CE marks of queues, and their drops before and after they were full."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from results.metrics.utilisation import busiest
     columns=(Column("link", 30, "marks", where_not_zero=True),),
 )
 def marks_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
-    """Packets the queue marked CE (RFC 3168), as its kind counts them.
+    """Packets the queue marked CE (RFC 3168), as the kernel counts them.
 
-    None where the kind marks nothing.
+    None for a kind of queue that does not mark.
     """
     return _statistic_growth(data, links[0], "marks", span)
 
@@ -33,8 +33,8 @@ def marks_packets(data: RunData, links: Sequence[int], span: Span) -> int | None
 def mark_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """Packets marked CE / packets that left the queue.
 
-    Of a run that of its busiest forward bottleneck. None where the kind marks nothing, or when no
-    packet left.
+    Of a run that of its busiest forward bottleneck. None for a kind of queue that does not mark,
+    or when no packet left.
     """
     link = busiest(data, links, span)
     if link is None:
@@ -46,9 +46,9 @@ def mark_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
 
 @metric("early_drops_packets", unit="packets", subject="link", scopes=("link",))
 def early_drops_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
-    """Packets the queue dropped though there was room: the decisions of its algorithm.
+    """Packets that the queue's algorithm dropped although the queue was not full.
 
-    RFC 7567 section 4.2 (active queue management). None where the kind does not tell them apart.
+    RFC 7567 section 4.2 (active queue management). None where the kind does not count them apart.
     """
     drops = queue_growth(data, links[0], "drops", span)
     overflow = _statistic_growth(data, links[0], "overflow_drops", span)
@@ -59,13 +59,13 @@ def early_drops_packets(data: RunData, links: Sequence[int], span: Span) -> int 
 def overflow_drops_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
     """Packets the queue dropped because it was full.
 
-    None where the kind does not tell them apart; a drop-tail queue has no others.
+    None where the kind does not count them apart; a drop-tail queue has no others.
     """
     return _statistic_growth(data, links[0], "overflow_drops", span)
 
 
 def _statistic_growth(data: RunData, queue: int, name: str, span: Span) -> int | None:
-    """Return how much a number grew that the queue's kind keeps; None where it keeps none."""
+    """Return the growth of a statistic of the queue; None where its kind has no such statistic."""
     names = [known for known, _unit in data.queues[queue].statistics]
     if name not in names:
         return None

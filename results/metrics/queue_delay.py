@@ -28,9 +28,9 @@ from results.metrics.utilisation import busiest
 def queue_delay_mean(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """Mean over the samples of the time to drain the queue: backlog in bytes x 8 / rate.
 
-    RFC 5166 section 2.2 (queueing delay at routers). A rate that changes is the one of each time
-    until the queue would be empty. Of a run at its busiest bottleneck: the one of the largest
-    utilisation.
+    RFC 5166 section 2.2 (queueing delay at routers). If the rate changes, its value at each time
+    until the queue is empty counts. Of a run that of its busiest bottleneck, the one with the
+    largest utilisation.
     """
     delays = _delays(data, links, span)
     return float(delays.mean()) if len(delays) else None
@@ -49,7 +49,7 @@ def queue_delay_mean(data: RunData, links: Sequence[int], span: Span) -> float |
 def queue_delay_p95(data: RunData, links: Sequence[int], span: Span) -> float | None:
     """95th percentile (RFC 2330 11.3) of the samples of the time to drain the queue.
 
-    Of a run at its busiest bottleneck.
+    Of a run that of its busiest bottleneck.
     """
     return percentile(_delays(data, links, span), 0.95)
 
@@ -57,9 +57,9 @@ def queue_delay_p95(data: RunData, links: Sequence[int], span: Span) -> float | 
 def queue_delays_s(
     queue: QueueRecord, time_ns: npt.NDArray[Any], backlog_bytes: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64] | None:
-    """Return how long each backlog takes to leave, at the rates of its time, in seconds.
+    """Return the seconds that each backlog takes to leave, at the rates of that time.
 
-    NaN where that is beyond all that is known; None of what has no rate.
+    NaN where it does not leave by the last known rate; None for a queue without a rate.
     """
     capacity = Capacity.of(queue)
     if capacity is None:
@@ -69,7 +69,7 @@ def queue_delays_s(
 
 
 def _delays(data: RunData, links: Sequence[int], span: Span) -> npt.NDArray[np.float64]:
-    """Return the samples' delays; those that would last beyond all that is known are left out."""
+    """Return the samples' delays, without those that are NaN."""
     link = busiest(data, links, span)
     if link is None:
         return np.empty(0)

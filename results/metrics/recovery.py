@@ -1,4 +1,4 @@
-"""How long a window takes to come back to where a loss found it."""
+"""The time in which a congestion window recovers after a loss."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from results.samples import Array, Columns
 _REDUCING = 2
 
 _SHORT_SEGMENTS = 1
-"""A window this short of what it was is back: samples may miss the last step before a loss."""
+"""A window has recovered when at most this is missing, as samples may miss the last step."""
 
 
 @metric("window_recovery_mean_s", unit="s", subject="flow", scopes=("flow",))
 def window_recovery_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Mean time from a loss until the congestion window is again what it was before.
+    """Mean time from a loss until the congestion window has its size before the loss again.
 
     As in Fig. 3 of D. Kliazovich, F. Granelli, D. Miorandi, Computer Networks 52 (2008). A loss is
-    a row of TCP samples in which segments were sent again or the sender reduces its window (CWR,
-    Recovery or Loss); its window is that of the sample before, and it counts when the window
-    fell. It is back when at most one segment is missing. The resolution is the sampling period. A
-    window that does not come back while the span lasts is left out; None when there is no other.
+    a row of TCP samples with retransmissions or a sender in CWR, Recovery or Loss. Its window is
+    that of the sample before, and it counts if the window fell. The window has recovered when at
+    most one segment is missing. The resolution is the sampling period. A window that does not
+    recover within the span is left out; None when there is no other.
     """
     times = _recovery_times(data, flows[0], span)
     return float(times.mean()) if len(times) else None
@@ -35,23 +35,23 @@ def window_recovery_mean(data: RunData, flows: Sequence[int], span: Span) -> flo
 
 @metric("window_recovery_p50_s", unit="s", subject="flow", scopes=("flow",))
 def window_recovery_p50(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Median time from a loss until the congestion window is again what it was before (RFC 2330).
+    """Median (RFC 2330) time from a loss until the window has its size before the loss again.
 
-    Where windows at losses differ by a few segments, the largest wait for many others to come and
-    go: they move the mean, not the median.
+    If windows at losses differ by a few segments, the largest ones recover after many other losses.
+    They change the mean, but not the median.
     """
     return percentile(_recovery_times(data, flows[0], span), 0.50)
 
 
 @metric("window_recovery_max_s", unit="s", subject="flow", scopes=("flow",))
 def window_recovery_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Longest time from a loss until the congestion window is again what it was before."""
+    """Longest time from a loss until the window has its size before the loss again."""
     times = _recovery_times(data, flows[0], span)
     return float(times.max()) if len(times) else None
 
 
 def _recovery_times(data: RunData, flow: int, span: Span) -> npt.NDArray[np.float64]:
-    """Return the time in seconds that each reduced window of the span took to come back."""
+    """Return the recovery time in seconds of each reduced window in the span."""
     columns = data.tcp_columns(flow, SENDER)
     chosen = np.flatnonzero(within(columns["time_ns"], span) & running(columns, data.flows[flow]))
     if len(chosen) < 2:
@@ -67,11 +67,11 @@ def _recovery_times(data: RunData, flow: int, span: Span) -> npt.NDArray[np.floa
 
 
 def _losses(columns: Columns, chosen: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-    """Yield (last sample before, first sample after) of each row of samples that tell of loss."""
+    """Yield (last sample before, first sample after) of each row of samples that show a loss."""
     losing = columns["ca_state"][chosen] >= _REDUCING
     losing[1:] |= np.diff(columns["total_retrans_segments"][chosen]) > 0
     edges = np.flatnonzero(losing[1:] != losing[:-1]) + 1
-    if losing[0]:  # its window before is not known
+    if losing[0]:  # the window before it is unknown
         edges = edges[1:]
     ends = [*edges[1::2].tolist(), len(losing)]
     yield from ((begin - 1, end) for begin, end in zip(edges[::2].tolist(), ends, strict=False))

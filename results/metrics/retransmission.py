@@ -16,7 +16,7 @@ from results.metrics.base import Column, RunData, Span, growth, metric
     columns=(Column("tcp", 60, "retransmits"),),
 )
 def retransmitted_segments(data: RunData, flows: Sequence[int], span: Span) -> int | None:
-    """Segments sent again, whatever for: growth of tcpi_total_retrans.
+    """Retransmitted segments: growth of tcpi_total_retrans.
 
     RFC 4898 tcpEStatsPerfSegsRetrans. Of a run the sum over its flows.
     """
@@ -35,7 +35,7 @@ def retransmitted_segments(data: RunData, flows: Sequence[int], span: Span) -> i
     ),
 )
 def retransmission_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Segments sent again / data segments sent, those sent again included.
+    """Retransmitted segments / data segments sent, which include them.
 
     RFC 4898 tcpEStatsPerfSegsRetrans and tcpEStatsPerfDataSegsOut; RFC 5166 section 2.2. None when
     nothing was sent.

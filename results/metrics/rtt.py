@@ -1,4 +1,4 @@
-"""Round-trip times as the sending kernel smooths them."""
+"""Smoothed round-trip times of the sending kernel."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def rtt_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Largest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs.
 
-    Of the whole run the warm-up counts too: slow start is where a queue fills up, and a long
-    one is not filled again by congestion avoidance within minutes. A window takes its own time.
+    For the whole run the warm-up counts, too, because slow start fills the queue. Congestion
+    avoidance may not fill a long queue again within minutes. For a window only its own time counts.
     """
     if span == Span(data.warmup_s, data.duration_s):
         span = Span(0.0, data.duration_s)
@@ -80,10 +80,10 @@ def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 @metric("queueing_delay_mean_s", unit="s", subject="flow", scopes=("flow",))
 def queueing_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Mean RTT less the base RTT of the scenario: waiting and serialisation, both ways.
+    """Mean RTT less the base RTT of the scenario: queueing and serialisation in both directions.
 
-    RFC 5166 section 2.2 (delay); base RTT is the sum of the one-way delays there and back as the
-    run begins, whatever events do to delays and paths.
+    RFC 5166 section 2.2 (delay). The base RTT is the sum of the one-way delays there and back at
+    the start of the run. Events that change delays and paths do not change it.
     """
     mean = rtt_mean(data, flows, span)
     return mean - data.flows[flows[0]].base_rtt_s if mean is not None else None

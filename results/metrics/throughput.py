@@ -27,10 +27,9 @@ _TIMESTAMPS = 1  # TCPI_OPT_TIMESTAMPS of include/uapi/linux/tcp.h
 def throughput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Link-layer bytes that senders sent, TCP's retransmissions included, x 8 / time.
 
-    RFC 5166 section 2.1: throughput counts what the network carries. Bytes are bytes_sent
-    (RFC 4898 tcpEStatsPerfHCDataOctetsOut) and a header of 54 bytes, 66 with timestamps, for each
-    of data_segs_out, or 42 of a datagram. Pure ACKs and options for SACK are left out. Of a run the
-    sum over its flows.
+    RFC 5166 section 2.1. Bytes are bytes_sent (RFC 4898 tcpEStatsPerfHCDataOctetsOut) and the
+    headers of data_segs_out: 54 bytes each, 66 with timestamps, and 42 of a datagram. Pure ACKs and
+    SACK options are left out. Of a run the sum over its flows.
     """
     sent = [_wire_bytes(data, flow, span) for flow in flows]
     known = [size for size in sent if size is not None]
@@ -48,7 +47,7 @@ def _wire_bytes(data: RunData, flow: int, span: Span) -> int | None:
     times = columns["time_ns"]
     if not len(times):
         return None
-    # Options are settled by the handshake, so once seen they hold for every segment with data.
+    # The handshake negotiates options, so they apply to every segment with data.
     stamped = bool(np.any(columns["options"] & _TIMESTAMPS))
     header = _HEADER_BYTES + (_TIMESTAMP_BYTES if stamped else 0)
     return growth(times, columns["bytes_sent"] + columns["data_segs_out"] * header, span)

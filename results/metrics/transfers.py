@@ -1,7 +1,7 @@
 """Transfers of flows that make many, and how long they take (flow completion time, FCT).
 
-A transfer belongs to the span in which it begins, whenever it ends: counting by the end would
-leave out the long ones of the beginning and the end. None for flows that make no transfers.
+A transfer belongs to the span in which it begins, even if it ends later. Counting by the end would
+leave out long transfers. None for flows that make no transfers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def transfer_bytes(data: RunData, flows: Sequence[int], span: Span) -> int | Non
 def transfer_goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Application bytes of the completed transfers x 8 / the sum of their completion times.
 
-    RFC 5166 section 2.1 (goodput): the rate while a transfer is under way, the pauses left out.
+    RFC 5166 section 2.1 (goodput): the rate during transfers, without the pauses.
     """
     found = _transfers(data, flows, span)
     time_s = float(found.times_s.sum()) if found else 0.0
@@ -81,8 +81,8 @@ def transfer_goodput_mean(data: RunData, flows: Sequence[int], span: Span) -> fl
 def transfer_goodput_ci95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Half the width of the 95% confidence interval of ``transfer_goodput_mean_bps``.
 
-    By Student's t, for transfers that do not depend on each other, such as the turns of a campaign.
-    None of fewer than two transfers.
+    By Student's t, for independent transfers, such as those of a campaign's turns. None for fewer
+    than two transfers.
     """
     goodputs_bps = _goodputs_bps(data, flows, span)
     number = len(goodputs_bps)
@@ -103,7 +103,8 @@ def transfer_goodput_ci95(data: RunData, flows: Sequence[int], span: Span) -> fl
 def fct_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean flow completion time of the completed transfers that began within the span.
 
-    From the request, or the connection's first packet, to the last byte in the receiver's hands.
+    A completion time is from the request, or the connection's first packet, until the receiver has
+    read the last byte.
     RFC 5166 section 2.2 (transfer times); N. Dukkipati, N. McKeown, "Why Flow-Completion Time is
     the Right Metric for Congestion Control", ACM SIGCOMM CCR 36(1), 2006.
     """
@@ -149,7 +150,7 @@ def fct_p99(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 @dataclass(frozen=True)
 class _Transfers:
-    """Transfers begun within a span; sizes and times are of the completed ones."""
+    """Transfers that began within a span; sizes and times are those of completed ones."""
 
     begun: int
     sizes_bytes: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Utilisation of links, and which bottleneck a run's own values speak of."""
+"""Utilisation of links, and the bottleneck of a run's own metrics."""
 
 from __future__ import annotations
 

@@ -69,15 +69,15 @@ def flow(name: str, congestion: str, start_s: float = 0.0) -> FlowRecord:
 
 
 def channel(link: str, direction: Literal["forward", "reverse"]) -> tuple[QueueRecord, ...]:
-    """Return both qdiscs of a channel; only those of the bottleneck are sampled."""
-    name, studied = f"{link}:{direction}", link == "bottleneck"
+    """Return both qdiscs of a channel; only the link "bottleneck" is one."""
+    name, is_bottleneck = f"{link}:{direction}", link == "bottleneck"
     return (
         QueueRecord(
-            f"{name}:queue", link, direction, "queue", "bfifo", studied,
+            f"{name}:queue", link, direction, "queue", "bfifo", is_bottleneck,
             rate_bps=RATE_BPS, limit_packets=LIMIT_PACKETS,
         ),
         QueueRecord(
-            f"{name}:delay", link, direction, "delay", "netem", studied,
+            f"{name}:delay", link, direction, "delay", "netem", is_bottleneck,
             limit_packets=1000, delay_s=0.01, loss=0.0,
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=cded9aa34b28081f21fc9add0faab50166d8ecabfdbb1d4522eafb004c34a00d body=663f344f129009c48c504a6c719230943417db015bff0e328936f53e93780ff7
+// Built by web/ts/build.mjs, not edited. sources=a614a4d5921cdad108e4576b5459687e21680a856bb666495e3a0645101b01ca body=bbdd3f3c0f7ac426df8c46a9f7c722b69e89a9f5f848a40e851dfb2ad187bdc1
 "use strict";
 (() => {
   // src/api.ts
@@ -79,7 +79,7 @@
     get width() {
       return Math.max(Math.floor(this.area.clientWidth), 120);
     }
-    /** Show a message in place of the curves. */
+    /** Show a message instead of the curves. */
     say(text) {
       this.plot?.destroy();
       this.plot = this.picture = void 0;
@@ -110,15 +110,15 @@
       this.plot = new uPlot(this.options(picture), data, this.area);
       this.plot.setScale("x", { min, max });
     }
-    /** Show another part of the time with what is here until more comes. */
+    /** Show another part of the time, with the present samples until new ones arrive. */
     reach(min, max) {
       this.plot?.setScale("x", { min, max });
     }
-    /** Forget how the chart looked, because colours changed. */
+    /** Draw the chart again with new colours. */
     restyle() {
       this.made = "";
     }
-    /** Put the cursor at a time, or take it away. */
+    /** Put the cursor at a time, or remove it. */
     point(time) {
       const plot = this.plot;
       if (!plot) return;
@@ -214,7 +214,7 @@
             scale: line2.bare ? "none" : "y",
             points: { show: line2.bare ? false : void 0 },
             ...line2.bare ? { paths: () => null } : {},
-            // The picture of now: a unit may have changed since these options were made.
+            // The present picture, because a unit may have changed since these options were made.
             value: (_plot, value) => value == null ? "–" : this.picture?.lines[index]?.write(value) ?? ""
           }))
         ],
@@ -249,7 +249,7 @@
       const margin = (top - low) * 0.06 || Math.abs(top) * 0.05 || 1;
       return [low - margin, top + margin];
     }
-    /** Grey the warm-up, which the metrics leave out. */
+    /** Draw a grey area over the warm-up, which the metrics leave out. */
     shade(plot) {
       const { ctx, bbox } = plot;
       const end = Math.min(plot.valToPos(this.group.warmup, "x", true), bbox.left + bbox.width);
@@ -338,10 +338,10 @@
       if (to - from < LEAST_SPAN_S) return;
       span = [from, to];
       all.forEach((chart) => chart.reach(from, to));
-      tell();
+      showSpan();
       later();
     }
-    function tell() {
+    function showSpan() {
       const [from, to] = span;
       const part = from > 0 || to < duration;
       buttons.forEach((button) => button.disabled = button.dataset.go !== "in" && !part);
@@ -395,7 +395,7 @@
       all.forEach((chart) => chart.restyle());
       draw();
     });
-    tell();
+    showSpan();
     void load();
   }
   function fromHash(duration) {
@@ -535,9 +535,9 @@
         document.addEventListener("visibilitychange", poll, { once: true });
         return;
       }
-      const asked = location.href;
-      const fresh = await fetchLive(asked);
-      if (fresh && asked === location.href) {
+      const requested = location.href;
+      const fresh = await fetchLive(requested);
+      if (fresh && requested === location.href) {
         const ended = !fresh.hasAttribute("data-poll") && !document.getElementById("filter");
         if (ended) return location.reload();
         show(fresh);

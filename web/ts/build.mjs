@@ -1,7 +1,7 @@
 // Builds ../static/app.js from src/ and copies uPlot to ../static/vendor. Run by `npm run build`.
 //
-// The first line of app.js tells the hash of everything it was built from and that of the rest of
-// the file, by which a unit test sees that both are in step without having node.
+// The first line of app.js has the hash of all its sources and the hash of the rest of the file. By
+// them a unit test checks, without node, that the file was built from these sources.
 import { createHash } from "node:crypto";
 import { copyFileSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import esbuild from "esbuild";

@@ -258,13 +258,19 @@ ACTS: dict[str, tuple[tuple[str, str], str]] = {
     "a made-up phase": (
         ("", "open('progress', 'w').write('\\x1b[2J 0'); time.sleep(0.5)"), "malformed output",
     ),
-    "done without an end": (("", "time.sleep(60)"), "no progress for 1 s, in phase done"),
-    "a deaf bed that writes for ever": (
+    "nested facts": (("", SPOIL.format("[" * 99_999 + "\n")), "nested too deeply"),
+}  # fmt: skip
+
+WATCHDOG_S = 3.0
+"""Longer than a fake bed takes to start on a busy machine."""
+
+STALLS: dict[str, tuple[tuple[str, str], str]] = {
+    "done without an end": (("", "time.sleep(60)"), "no progress for 3 s, in phase done"),
+    "a bed that writes its log forever": (
         ("", "open('progress', 'w').write('traffic 1')\n"
              "while True: open('bed.log', 'a').write('x'); time.sleep(0.05)"),
-        "no progress for 1 s",
+        "no progress for 3 s",
     ),
-    "nested facts": (("", SPOIL.format("[" * 99_999 + "\n")), "nested too deeply"),
 }  # fmt: skip
 
 
@@ -273,7 +279,7 @@ def test_a_sweep_of_hostile_beds_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "tmp").mkdir()
     acts = [FINE, *(act for act, _said in ACTS.values()), FINE]
     began = time.monotonic()
-    runs = play(tmp_path, monkeypatch, acts, watchdog_s=1.0)
+    runs = play(tmp_path, monkeypatch, acts)
     assert time.monotonic() - began < 40
     assert [run["status"] for run in (runs[0], runs[-1])] == ["ok", "ok"]
     assert runs[0]["digest"] == runs[-1]["digest"]
@@ -290,6 +296,14 @@ def test_a_sweep_of_hostile_beds_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     assert not list((tmp_path / "tmp").iterdir())
     assert (tmp_path / "runs.db").stat().st_size < 5 * 2**20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**20  # KiB
+
+
+def test_beds_without_progress_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    acts = [FINE, *(act for act, _said in STALLS.values()), FINE]
+    runs = play(tmp_path, monkeypatch, acts, watchdog_s=WATCHDOG_S)
+    assert [run["status"] for run in runs] == ["ok", "failed", "failed", "ok"]
+    for (kind, (_act, said)), run in zip(STALLS.items(), runs[1:-1], strict=True):
+        assert said in run["error"], kind
 
 
 def test_three_runs_with_a_malformed_one_give_two(

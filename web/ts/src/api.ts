@@ -1,4 +1,4 @@
-// What the server's API answers; see web/api.py.
+// The answers of the server's API; see web/api.py.
 
 export type Value = number | null;
 

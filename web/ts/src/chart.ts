@@ -1,4 +1,4 @@
-// One chart: its markup, its cursor, its keys, and the table that says the same in numbers.
+// One chart: its markup, its cursor, its keys, and a table of its numbers.
 
 import type { Summary, Value } from "./api";
 import { colour } from "./style";
@@ -8,7 +8,7 @@ export interface Line {
   stroke: string;
   dash: number[];
   width: number;
-  /** Named and counted in the legend only; drawn by `Spec.draw` or not at all. */
+  /** Appears with its number in the legend. If it is drawn, then by `Spec.draw`. */
   bare?: boolean;
   write: (value: number) => string;
   summary?: Summary;
@@ -19,9 +19,9 @@ export interface Picture {
   x: number[];
   columns: (Value | undefined)[][];
   lines: Line[];
-  /** Said after the title, such as the width of bins. */
+  /** Text after the title, such as the width of bins. */
   note: string;
-  /** Least that the value axis reaches to, such as a queue's limit. */
+  /** Value that the value axis includes in any case, such as a queue's limit. */
   reach?: number;
 }
 
@@ -33,7 +33,7 @@ export interface Spec {
   draw?: (plot: uPlot, picture: Picture) => void;
 }
 
-/** What a chart asks of the group it stands in. */
+/** What a chart needs from the group of charts that it belongs to. */
 export interface Group {
   key: string;
   span: () => [number, number];
@@ -90,7 +90,7 @@ export class Chart {
     return Math.max(Math.floor(this.area.clientWidth), 120);
   }
 
-  /** Show a message in place of the curves. */
+  /** Show a message instead of the curves. */
   say(text: string): void {
     this.plot?.destroy();
     this.plot = this.picture = undefined;
@@ -123,17 +123,17 @@ export class Chart {
     this.plot.setScale("x", { min, max });
   }
 
-  /** Show another part of the time with what is here until more comes. */
+  /** Show another part of the time, with the present samples until new ones arrive. */
   reach(min: number, max: number): void {
     this.plot?.setScale("x", { min, max });
   }
 
-  /** Forget how the chart looked, because colours changed. */
+  /** Draw the chart again with new colours. */
   restyle(): void {
     this.made = "";
   }
 
-  /** Put the cursor at a time, or take it away. */
+  /** Put the cursor at a time, or remove it. */
   point(time: number | null): void {
     const plot = this.plot;
     if (!plot) return;
@@ -227,7 +227,7 @@ export class Chart {
           scale: line.bare ? "none" : "y",
           points: { show: line.bare ? false : undefined },
           ...(line.bare ? { paths: () => null } : {}),
-          // The picture of now: a unit may have changed since these options were made.
+          // The present picture, because a unit may have changed since these options were made.
           value: (_plot, value) => (value == null ? "–" : this.picture?.lines[index]?.write(value) ?? ""),
         })),
       ],
@@ -261,7 +261,7 @@ export class Chart {
     return [low - margin, top + margin];
   }
 
-  /** Grey the warm-up, which the metrics leave out. */
+  /** Draw a grey area over the warm-up, which the metrics leave out. */
   private shade(plot: uPlot): void {
     const { ctx, bbox } = plot;
     const end = Math.min(plot.valToPos(this.group.warmup, "x", true), bbox.left + bbox.width);
@@ -274,7 +274,7 @@ export class Chart {
   }
 }
 
-/** Return the index of the value nearest in time: curves of several flows have samples of their own. */
+/** Return the index of the value nearest in time, because each flow has its own sampling times. */
 function nearest(plot: uPlot, series: number, index: number): number {
   const values = plot.data[series];
   const times = plot.data[0];

@@ -1,4 +1,4 @@
-// The charts of a run: what each draws, and the part of the time they all show.
+// The charts of a run: what each one draws, and the part of the time that all of them show.
 
 import { type Answers, fetchJson, type QueueSamples, type Samples, type Value } from "./api";
 import { Chart, element, type Group, type Line, type Picture, type Spec } from "./chart";
@@ -76,11 +76,11 @@ export function startCharts(section: HTMLElement): void {
     if (to - from < LEAST_SPAN_S) return;
     span = [from, to];
     all.forEach((chart) => chart.reach(from, to));
-    tell();
+    showSpan();
     later();
   }
 
-  function tell(): void {
+  function showSpan(): void {
     const [from, to] = span;
     const part = from > 0 || to < duration;
     buttons.forEach((button) => (button.disabled = button.dataset.go !== "in" && !part));
@@ -139,11 +139,11 @@ export function startCharts(section: HTMLElement): void {
     all.forEach((chart) => chart.restyle());
     draw();
   });
-  tell();
+  showSpan();
   void load();
 }
 
-/** Return the part of the time that the address names as `#t=12.5..20`, or all of it. */
+/** Return the part of the time in the address, such as `#t=12.5..20`, or the whole time. */
 function fromHash(duration: number): Span {
   const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
   const [from, to] = [Number(found?.[1]), Number(found?.[2])];
@@ -153,7 +153,7 @@ function fromHash(duration: number): Span {
 type Look = (name: string) => Pick<Line, "stroke" | "dash" | "width">;
 type Column = { line: Line; values: Value[] };
 
-/** Put series with times of their own on one axis of time. */
+/** Merge series with different sampling times onto one time axis. */
 function join(series: { time_s: number[]; columns: Column[] }[], note: string, reach?: number): Picture {
   const filled = series.filter(({ time_s }) => time_s.length);
   const lines = filled.flatMap(({ columns }) => columns.map((column) => column.line));
@@ -206,7 +206,7 @@ function goodputs(answer: Answers["goodput"], look: Look): Picture {
   })), note);
 }
 
-/** Return where a queue is full, 0 where that is not known: in ms it moves with the rate. */
+/** Return the limit of a queue, 0 if unknown. In ms it depends on the rate. */
 function limitOf(queue: QueueSamples, unit: Unit): number {
   if (unit === "packets") return queue.limit_packets ?? 0;
   const bytes = queue.limit_bytes ?? 0;
@@ -239,7 +239,7 @@ function backlogs(queues: QueueSamples[], unit: Unit): Picture {
   return join(series, "red ticks above: drops", limit && near ? limit : undefined);
 }
 
-/** Draw the limit as a line, and a tick wherever packets were dropped since the point before. */
+/** Draw the limit as a line, and a tick where packets were dropped since the previous point. */
 function drawQueue(plot: uPlot, picture: Picture): void {
   const { ctx, bbox } = plot;
   ctx.save();

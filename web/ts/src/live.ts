@@ -1,11 +1,11 @@
-// Keeps the part of a page that changes by itself up to date: the server writes the markup.
+// Updates the changing part of a page. The server writes the markup.
 
 const PERIOD_MS = 1000;
 const RETRY_MS = 5000;
 
 const live = (): HTMLElement | null => document.getElementById("live");
 
-/** Return the element #live of the page at that address, null when it cannot be had. */
+/** Return the element #live of the page at that address, null when it cannot be fetched. */
 async function fetchLive(url: string, signal?: AbortSignal): Promise<HTMLElement | null> {
   try {
     const response = await fetch(url, { signal });
@@ -21,7 +21,7 @@ function show(fresh: HTMLElement): void {
   if (now && now.outerHTML !== fresh.outerHTML) now.replaceWith(fresh);
 }
 
-/** Ask again every second, but only while something runs and somebody looks. */
+/** Fetch the page again every second, while a run is running and the page is visible. */
 export function startPolling(): void {
   const wait = (ms: number) => setTimeout(poll, ms);
   async function poll(): Promise<void> {
@@ -30,11 +30,11 @@ export function startPolling(): void {
       document.addEventListener("visibilitychange", poll, { once: true });
       return;
     }
-    const asked = location.href;
-    const fresh = await fetchLive(asked);
-    if (fresh && asked === location.href) {
+    const requested = location.href;
+    const fresh = await fetchLive(requested);
+    if (fresh && requested === location.href) {
       const ended = !fresh.hasAttribute("data-poll") && !document.getElementById("filter");
-      if (ended) return location.reload(); // a run's charts come with its end
+      if (ended) return location.reload(); // a run's charts appear when it has ended
       show(fresh);
     }
     wait(fresh ? PERIOD_MS : RETRY_MS);
