@@ -300,7 +300,7 @@ def _queue(
 def _renumbered(samples: npt.NDArray[np.void], places: list[int]) -> npt.NDArray[np.void]:
     """Return the samples of the kept qdiscs only, numbered by the records."""
     size = int(samples["queue"].max()) + 1 if len(samples) else 0
-    number = np.full(size, -1)
+    number = np.full(size, -1, np.int64)
     number[places] = np.arange(len(places))
     out: npt.NDArray[np.void] = samples[number[samples["queue"]] >= 0].copy()
     out["queue"] = number[out["queue"]]

@@ -296,15 +296,19 @@ def _ends(
         return np.full(len(raw), -1), np.zeros(len(raw), np.int64)
     known = np.array(ports, np.dtype([("client", "i8"), ("server", "i8"), ("kind", "U10"),
                                       ("sender_listens", "?")]))  # fmt: skip
-    flow_of = np.full(1 << 16, -1)
+    flow_of = np.full(1 << 16, -1, np.int64)
     flow_of[known["server"]] = np.arange(len(known))
     asked = _view(raw, _PORTS, np.dtype([("local", ">u2"), ("remote", ">u2")]))
-    listens = flow_of[asked["local"]] >= 0
-    flow = np.where(listens, flow_of[asked["local"]], flow_of[asked["remote"]])
-    client = np.where(listens, asked["remote"], asked["local"])
-    several = known["kind"][flow] != "one"
-    right = np.where(several, client >= SEQUENTIAL_PORTS[0], client == known["client"][flow])
-    endpoint = np.where(listens == known["sender_listens"][flow], SENDER, RECEIVER)
+    local: npt.NDArray[np.uint16] = asked["local"]
+    remote: npt.NDArray[np.uint16] = asked["remote"]
+    listens = flow_of[local] >= 0
+    flow: npt.NDArray[np.int64] = np.where(listens, flow_of[local], flow_of[remote])
+    client: npt.NDArray[np.uint16] = np.where(listens, remote, local)
+    several: npt.NDArray[np.bool] = known["kind"][flow] != "one"
+    expected: npt.NDArray[np.int64] = known["client"][flow]
+    right = np.where(several, client >= SEQUENTIAL_PORTS[0], client == expected)
+    sender_listens: npt.NDArray[np.bool] = known["sender_listens"][flow]
+    endpoint = np.where(listens == sender_listens, SENDER, RECEIVER)
     return np.where(right, flow, -1), endpoint
 
 
