@@ -237,7 +237,8 @@ class TcpDecoder:
 
     def _note_names(self, out: npt.NDArray[np.void], names: npt.NDArray[np.uint8]) -> None:
         """Keep the name of the congestion control of each flow's sender, as last reported."""
-        senders = np.flatnonzero(out["endpoint"] == SENDER)[::-1]
+        endpoints: npt.NDArray[np.uint8] = out["endpoint"]
+        senders = np.flatnonzero(endpoints == SENDER)[::-1]
         flows, last = np.unique(out["flow"][senders], return_index=True)
         for flow, place in zip(flows.tolist(), last.tolist(), strict=True):
             text = names[senders[place]].tobytes().rstrip(b"\0")
@@ -354,7 +355,9 @@ def queue_samples(
     out["bytes"] = words[:, :, 0] | words[:, :, 1] << 32
     for place, name in enumerate(QUEUE_COUNTERS[2:], start=2):
         out[name] = words[:, :, place]
-    out["bytes"][:, qdiscs:] += LINK_HEADER_BYTES * out["packets"][:, qdiscs:]
+    octets: npt.NDArray[np.int64] = out["bytes"]
+    packets: npt.NDArray[np.int64] = out["packets"]
+    octets[:, qdiscs:] += LINK_HEADER_BYTES * packets[:, qdiscs:]
     first = 0
     for place, each in enumerate(statistics):
         for slot, one in enumerate(each):
