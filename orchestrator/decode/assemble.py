@@ -174,8 +174,7 @@ def digest(
     on_grid = tcp[tcp["time_ns"] % DIGEST_NS == 0]
     for flow in range(flows):
         rows = tcp if flow in crowds else on_grid
-        sender = rows[(rows["flow"] == flow) & (rows["endpoint"] == SENDER)]
-        receiver = rows[(rows["flow"] == flow) & (rows["endpoint"] == RECEIVER)]
+        sender, receiver = _at_end(rows, flow, SENDER), _at_end(rows, flow, RECEIVER)
         if flow in crowds:
             sender, receiver = sender[-1:], receiver[-1:]
         total.update(sender["time_ns"].astype("<i8").tobytes())
@@ -199,12 +198,20 @@ def digest(
     return total.hexdigest()
 
 
+def _at_end(tcp: npt.NDArray[np.void], flow: int, endpoint: int) -> npt.NDArray[np.void]:
+    """Return the samples of one end of a flow."""
+    flows: npt.NDArray[np.int32] = tcp["flow"]
+    endpoints: npt.NDArray[np.uint8] = tcp["endpoint"]
+    rows: npt.NDArray[np.void] = tcp[(flows == flow) & (endpoints == endpoint)]
+    return rows
+
+
 def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield (name, (requested, largest advertised window in bytes)) of each flow with a limit."""
     for number, flow in enumerate(spec.flows):
         limit_bytes = flow.traffic_parameters.get("window_bytes")
         if limit_bytes is not None:
-            windows = tcp["snd_wnd_bytes"][(tcp["flow"] == number) & (tcp["endpoint"] == SENDER)]
+            windows = _at_end(tcp, number, SENDER)["snd_wnd_bytes"]
             if windows.any():
                 yield flow.name, (limit_bytes, int(windows.max()))
 
@@ -302,11 +309,13 @@ def _queue(
 
 def _renumbered(samples: npt.NDArray[np.void], places: list[int]) -> npt.NDArray[np.void]:
     """Return the samples of the kept qdiscs only, numbered by the records."""
-    size = int(samples["queue"].max()) + 1 if len(samples) else 0
-    number = np.full(size, -1)
+    queue: npt.NDArray[np.int32] = samples["queue"]
+    size = int(queue.max()) + 1 if len(samples) else 0
+    number = np.full(size, -1, np.int64)
     number[places] = np.arange(len(places))
-    out: npt.NDArray[np.void] = samples[number[samples["queue"]] >= 0].copy()
-    out["queue"] = number[out["queue"]]
+    out: npt.NDArray[np.void] = samples[number[queue] >= 0].copy()
+    kept: npt.NDArray[np.int32] = out["queue"]
+    out["queue"] = number[kept]
     return out
 
 

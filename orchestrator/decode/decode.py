@@ -237,7 +237,8 @@ class TcpDecoder:
 
     def _note_names(self, out: npt.NDArray[np.void], names: npt.NDArray[np.uint8]) -> None:
         """Keep the name of the congestion control of each flow's sender, as last reported."""
-        senders = np.flatnonzero(out["endpoint"] == SENDER)[::-1]
+        endpoints: npt.NDArray[np.uint8] = out["endpoint"]
+        senders = np.flatnonzero(endpoints == SENDER)[::-1]
         flows, last = np.unique(out["flow"][senders], return_index=True)
         for flow, place in zip(flows.tolist(), last.tolist(), strict=True):
             text = names[senders[place]].tobytes().rstrip(b"\0")
@@ -296,15 +297,19 @@ def _ends(
         return np.full(len(raw), -1), np.zeros(len(raw), np.int64)
     known = np.array(ports, np.dtype([("client", "i8"), ("server", "i8"), ("kind", "U10"),
                                       ("sender_listens", "?")]))  # fmt: skip
-    flow_of = np.full(1 << 16, -1)
+    flow_of = np.full(1 << 16, -1, np.int64)
     flow_of[known["server"]] = np.arange(len(known))
     sockets = _view(raw, _PORTS, np.dtype([("local", ">u2"), ("remote", ">u2")]))
-    listens = flow_of[sockets["local"]] >= 0
-    flow = np.where(listens, flow_of[sockets["local"]], flow_of[sockets["remote"]])
-    client = np.where(listens, sockets["remote"], sockets["local"])
-    several = known["kind"][flow] != "one"
-    right = np.where(several, client >= SEQUENTIAL_PORTS[0], client == known["client"][flow])
-    endpoint = np.where(listens == known["sender_listens"][flow], SENDER, RECEIVER)
+    local: npt.NDArray[np.uint16] = sockets["local"]
+    remote: npt.NDArray[np.uint16] = sockets["remote"]
+    listens = flow_of[local] >= 0
+    flow: npt.NDArray[np.int64] = np.where(listens, flow_of[local], flow_of[remote])
+    client: npt.NDArray[np.uint16] = np.where(listens, remote, local)
+    several: npt.NDArray[np.bool] = known["kind"][flow] != "one"
+    expected: npt.NDArray[np.int64] = known["client"][flow]
+    right = np.where(several, client >= SEQUENTIAL_PORTS[0], client == expected)
+    sender_listens: npt.NDArray[np.bool] = known["sender_listens"][flow]
+    endpoint = np.where(listens == sender_listens, SENDER, RECEIVER)
     return np.where(right, flow, -1), endpoint
 
 
@@ -350,7 +355,9 @@ def queue_samples(
     out["bytes"] = words[:, :, 0] | words[:, :, 1] << 32
     for place, name in enumerate(QUEUE_COUNTERS[2:], start=2):
         out[name] = words[:, :, place]
-    out["bytes"][:, qdiscs:] += LINK_HEADER_BYTES * out["packets"][:, qdiscs:]
+    octets: npt.NDArray[np.int64] = out["bytes"]
+    packets: npt.NDArray[np.int64] = out["packets"]
+    octets[:, qdiscs:] += LINK_HEADER_BYTES * packets[:, qdiscs:]
     first = 0
     for place, each in enumerate(statistics):
         for slot, one in enumerate(each):

@@ -65,7 +65,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
 
 
 def _why_not(samples: npt.NDArray[np.void], waiting: float) -> str:
-    period_s = float(np.median(np.diff(samples["time_ns"]))) / 1e9 if len(samples) > 1 else 0.0
+    time_ns: npt.NDArray[np.int64] = samples["time_ns"]
+    period_s = float(np.median(np.diff(time_ns))) / 1e9 if len(samples) > 1 else 0.0
     return (
         f"packets waited at {waiting:.0%} of the samples, but hardly ever as many as can leave "
         f"before the next one, {period_s:g} s later: sample queues more often"

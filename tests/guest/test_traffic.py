@@ -40,7 +40,7 @@ def test_iperf3_and_the_built_in_end_point_agree(run: Run) -> None:
         document = run(
             "flows=[{name: one, group: a, congestion: cubic, traffic: {kind: bulk, engine: "
             f"{engine}}}}}]",
-            "duration=20s",
+            "duration=12s",  # short: iperf3 polls the clock, which costs processor time
         )
         assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
         assert document["flows"][0]["engine"] == engine
@@ -55,12 +55,12 @@ def test_flows_end_by_bytes_or_by_time_as_requested(run: Run, db: Path, engine: 
         f"{{name: sized, group: a, traffic: {{kind: bulk, engine: {engine}, bytes: 2097152B}}}},"
         f"{{name: timed, group: b, traffic: {{kind: bulk, engine: {engine}}}, start: 5s, stop: 9s}}"
         "]",
-        "duration=20s",
+        "duration=12s",
         "warmup=0s",
-        "measure=[{name: late, from: 12s, to: 20s}]",
+        "measure=[{name: late, from: 10s, to: 12s}]",
     )
     sized, timed = document["flows"]
-    received = sized["goodput_bps"] * 20 / 8
+    received = sized["goodput_bps"] * 12 / 8
     size_bytes = 2_097_152  # whole blocks of iperf3, as version 3.18 counts no others
     if engine == "builtin":
         assert received == size_bytes

@@ -7,7 +7,6 @@ import math
 import random
 
 import pytest
-from scipy.stats import binom
 
 from orchestrator.intervals import binomial, renewals
 
@@ -17,6 +16,8 @@ from orchestrator.intervals import binomial, renewals
     [(10_000, 0.01), (10, 0.5), (10**7, 1e-8), (5, 0.999), (1, 0.1), (10**6, 1e-3)],
 )
 def test_a_binomial_interval_is_the_narrowest_of_its_level(trials: int, probability: float) -> None:
+    from scipy.stats import binom  # slow to import, and no other test needs it
+
     low, high = binomial(trials, probability, 1e-6)
     assert binom.cdf(low - 1, trials, probability) <= 1e-6 < binom.cdf(low, trials, probability)
     assert binom.sf(high, trials, probability) <= 1e-6

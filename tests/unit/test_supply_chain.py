@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 from tools import supply_chain
 
@@ -51,6 +49,9 @@ def test_a_licence_that_is_not_allowed_is_named(
 
 @pytest.mark.build
 def test_the_bill_of_materials_is_valid_complete_and_reproducible(tmp_path: Path) -> None:
+    from cyclonedx.schema import SchemaVersion  # slow to import, and no other test needs it
+    from cyclonedx.validation.json import JsonStrictValidator
+
     for name in ("first", "second"):
         assert supply_chain.main(["sbom", str(tmp_path / name)]) == 0
     text = (tmp_path / "first").read_text()

@@ -117,7 +117,7 @@ def test_our_headers_bring_ranges_settings_and_meanings(folder: Path) -> None:
     read = catalogue.read(folder)
     module = read.modules["one"]
     assert read.uses_ours
-    assert module.parameters["count_acks"].text.startswith("1 grows the window by the number")
+    assert module.parameters["count_acks"].text.startswith("1 counts ACKs when the window grows")
     assert module.parameters["one_rate_bps"].scope == "namespace"
     assert module.shown == (("a", "bytes/s"), ("b", "us"), ("c", "us"), ("d", ""))
     (folder / "cc.h").write_text("/* one of its own */\n", encoding="utf-8")

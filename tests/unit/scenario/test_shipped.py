@@ -1,0 +1,50 @@
+"""Shipped scenario files: all can be planned, and those of papers name their paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.planning import network_json
+from orchestrator.planning.plan import plan
+from orchestrator.scenario import load
+
+SHIPPED = Path(__file__).resolve().parents[3] / "scenarios"
+FOLDER = SHIPPED / "papers"
+ALL = sorted(SHIPPED.rglob("*.yaml"))
+FILES = sorted(FOLDER.rglob("*.yaml"))
+
+
+def test_there_are_scenarios() -> None:
+    assert FILES
+    assert set(FILES) < set(ALL)
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: str(path.relative_to(SHIPPED)))
+def test_a_scenario_is_planned_and_its_network_comes_back_from_its_json(path: Path) -> None:
+    # Both in one test: to plan every repetition of a paper's scenario takes long.
+    runs = plan(load(path)).runs
+    assert runs
+    network = runs[0].network
+    document = json.loads(json.dumps(network_json.encode(network), allow_nan=False))
+    again = network_json.decode(document)
+    assert network_json.encode(again) == network_json.encode(network)
+    assert again.links == network.links or any(
+        channel.loss is not None for link in network.links
+        for channel in (link.forward, link.reverse)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_papers_scenario_names_its_paper(path: Path) -> None:
+    comment = path.read_text(encoding="utf-8").partition("version:")[0]
+    assert '"' in comment
+    assert any(year in comment for year in map(str, range(1991, 2013))), comment
+
+
+def test_the_table_of_figures_names_every_file() -> None:
+    table = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    files = [path for path in FILES if path.parent.name != "closed-forms"]
+    assert not [path for path in files if f"(papers/{path.relative_to(FOLDER)})" not in table]
