@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -45,6 +46,20 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = re.fullmatch(r"gw(\d+)", os.environ.get("PYTEST_XDIST_WORKER", ""))
     if config.getoption("own_cpu") and worker:
         os.sched_setaffinity(0, {sorted(_CPUS)[int(worker[1]) % len(_CPUS)]})
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from modules and collected tests, which stay until the end.
+
+    Its repeated passes over these objects take an eighth of the unit tests' processor time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
