@@ -22,9 +22,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _CPUS = frozenset(os.sched_getaffinity(0))
 """Those that this process may use."""
 _LONGEST_FIRST = (
-    "tests/kmods/", "tests/guest/test_traffic.py", "kmods/tests/", "tests/guest/test_losses.py",
-    "tests/guest/test_own_module.py", "tests/guest/test_closed_forms.py",
-    "tests/guest/test_events.py",
+    "tests/guest/test_lab.py", "tests/guest/test_local.py", "tests/kmods/", "kmods/tests/",
+    "tests/guest/test_traffic.py", "tests/guest/test_losses.py", "tests/guest/test_own_module.py",
+    "tests/guest/test_closed_forms.py", "tests/guest/test_events.py",
 )  # fmt: skip
 """Files that take long, in the order in which they are started."""
 _LAST = "tests/guest/test_scenarios.py"
