@@ -26,11 +26,7 @@ STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supp
 PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
 SPREAD := --numprocesses=auto --maxprocesses=4
 UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal -m 'not build and not long' tests/unit kmods/tests
-# Machines that boot in real time mostly wait. So they run beside the guests, which yield to them.
-MACHINE_FILES := tests/guest/test_lab.py tests/guest/test_local.py
-MACHINES := $(BIN)/pytest --durations=5 -m 'not (real_time or lab_hosts or long)' $(MACHINE_FILES)
-GUESTS := nice -n 10 $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu \
-	--durations=15 $(addprefix --ignore=,$(MACHINE_FILES)) \
+GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu --durations=15 \
 	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'
 HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
 
@@ -50,8 +46,7 @@ check: $(DEV_READY)  ## check style, types, licences and units, in a minute
 
 test: check  ## check everything: `make check`, then playbooks, builds, guests, lab and browser
 	@$(BIN)/orchestrator guest build --quiet
-	@$(BESIDE) --show guests --show machines --show hosts tests "playbooks=$(PLAYBOOKS)" \
-		"machines=$(MACHINES)" "guests=$(GUESTS)" "hosts=$(HOSTS)"
+	@$(BESIDE) --show guests --show hosts tests "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "hosts=$(HOSTS)"
 	$(BIN)/pytest --durations=15 -m 'real_time and not long'
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it

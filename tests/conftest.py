@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -21,9 +22,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _CPUS = frozenset(os.sched_getaffinity(0))
 """Those that this process may use."""
 _LONGEST_FIRST = (
-    "tests/kmods/", "tests/guest/test_traffic.py", "kmods/tests/", "tests/guest/test_losses.py",
-    "tests/guest/test_own_module.py", "tests/guest/test_closed_forms.py",
-    "tests/guest/test_events.py",
+    "tests/guest/test_lab.py", "tests/guest/test_local.py", "tests/kmods/", "kmods/tests/",
+    "tests/guest/test_traffic.py", "tests/guest/test_losses.py", "tests/guest/test_own_module.py",
+    "tests/guest/test_closed_forms.py", "tests/guest/test_events.py",
 )  # fmt: skip
 """Files that take long, in the order in which they are started."""
 _LAST = "tests/guest/test_scenarios.py"
@@ -45,6 +46,20 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = re.fullmatch(r"gw(\d+)", os.environ.get("PYTEST_XDIST_WORKER", ""))
     if config.getoption("own_cpu") and worker:
         os.sched_setaffinity(0, {sorted(_CPUS)[int(worker[1]) % len(_CPUS)]})
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from modules and collected tests, which stay until the end.
+
+    Its repeated passes over these objects take an eighth of the unit tests' processor time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

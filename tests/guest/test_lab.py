@@ -1,7 +1,7 @@
 """The back end ``lab`` with emulation: five hosts inside the guest's kernel, booted in real time.
 
 One boot does all of it (tests/lab/inside.py); the tests look at what came of each step. The boot
-stays on one CPU, where it has priority over other tests.
+has one CPU, which is its worker's: tests on other CPUs do not disturb it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The back end ``local`` on a machine of its own: the guest's kernel booted in real time.
 
 One boot does all of it (realtime/inside.py); the tests look at what came of each step. The boot
-stays on one CPU, where it has priority over other tests.
+has one CPU, which is its worker's: tests on other CPUs do not disturb it.
 """
 
 from __future__ import annotations
