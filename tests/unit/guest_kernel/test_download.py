@@ -84,7 +84,8 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with Server() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # Looks often for the end of the test, which waits for it.
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
         monkeypatch.setenv("ORCHESTRATOR_KERNEL_URL", server.url)
         monkeypatch.setenv("ORCHESTRATOR_KERNEL_SHA256", hashlib.sha256(CONTENT).hexdigest())
