@@ -1,11 +1,14 @@
 """The modules as a DKMS package: added, built, installed and removed, as on a lab's host.
 
+The build shows the warnings of W=1 and of sparse, so the modules are compiled once for each kernel.
+
 DKMS works on fixed folders of the host. Here it runs as root of a sandbox in which those folders
 are empty ones of the test's, so the host's stay as they are and no rights are needed.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -13,10 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from kmods import catalogue
 from tests.kmods.conftest import KMODS, releases
 
 NAME = "paper-congestion-controls"
 ANOTHER = "tcp_another"
+STRICT = {"KBUILD_EXTRA_WARN": "1", "KBUILD_CHECKSRC": "2", "KCFLAGS": ""}
+"""What W=1 and C=2 set; no flags suppress warnings, as they do in a user's build."""
 
 pytestmark = pytest.mark.kmods
 
@@ -52,10 +58,15 @@ class Machine:
         command = ["bwrap", "--unshare-all", "--die-with-parent", "--uid", "0", "--gid", "0"]
         command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
         command += [*self._binds, "--ro-bind", str(package), "/mnt", "--chdir", "/mnt", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        logs = "".join(path.read_text()[-3000:] for path in self.dkms.rglob("make.log"))
+        environment = {**os.environ, **STRICT}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        logs = "".join(log[-3000:] for log in self.logs())
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs
         return done.stdout
+
+    def logs(self) -> list[str]:
+        """Return the output of each build."""
+        return [path.read_text(encoding="utf-8") for path in self.dkms.rglob("make.log")]
 
     def left(self) -> set[str]:
         """Return the names of what DKMS keeps, other than the key that it signs with."""
@@ -91,7 +102,7 @@ def modinfo(module: Path, field: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_dkms_installs_every_module_for_each_kernel_and_removes_all(
+def test_dkms_installs_every_module_for_each_kernel_without_warnings_and_removes_all(
     machine: Machine, package: Path
 ) -> None:
     header = package / "cc.h"
@@ -108,7 +119,12 @@ def test_dkms_installs_every_module_for_each_kernel_and_removes_all(
     assert sorted(status) == sorted(
         f"{NAME}/{version}, {release}, x86_64: installed" for release in releases()
     )
-    wanted = {path.stem for path in KMODS.glob("tcp_*.c") if ".mod" not in path.name} | {ANOTHER}
+    logs = machine.logs()
+    assert len(logs) == len(releases())
+    for log in logs:
+        assert log.count("CHECK ") >= len(catalogue.modules()), "sparse did not run"
+        assert not re.search("warning|error", log, re.IGNORECASE), log[-4000:]
+    wanted = {f"tcp_{name}" for name in catalogue.modules()} | {ANOTHER}
     for release in releases():
         built = {path.stem: path for path in machine.modules.glob(f"{release}/updates/dkms/*.ko")}
         assert set(built) == wanted
