@@ -24,9 +24,9 @@ DEV_READY := $(VENV)/.ready-dev-$(KEY)
 BESIDE := $(BIN)/python tools/side_by_side.py
 STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supply_chain.py licences; $(BIN)/python tools/prose.py
 PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
+SPREAD := --numprocesses=auto --maxprocesses=4
 # One worker more than processors, because some tests wait for timers and other processes.
-SPREAD := --numprocesses=$(shell expr $$(nproc) + 1) --maxprocesses=5
-UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal \
+UNITS := $(BIN)/pytest --numprocesses=$(shell expr $$(nproc) + 1) --maxprocesses=5 --dist=worksteal \
 	-m 'not build and not long' tests/unit kmods/tests
 GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu --durations=15 \
 	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'

@@ -38,14 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep a worker on one CPU, if there is one for it. Further workers use any CPU.
+    """Keep a worker on one CPU.
 
     A run's guest stays on the CPU on which it was started. Workers without CPUs of their own often
     put two guests on one CPU while another is idle. It also gives a test in real time its own CPU.
     """
     worker = re.fullmatch(r"gw(\d+)", os.environ.get("PYTEST_XDIST_WORKER", ""))
-    if config.getoption("own_cpu") and worker and int(worker[1]) < len(_CPUS):
-        os.sched_setaffinity(0, {sorted(_CPUS)[int(worker[1])]})
+    if config.getoption("own_cpu") and worker:
+        os.sched_setaffinity(0, {sorted(_CPUS)[int(worker[1]) % len(_CPUS)]})
 
 
 @pytest.hookimpl(wrapper=True)
