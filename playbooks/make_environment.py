@@ -49,7 +49,7 @@ def main(folder: Path, ready: Path) -> None:
 def make(venv: Path, project: Path) -> None:
     """Make ``venv`` anew. Nothing is compiled but what is loaded: most of it is never used.
 
-    By uv, as more than half of pip's time would go into reading what files the index has of each
+    uv does it, because pip would spend more than half of its time on reading the index of each
     package. uv is fetched by the pip that `python3 -m venv` would install.
     """
     wheels = sorted(Path("/usr/share/python-wheels").glob("pip-*.whl"))

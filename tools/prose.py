@@ -5,8 +5,8 @@ usage: prose.py [FILE...]
 
 Sentences must be short in all of them. In documents, lines must be short, and links and paths must
 exist. Without FILE, check README.md, ARCHITECTURE.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md,
-the pages in docs/, scenarios/README.md, and the Python files of the folders in SOURCES. Print each
-finding as ``file:line: what is wrong``. Status 0: no findings. Status 1: some.
+the pages in docs/, scenarios/README.md, and all Python files of the repository's folders. Print
+each finding as ``file:line: what is wrong``. Status 0: no findings. Status 1: some.
 """
 
 from __future__ import annotations
@@ -22,15 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
     "docs/*.md", "scenarios/README.md",
-)  # fmt: skip
-SOURCES = (
-    "bench/*.py", "guest/*.py", "kmods/*.py", "tools/*.py", "topologies/*.py", "orchestrator/*.py",
-    "orchestrator/backends/*.py", "orchestrator/backends/guest/*.py",
-    "orchestrator/backends/lab/[!m]*.py", "orchestrator/backends/remote/*.py",
-    "orchestrator/cli/*.py", "orchestrator/compile/*.py",
-    "orchestrator/execution/*.py", "orchestrator/files/*.py", "orchestrator/kinds/*.py",
-    "orchestrator/planning/*.py", "orchestrator/protocol/*.py", "orchestrator/sandbox/*.py",
-    "orchestrator/scenario/*.py",
 )  # fmt: skip
 MOST_WORDS = 30
 MOST_COLUMNS = 120
@@ -83,7 +74,7 @@ def documents(root: Path = ROOT) -> list[Path]:
 
 def sources(root: Path = ROOT) -> list[Path]:
     """Return the Python files that are checked, sorted."""
-    return sorted(path for pattern in SOURCES for path in root.glob(pattern))
+    return sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py"))
 
 
 def check(file: Path, root: Path = ROOT) -> Iterator[Finding]:
@@ -113,9 +104,12 @@ def _long_sentences(found: Iterable[Block], shown: Path) -> Iterator[Finding]:
 def python_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of a Python file's docstrings and of its comments on lines of their own.
 
-    A string in three double quotes at the beginning of a line counts as a docstring.
+    A string in three double quotes at the beginning of a line counts as a docstring, unless it
+    begins with an empty line: such strings hold code or data.
     """
     for match in _STRING.finditer(text):
+        if match[1].startswith("\n"):
+            continue
         if not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
             number = text.count("\n", 0, match.start()) + 1
             yield from blocks(list(_docstring_lines(match[1], number)))

@@ -118,8 +118,9 @@ TCP_DTYPE = np.dtype(
     + [(f"congestion_{slot}", "i8") for slot in range(CONGESTION_SLOTS)]
 )  # fmt: skip
 """A sample of one end of one flow. ``flow`` indexes ``Recording.flows``; ``endpoint`` is SENDER or
-RECEIVER. rqueue and wqueue are those of the diag message: the unread receive queue and the send
-queue. orchestrator.decode.connections describes samples of flows with many connections."""
+RECEIVER. The columns rqueue and wqueue are those of the diag message. They count the unread
+receive queue and the send queue. orchestrator.decode.connections describes samples of flows with
+many connections."""
 
 STATISTIC_SLOTS = 4
 """Number of statistics of a queue's kind in each sample."""
@@ -234,8 +235,8 @@ class Recording:
     orchestrator.execution.judging fills ``verdict``, ``checks`` and ``checks_version``.
 
     ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE and ``datagrams`` one of
-    DATAGRAM_DTYPE, in the order of time; ``transfers`` is one of TRANSFER_DTYPE, in the order of
-    flows and their starts. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls,
+    DATAGRAM_DTYPE, in the order of time. ``transfers`` is an array of TRANSFER_DTYPE, in the order
+    of flows and their starts. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls,
     qdisc and offload state as read back, tool versions. ``console`` and ``log`` are the guest's
     console and the test bed's log, as text.
     """

@@ -1,9 +1,9 @@
 """The declaration of metrics, and the data that they are computed from.
 
-A metric is a function of the run's data, the indices of its subjects (flows or queues) and a
-span of time. At the scope of a flow or link it is called with one index; at the scope of the run
-with all flows, or with a queue of each bottleneck link. That is the forward queue, unless data
-cross the link in reverse only. A metric returns None where the samples do not give the value.
+A metric is a function of the run's data, the indices of its subjects (flows or queues) and a span
+of time. At the scope of a flow or link it is called with one index. At the scope of the run it is
+called with all flows, or with a queue of each bottleneck link. That is the forward queue, unless
+data cross the link in reverse only. A metric returns None where the samples do not give the value.
 Values that are not finite become None, too. Wall time is not available here.
 
 A metric also declares its title, its format and its columns. Text output, pages, comparisons and

@@ -5,12 +5,13 @@ segments with probability p. An acknowledged segment adds 1/W to the window. A l
 W/2 (Reno) or W - B RTTmin (Westwood+), whose estimate B is W/T. So (1 - p)/W = p W/2 and (1 - p)/W
 = p W Tq/T, with Tq = T - RTTmin, and W/T is the form.
 
-Such means are a little high. With the losses of a Poisson process and cuts to b W, W^2/2 just
-before a loss is (1/p) sum b^(2k) E_k, E_k exponential with mean 1, and W/T = sqrt(2/p) over
-the mean of (sum b^(2k) E_k)^(-1/2): 1.308 instead of 1.414 over sqrt(p) for Reno (T. Ott,
-J. Kemperman, M. Mathis, "The stationary behavior of ideal TCP congestion avoidance", 1996), so a
-ratio of 0.926; for Westwood+ 0.95 at RTTmin/T = 0.65. Where one acknowledgement for b
-segments counts once, the window grows by 1/(b W) a segment: the ratio falls by sqrt(b).
+Such means are a little high. Let losses be those of a Poisson process, and let each cut W to b W.
+Then W^2/2 just before a loss is (1/p) sum b^(2k) E_k, with E_k exponential of mean 1. And W/T =
+sqrt(2/p) over the mean of (sum b^(2k) E_k)^(-1/2). For Reno that is 1.308 instead of 1.414 over
+sqrt(p), a ratio of 0.926 (T. Ott, J. Kemperman, M. Mathis, "The stationary behavior of ideal TCP
+congestion avoidance", 1996). For Westwood+ the ratio is 0.95 at RTTmin/T = 0.65. Where one
+acknowledgement for b segments counts once, the window grows by 1/(b W) a segment: the ratio falls
+by sqrt(b).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cause faults at random moments of ``orchestrator run``, and check the state after each.
 
-Whatever is killed or full: the store is sound, no run is half stored, ``--resume`` leads to the
-digests of an undisturbed run, and after that nothing is left but the results.
+Whatever is killed or full, the store stays sound and no run is half stored. ``--resume`` leads to
+the digests of an undisturbed run. After that nothing is left but the results.
 """
 
 from __future__ import annotations

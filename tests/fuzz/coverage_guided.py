@@ -5,8 +5,8 @@ environment that has it (``pip install atheris``)::
 
     python -m tests.fuzz.coverage_guided -max_total_time=600 [FOLDER OF INPUTS]
 
-An input is the number of a bed's file, a byte, and the content of that file; all others are as
-captured. libFuzzer's options and its folder for found inputs are as usual.
+An input is the number of a bed's file, a byte, and the content of that file. All other files are
+as captured. libFuzzer's options and its folder for found inputs are as usual.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def test_renos_throughput_falls_with_the_rtt_and_libras_does_not(run: Run) -> No
     assert exponent(counting, "rtt_mean_s", True) == pytest.approx(-0.985, abs=0.15)
     libra = flows_of(document, "libra", least_lost=20)
     assert exponent(libra, "rtt_mean_s", True) == pytest.approx(0.0, abs=0.08)
-    # Fixed point of its two rules at an empty queue: sqrt(2 alpha (1 - p) / (T1 p)) segments/s,
-    # whatever the RTT, with alpha = k1 C = 2 x 1000 and T1 = 1 s.
+    # The fixed point of its two rules at an empty queue is sqrt(2 alpha (1 - p) / (T1 p))
+    # segments/s for any RTT. Here alpha = k1 C = 2 x 1000 and T1 = 1 s.
     form = math.sqrt(2 * 2000)
     per_s = [
         flow["goodput_bps"] / 8 / 1448 * math.sqrt(flow["loss_ratio"] / (1 - flow["loss_ratio"]))

@@ -109,8 +109,8 @@ def test_markov_states_last_exponentially_with_their_means(send: Send) -> None:
         groups = [(lost, len(list(each))) for lost, each in itertools.groupby(passed.lost)]
         stays = np.array([length for lost, length in groups[1:-1] if lost == is_lost])
         assert len(stays) > 120
-        # Seen are whole steps: geometric from 1 on, but for stays shorter than a step, which
-        # are missed, and so is the change to the next one: 5% of Bad, 1.2% of Good.
+        # Only whole steps are seen, geometric from 1 on. Stays shorter than a step are missed, and
+        # so is the change to the next one: 5% of Bad, 1.2% of Good.
         missed = -math.expm1(-GAP_NS / 1e9 / (good_s if is_lost else bad_s))
         steps = mean_s * 1e9 / GAP_NS / (1 - missed)
         assert stays.mean() == pytest.approx(steps, abs=4 * steps / math.sqrt(len(stays)))

@@ -27,7 +27,7 @@ _RETRY_TIME_S = 180.0
 """In the guest, on a busy machine, two minutes pass before traffic."""
 _TRAFFIC_BYTES = 50_000
 """A receiver gets a tenth of this before traffic: echoes, ARP, and IPv6's messages of interfaces
-that have just come up, whose number depends on the time that passes until then."""
+that have just come up. The number of these depends on the time that passes until then."""
 _UNREADABLE_CLOCK = "its clock can be read to within"
 """A lab refuses a host whose clock cannot be read exactly: here, because this machine is busy."""
 

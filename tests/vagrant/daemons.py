@@ -1,8 +1,8 @@
 """libvirt's daemons for a test, on a machine where none run: their files are the test's own.
 
-They live in a mount namespace in which libvirt's folders are folders of the test's, so that nothing
-of theirs stays; QEMU runs as root there, which saves libvirt asking QEMU again at each look-up
-where /dev/kvm exists but cannot be opened.
+They live in a mount namespace in which libvirt's folders are folders of the test's. So nothing of
+theirs stays. QEMU runs as root there. Otherwise, where /dev/kvm exists but cannot be opened,
+libvirt would ask QEMU again at each look-up.
 """
 
 from __future__ import annotations

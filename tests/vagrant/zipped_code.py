@@ -1,9 +1,9 @@
 """Cache compiled code of modules in zip files; make-box puts this file into the box.
 
-Ansible sends each task's module as a zip file of sources, dozens of them its own library, which
-Python compiles anew every time: a third of a task's work, seconds on an emulated processor. Here
-compiled code is found by what it was compiled of. Nothing else becomes different by it, and the
-project's environment does not see it.
+Ansible sends each task's module as a zip file of sources, dozens of them its own library. Python
+compiles them for each task. That is a third of a task's work, seconds on an emulated processor.
+Here compiled code is found by the hash of its source. Nothing else changes, and the project's
+environment does not see it.
 """
 
 import _imp

@@ -109,8 +109,8 @@ def idle_table(log: int, packet_bytes: int, rate_bps: int) -> tuple[int, bytes]:
     (Floyd and Jacobson 1993, section 4). The kernel shifts it right by the entry of cell
     t >> Scell_log (t in us), and inside the first cell lowers it linearly to its half
     (include/net/red.h). A cell is half of the time in which the average halves, to the nearest
-    power of two; the result is within a factor of two of the formula. (tc 6.x fills the table
-    for ticks of 64 ns and for e, not 2, so that its average shrinks ten times slower.)
+    power of two. The result is within a factor of two of the formula. (tc 6.x fills the table
+    for ticks of 64 ns and for e, not 2. So its average shrinks ten times slower.)
 
     Raises:
         QueueFault: the average shrinks more slowly than the kernel can count.

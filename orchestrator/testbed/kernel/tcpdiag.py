@@ -1,7 +1,7 @@
 """TCP state of one network namespace over one open INET_DIAG socket: the source of `ss -ti`.
 
-The kernel's answers are handed on as they come, netlink headers and all: the back end takes them
-apart, where that costs a fraction of what it does in a guest.
+The kernel's answers are written as they come, with their netlink headers. The back end decodes
+them, because decoding in a guest costs several times as much.
 Source: include/uapi/linux/inet_diag.h.
 """
 

@@ -2,10 +2,10 @@
 
 PLACE is a folder of this run alone, with ``in/spec.json`` (AgentSpec of protocol/specification.py);
 samples and facts go to ``out``. Controller and agent exchange lines of JSON over standard input and
-output. The controller sends commands {"do": ...}: "probe", then "start" with "origin_ns", when
-traffic starts on this host's monotonic clock, and "origins_ns", the same of every host of the
-network by its own clock. The agent answers {"say": ...}: "ready", "probed", "progress" with
-"time_ns", "done", or "failed" with "problem".
+output. The controller sends commands {"do": ...}: "probe", then "start". The latter has
+"origin_ns", when traffic starts on this host's monotonic clock, and "origins_ns", the same of every
+host of the network by its own clock. The agent answers {"say": ...}: "ready", "probed", "progress"
+with "time_ns", "done", or "failed" with "problem".
 
 There are two processes. The worker does all of that. It ends when its input ends, which happens
 when the controller or the network between them fails. The cleanup process waits for the worker's

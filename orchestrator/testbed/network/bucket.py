@@ -3,7 +3,7 @@
 sch_tbf fills its bucket when it is changed. It does not serve its queue again before the time that
 followed from the old rate (net/sched/sch_tbf.c). Two consequences are used here. A change at the
 same rate sets how many bytes may leave at once. And to send a frame that the bucket refuses makes
-the device serve its queue: the kernel does so after every attempt to add a packet, also after one
+the device serve its queue. The kernel does so after every attempt to add a packet, also after one
 that failed (net/core/dev.c, __dev_xmit_skb).
 
 When the rate changes, our guest's kernel keeps the bytes that are in the bucket (guest/patches). A

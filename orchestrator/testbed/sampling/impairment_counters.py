@@ -1,7 +1,7 @@
 """Counts what each netem does to packets under each setting of its impairments.
 
-An impairment that changes in time can only be judged for each of its settings: how many packets
-came while it was in force, and how many of these were dropped or skipped the delay.
+An impairment that changes in time can only be judged for each of its settings. So the packets that
+came under each setting are counted, and those of them that were dropped or skipped the delay.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Writes what the bed has measured: samples as binary rows, everything else as JSON lines.
 
-In the output folder: ``tcp.bin``, ``queue.bin``, ``transfers.bin`` and ``datagrams.bin`` (their
-rows are those of protocol/records.py), ``facts.jsonl`` (one line a fact: {"fact": name, ...}) and
-``progress`` (phase and nanoseconds of traffic simulated so far, rewritten in place).
-All but ``tcp.bin`` and ``progress`` are read only when the bed has ended.
+In the output folder are ``tcp.bin``, ``queue.bin``, ``transfers.bin`` and ``datagrams.bin``. Their
+rows are those of protocol/records.py. ``facts.jsonl`` has one line for each fact, {"fact": name,
+...}. ``progress`` has the phase and the nanoseconds of traffic simulated so far, rewritten in
+place. All but ``tcp.bin`` and ``progress`` are read only when the bed has ended.
 """
 
 from __future__ import annotations

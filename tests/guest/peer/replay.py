@@ -57,10 +57,10 @@ class State:
 class Ack:
     """One ACK as a congestion control sees it, and the states around it.
 
-    ``delivered`` counts segments, SACKed ones included and those that a DSACK tells of, which have
-    come through as well; ``rtt_us`` is of the last of them, None when there is no sample;
-    ``limited`` tells whether the application limited the rate, ``marked`` whether it has ECE;
-    ``sent_bytes`` is the end of what had been sent by then.
+    ``delivered`` counts segments, including SACKed ones and those that a DSACK reports. ``rtt_us``
+    is that of the last of them, None when there is no sample. ``limited`` says whether the
+    application limited the rate, and ``marked`` whether it has ECE. ``sent_bytes`` is the end of
+    what had been sent by then.
     """
 
     time_us: int
@@ -224,8 +224,8 @@ class _Replayer:
     def wrote(self, _time_us: int, _bytes: int) -> None:
         """Follow tp->app_limited as net/ipv4/tcp_rate.c has it.
 
-        A write that finds nothing left to send and room in the window sets it to what is delivered
-        when all in flight is; it goes when more than that is delivered.
+        A write that finds nothing left to send, and room in the window, sets it. The value is what
+        will be delivered with all that is in flight. It ends when more than that is delivered.
         """
         last = self._last
         if not last["notsent_bytes"] and last.in_flight < last.window:

@@ -38,9 +38,9 @@ Range = tuple[int, int]
 class Connection:
     """An established connection to ``peer`` with that congestion control.
 
-    ``mss``, ``timestamps`` and ``ecn`` are what the peer offers or agrees to. Segments take
-    ``rtt_us`` there and their ACKs back; but for what a script makes of it, the peer is a receiver
-    as RFC 9293, 2018, 2883, 3168 and 7323 have it. What is sent is captured, or else (captured
+    ``mss``, ``timestamps`` and ``ecn`` are what the peer offers or agrees to. Segments and
+    their ACKs together take ``rtt_us``. The peer is a receiver as RFC 9293, 2018, 2883, 3168 and
+    7323 describe it, unless a script changes that. What is sent is captured, or else (captured
     gigabytes of data by reference are copied) known from the counters of TCP_INFO.
     """
 

@@ -16,8 +16,8 @@ MSS = 1460
 START_US = 1_000_000
 """When the application begins to write."""
 
-# ACKs as (time since the last, segments): seven segments in 17.5 ms, 40 in a base round trip, as
-# unevenly as delayed and compressed ACKs come; later the path is slower by a fifth.
+# ACKs as (time since the last, segments). Seven segments arrive in 17.5 ms, 40 in a base round
+# trip, as unevenly as delayed and compressed ACKs come. Later the path is slower by a fifth.
 _ACKS = ((1_500, 1), (6_000, 2), (5_000, 3), (5_000, 1))
 _SLOWER = tuple((gap_us * 6 // 5, count) for gap_us, count in _ACKS)
 _EVEN_US = 3_000
