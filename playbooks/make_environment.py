@@ -85,28 +85,28 @@ def pip_settings(environment: Mapping[str, str]) -> dict[str, str]:
         files = [] if named == os.devnull else [*files, Path(named)]
     read = configparser.RawConfigParser()
     read.read(files)
-    told: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for section in ("global", "install"):
-        told |= dict(read[section]) if read.has_section(section) else {}
-    told |= {
+        settings |= dict(read[section]) if read.has_section(section) else {}
+    settings |= {
         name.removeprefix("PIP_").lower(): value
         for name, value in environment.items()
         if name.startswith("PIP_") and value
     }
-    return {name.replace("_", "-"): value for name, value in told.items()}
+    return {name.replace("_", "-"): value for name, value in settings.items()}
 
 
-def for_uv(told: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return options and variables by which uv does what pip is set to; it does not read that.
+def for_uv(settings: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return options and variables that give uv the settings of pip, which uv does not read.
 
-    By it a machine may have an index or an authority of its own. Of several indexes each may have
-    what is wanted, as with pip; hashes tell that it is the right one.
+    A machine may have its own index or certificate authority there. As with pip, each of several
+    indexes may have a package. Hashes prove that it is the right one.
     """
-    options = ["--no-index"] * (told.get("no-index", "").lower() in TRUE)
+    options = ["--no-index"] * (settings.get("no-index", "").lower() in TRUE)
     variables = {
-        variable: between.join(told[name].split())
+        variable: between.join(settings[name].split())
         for name, (variable, between) in UV_VARIABLES.items()
-        if told.get(name)
+        if settings.get(name)
     }
     return options, {
         "UV_SYSTEM_CERTS": "1",

@@ -196,12 +196,12 @@ def audit(*more: str) -> int:
     words = ["--requirement", str(LOCK), "--require-hashes", "--disable-pip", "--format=json"]
     words += ["--progress-spinner=off", "--desc=off", *more]
     try:
-        asked = subprocess.run(
+        audited = subprocess.run(
             [sys.executable, "-m", "pip_audit", *words],
             capture_output=True, text=True, check=False, timeout=AUDIT_TIMEOUT_S,
         )  # fmt: skip
-        said, status = asked.stdout, asked.returncode
-        reason = (asked.stderr.strip().splitlines() or [f"pip-audit ended with {status}"])[-1]
+        said, status = audited.stdout, audited.returncode
+        reason = (audited.stderr.strip().splitlines() or [f"pip-audit ended with {status}"])[-1]
     except subprocess.TimeoutExpired:
         said, reason = "", f"no answer within {AUDIT_TIMEOUT_S} s"
     answered = answers(said)

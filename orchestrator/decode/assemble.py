@@ -130,7 +130,7 @@ def _assembled(
         kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
         digest=digest(
-            tcp_samples, samples, len(flows), len(queues), datagrams, transfers, _crowds(spec)
+            tcp_samples, samples, len(flows), len(queues), datagrams, transfers, _many(spec)
         ),
         flows=flows,
         queues=queues,
@@ -158,7 +158,7 @@ def digest(
     queues: int,
     datagrams: npt.NDArray[np.void],
     transfers: npt.NDArray[np.void],
-    crowds: Collection[int] = (),
+    many: Collection[int] = (),
 ) -> str:
     """Return sha256 over integers observed in the kernel, in a canonical order.
 
@@ -168,14 +168,14 @@ def digest(
     - Every transfer.
 
     Of TCP only samples every 100 ms are included, so the digest does not depend on the sampling
-    period. Of ``crowds``, the flows with many connections at a time, only the last sample is.
+    period. Of ``many``, the flows with many connections at a time, only the last sample is.
     """
     total = hashlib.sha256()
     on_grid = tcp[tcp["time_ns"] % DIGEST_NS == 0]
     for flow in range(flows):
-        rows = tcp if flow in crowds else on_grid
+        rows = tcp if flow in many else on_grid
         sender, receiver = _at_end(rows, flow, SENDER), _at_end(rows, flow, RECEIVER)
-        if flow in crowds:
+        if flow in many:
             sender, receiver = sender[-1:], receiver[-1:]
         total.update(sender["time_ns"].astype("<i8").tobytes())
         total.update(sender["snd_cwnd_segments"].astype("<i8").tobytes())
@@ -216,7 +216,7 @@ def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tu
                 yield flow.name, (limit_bytes, int(windows.max()))
 
 
-def _crowds(spec: RunSpec) -> set[int]:
+def _many(spec: RunSpec) -> set[int]:
     return {number for number, flow in enumerate(spec.flows) if flow.connections == "many"}
 
 

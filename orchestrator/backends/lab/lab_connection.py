@@ -78,9 +78,9 @@ class LabConnection:
                 "the login there is not root", "ansible_user: root, or ansible_become: true"
             )
         if tuple(version) < LEAST_PYTHON:
-            told = ".".join(map(str, version))
+            found = ".".join(map(str, version))
             remote.run(["rm", "-rf", "--", place], root=True)
-            raise Unfit(f"its Python is {told}", "a system with Python 3.10 or later")
+            raise Unfit(f"its Python is {found}", "a system with Python 3.10 or later")
         connection = cls(remote, host, place)
         remote.put(bed_code(), place, root=True)
         return connection
