@@ -114,3 +114,16 @@ def children(process: int) -> list[int]:
                 if parent(int(entry.name)) == process:
                     found.append(int(entry.name))
     return found
+
+
+def sessions(server: int) -> list[int]:
+    """Return the processes of a server that hold its connections, not what users run in them.
+
+    From OpenSSH 9.8 on, a connection has a monitor and, below it, the process that serves it.
+    """
+    found: list[int] = []
+    for process in children(server):
+        with contextlib.suppress(OSError):  # it has ended
+            if Path(f"/proc/{process}/comm").read_text().startswith("sshd"):
+                found += [process, *sessions(process)]
+    return found

@@ -20,7 +20,7 @@ from typing import Any
 
 from results.store import Store
 from tests.lab.namespaces import Lab, ip
-from tests.sshd import children
+from tests.sshd import sessions
 
 PROGRAM = str(Path(sys.executable).parent / "orchestrator")
 _RETRY_TIME_S = 180.0
@@ -188,10 +188,10 @@ def _lost(
 
 def _cut(hosts: Lab, host: str) -> None:
     """Kill the server's end of the connections to a host."""
-    sessions = children(hosts.servers[host].process.pid)
-    assert sessions, host
-    for session in sessions:
-        os.kill(session, signal.SIGKILL)
+    found = sessions(hosts.servers[host].process.pid)
+    assert found, host
+    for process in found:
+        os.kill(process, signal.SIGKILL)
 
 
 def lost_router(hosts: Lab, folder: Path) -> dict[str, Any]:
