@@ -10,7 +10,7 @@ import struct
 
 from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE, ROOT_HANDLE
 from orchestrator.testbed.kernel import netlink, system
-from orchestrator.testbed.network import qdisc, redirect, rtnl
+from orchestrator.testbed.network import qdisc, readback, redirect, rtnl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -110,12 +110,13 @@ def _policer(bed: Bed, link: Link, end: str) -> tuple[int, int]:
 
 
 def _host(bed: Bed, name: str, looped: int) -> HostPackets:
-    """Return the packets that a host's IP layer sent and received, without the loopback device's.
+    """Return what a host's protocols sent and received, without the loopback device's packets.
 
-    Both count fragments, as a device does.
+    TCP's OutSegs leaves out retransmissions, but not those of SYN-ACKs, which RetransSegs has, too.
     """
     with bed.enter(name):
-        snmp, netstat = _table("snmp"), _table("netstat")
+        snmp = readback.protocol_counters("snmp")
+        netstat = readback.protocol_counters("netstat")
     fragments = snmp["Ip:FragCreates"] - snmp["Ip:FragOKs"]
     segments = snmp["Tcp:OutSegs"] + snmp["Tcp:RetransSegs"]
     datagrams = snmp["Udp:OutDatagrams"] + snmp["Icmp:OutMsgs"]
@@ -124,15 +125,4 @@ def _host(bed: Bed, name: str, looped: int) -> HostPackets:
         "transport": segments + datagrams + fragments - looped,
         "twice": netstat["TcpExt:TCPSynRetrans"],
         "delivered": snmp["Ip:InDelivers"] - snmp["Ip:ReasmOKs"] + snmp["Ip:ReasmReqds"] - looped,
-    }
-
-
-def _table(name: str) -> dict[str, int]:
-    """Return {"Protocol:Counter": value} of a table in the thread's /proc/net."""
-    with open(f"/proc/thread-self/net/{name}") as table:
-        lines = [line.split() for line in table]
-    return {
-        names[0] + name: int(value)
-        for names, values in zip(lines[::2], lines[1::2], strict=True)
-        for name, value in zip(names[1:], values[1:], strict=True)
     }
