@@ -53,27 +53,26 @@ def check(evidence: Evidence) -> Iterable[Check]:
         return
     start, end = found["start"], found["end"]
     corrupted = corrupted_at_most(evidence)
-    places = list(_places(evidence))
-    wrong: list[tuple[int, int, str]] = []
-    most = 0
-    for place in places:
+    judged = []
+    for place in _places(evidence):
         missing = _growth(place.before, start, end) - _growth(place.behind, start, end)
         missing = (missing + _MODULUS // 2) % _MODULUS - _MODULUS // 2
-        moved = _moved(place, start) + _moved(place, end)
-        tolerance = moved + (BATCH if evidence.real_time else 0)
-        most = max(most, tolerance)
-        high = tolerance + _growth(place.surplus, start, end)
-        high += corrupted if place.may_corrupt else 0
-        if missing > high or (missing < -tolerance and not place.may_add):
-            wrong.append((missing, tolerance, place.name))
-    if not wrong:
-        yield Check("conservation", "packets", 0, 0, most, True, f"{len(places)} places")
-        return
-    missing, tolerance, name = max(wrong, key=lambda each: abs(each[0]))
-    detail = f"{abs(missing)} {'missing' if missing > 0 else 'too many'} at {name}"
-    if len(wrong) > 1:
-        detail += f"; wrong at {len(wrong)} of {len(places)} places"
-    yield Check("conservation", "packets", 0, missing, tolerance, False, detail)
+        if place.may_add:
+            missing = max(missing, 0)
+        tolerance = _moved(place, start) + _moved(place, end)
+        tolerance += BATCH if evidence.real_time else 0
+        if missing > 0:
+            tolerance += _growth(place.surplus, start, end)
+            tolerance += corrupted if place.may_corrupt else 0
+        judged.append((abs(missing) - tolerance, missing, tolerance, place.name))
+    excess, missing, tolerance, name = max(judged, key=lambda each: each[0])
+    good = excess <= 0
+    wrong = sum(each[0] > 0 for each in judged)
+    detail = f"{len(judged)} places"
+    if not good:
+        amount = f"{abs(missing)} {'missing' if missing > 0 else 'too many'}"
+        detail = f"{amount} at {name}; wrong at {wrong} of {len(judged)} places"
+    yield Check("conservation", "packets", 0, missing, tolerance, good, detail)
 
 
 def _growth(count: Count, start: PacketReading, end: PacketReading) -> int:
