@@ -122,6 +122,37 @@ class _Interfaces(_Form):
     interfaces: dict[Name, _Interface]
 
 
+_Passage = Annotated[list[Count], Field(min_length=2, max_length=2)]
+_Stage = Annotated[list[Count], Field(min_length=3, max_length=3)]
+
+
+class _ChannelPackets(_Form):
+    sent: Count
+    entered: Count
+    exited: Count
+    received: Count
+    policer: _Passage | None = None
+    queue: _Stage | None = None
+    delay: _Stage | None = None
+
+
+class _HostPackets(_Form):
+    ip: Count
+    transport: Count
+    twice: Count
+    delivered: Count
+
+
+class _PacketReading(_Form):
+    channels: dict[Name, _ChannelPackets]
+    hosts: dict[Name, _HostPackets]
+
+
+class _Packets(_PacketReading):
+    at: When
+    again: _PacketReading | None = None
+
+
 class _Softnet(_Form):
     at: When
     drops: Count
@@ -239,6 +270,7 @@ _FORMS: Mapping[str, Any] = {
     "policer": _Policer,
     "queues": _Queues,
     "interfaces": _Interfaces,
+    "packets": _Packets,
     "softnet": _Softnet,
     "timeline": _Timeline,
     "namespaces": _Namespaces,
@@ -257,7 +289,7 @@ _FORMS: Mapping[str, Any] = {
 }
 
 ONCE = frozenset(
-    {"channels", "interfaces", "softnet", "namespaces", "queues", "versions", "sysctls",
+    {"channels", "interfaces", "packets", "softnet", "namespaces", "queues", "versions", "sysctls",
      "timeline", "checksums", "done"}
 )  # fmt: skip
 """Facts that a bed reports once, or once at the start and once at the end."""

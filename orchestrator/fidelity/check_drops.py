@@ -41,7 +41,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
         - evidence.one(facts.Softnet, at="start")["drops"]
     )
     total = sum(places.values())
-    excused = min(at_interfaces, _corrupted(evidence))
+    excused = min(at_interfaces, corrupted_at_most(evidence))
     worst = max(places, key=lambda place: places[place])
     detail = f"most at {worst}: {places[worst]}" if total else f"{len(places)} places"
     if excused:
@@ -56,7 +56,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     yield Check("drops_outside_bottleneck", "packets", 0, total, excused, good, detail)
 
 
-def _corrupted(evidence: Evidence) -> int:
+def corrupted_at_most(evidence: Evidence) -> int:
     """Return the largest plausible number of corrupted packets."""
     most = 0
     for number, queue in enumerate(evidence.queues):

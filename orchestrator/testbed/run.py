@@ -6,7 +6,7 @@ import resource
 import runpy
 
 from orchestrator.testbed import sequence
-from orchestrator.testbed.network import build, readback, thresholds
+from orchestrator.testbed.network import build, packet_counters, readback, thresholds
 from orchestrator.testbed.sampling import probes
 
 TYPE_CHECKING = False
@@ -68,7 +68,8 @@ class _WholeNetwork:
         return {}
 
     def probe_before_traffic(self) -> None:
-        """Do nothing: everything is measured before engines are made."""
+        """Count the packets of set-up and probes, which are no part of the run."""
+        self._count_packets("start")
 
     def interfaces(self) -> Mapping[str, object]:
         """Return counters and offloads of all interfaces."""
@@ -80,10 +81,14 @@ class _WholeNetwork:
         return self._machine.origin_ns()
 
     def measure_after_traffic(self) -> None:
-        """Report wrong checksums, where channels corrupt packets."""
+        """Count packets, and report wrong checksums where channels corrupt packets."""
+        self._count_packets("end")
         if build.corrupts(self._spec):
             errors = readback.checksum_errors(self._bed)
             self._records.fact("checksums", at="end", errors=errors)
+
+    def _count_packets(self, when: str) -> None:
+        self._records.fact("packets", at=when, **packet_counters.read(self._bed))
 
     def _probe(self) -> None:
         bed, records, planned = self._bed, self._records, self._spec["probes"]

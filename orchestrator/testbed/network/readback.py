@@ -183,15 +183,21 @@ def checksum_errors(bed: Bed) -> dict[str, int]:
     """Return how many packets each host received with a wrong checksum of IP, ICMP, UDP or TCP."""
     found = {}
     for host in bed.net.hosts:
-        with system.inside(host.namespace_fd, bed.home_fd), open("/proc/thread-self/net/snmp") as t:
-            lines = [line.split() for line in t]
-        counters = {
-            names[0] + name: int(value)
-            for names, values in zip(lines[::2], lines[1::2], strict=True)
-            for name, value in zip(names[1:], values[1:], strict=True)
-        }
+        with system.inside(host.namespace_fd, bed.home_fd):
+            counters = protocol_counters("snmp")
         found[host.name] = sum(counters[name] for name in CHECKSUM_ERRORS)
     return found
+
+
+def protocol_counters(table_name: str) -> dict[str, int]:
+    """Return {"Protocol:Counter": value} of "snmp" or "netstat" in the thread's /proc/net."""
+    with open(f"/proc/thread-self/net/{table_name}") as table:
+        lines = [line.split() for line in table]
+    return {
+        names[0] + name: int(value)
+        for names, values in zip(lines[::2], lines[1::2], strict=True)
+        for name, value in zip(names[1:], values[1:], strict=True)
+    }
 
 
 def _interface_names(nodes: Iterable[Any]) -> set[str]:

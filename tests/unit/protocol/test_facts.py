@@ -106,3 +106,19 @@ def test_facts_are_found_by_form_and_values() -> None:
     assert end["differences"] == []
     assert len(facts.of(captured(), facts.Channels)) == 2
     assert facts.of(captured(), facts.Policer) == []
+
+
+def test_counts_of_packets_have_the_declared_form() -> None:
+    channel = {"sent": 9, "entered": 9, "exited": 9, "received": 9, "queue": [9, 0, 0]}
+    host = {"ip": 9, "transport": 9, "twice": 0, "delivered": 9}
+    reading = {"channels": {"core:forward": channel}, "hosts": {"h1": host}}
+    fact = {"fact": "packets", "at": "end", **reading, "again": reading}
+    require_declared(fact, facts.Packets)
+    require_declared(reading, facts.PacketReading)
+    require_declared(channel, facts.ChannelPackets)
+    require_declared(host, facts.HostPackets)
+    assert fact_schema.problem(fact) is None
+    for place, wrong in (("queue", [9, 0]), ("policer", [9, 0, 0]), ("sent", -1), ("exited", 0.5)):
+        broken = {**reading, "channels": {"core:forward": {**channel, place: wrong}}}
+        assert fact_schema.problem({**fact, **broken}) is not None
+        assert fact_schema.problem({**fact, "again": broken}) is not None
