@@ -122,6 +122,12 @@ class _Interfaces(_Form):
     interfaces: dict[Name, _Interface]
 
 
+class _HostState(_Form):
+    at: When
+    settings: Count
+    differences: list[Annotated[list[Word], Field(min_length=4, max_length=4)]]
+
+
 class _Softnet(_Form):
     at: When
     drops: Count
@@ -239,6 +245,7 @@ _FORMS: Mapping[str, Any] = {
     "policer": _Policer,
     "queues": _Queues,
     "interfaces": _Interfaces,
+    "host_state": _HostState,
     "softnet": _Softnet,
     "timeline": _Timeline,
     "namespaces": _Namespaces,
@@ -257,8 +264,8 @@ _FORMS: Mapping[str, Any] = {
 }
 
 ONCE = frozenset(
-    {"channels", "interfaces", "softnet", "namespaces", "queues", "versions", "sysctls",
-     "timeline", "checksums", "done"}
+    {"channels", "interfaces", "host_state", "softnet", "namespaces", "queues", "versions",
+     "sysctls", "timeline", "checksums", "done"}
 )  # fmt: skip
 """Facts that a bed reports once, or once at the start and once at the end."""
 

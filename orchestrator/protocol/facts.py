@@ -169,6 +169,20 @@ class Interfaces(TypedDict):
     """By "node/name"."""
 
 
+class HostState(TypedDict):
+    """Whether interfaces, routes and sysctls are as requested, at the start and at the end.
+
+    On lab hosts the request at the end is what there was at the start.
+    """
+
+    fact: str
+    at: str
+    settings: int
+    """The number of settings that were compared."""
+    differences: list[tuple[str, str, str, str]]
+    """[namespace, setting, requested, found] where the two differ; "" is none."""
+
+
 class Softnet(TypedDict):
     """Packets that the kernel dropped before any queue, at the start and at the end."""
 
@@ -386,6 +400,7 @@ FACTS: Mapping[str, Any] = {
     "policer": Policer,
     "queues": Queues,
     "interfaces": Interfaces,
+    "host_state": HostState,
     "softnet": Softnet,
     "timeline": Timeline,
     "namespaces": Namespaces,

@@ -217,6 +217,9 @@ class Environment(Protocol):
     def interfaces(self) -> Mapping[str, object]:
         """Return counters and offloads of the interfaces; called again at the end."""
 
+    def host_state(self, when: str) -> Mapping[str, object]:
+        """Return the values of the fact "host_state", at the "start" and at the "end"."""
+
     def await_origin_ns(self) -> int:
         """Return when traffic starts, by the monotonic clock; everything else is ready."""
 

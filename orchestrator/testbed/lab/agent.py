@@ -286,6 +286,10 @@ class _LabHost:
         """Return counters and offloads of the interfaces that take part."""
         return self._bed.interfaces()
 
+    def host_state(self, when: str) -> Mapping[str, object]:
+        """Compare interfaces, routes and sysctls at the end with those at the start."""
+        return self._bed.host_state(when)
+
     def await_origin_ns(self) -> int:
         """Wait for the controller's command to start; return when traffic starts."""
         say("probed")
