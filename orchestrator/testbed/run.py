@@ -49,10 +49,6 @@ class _WholeNetwork:
         self._host_states = host_state.HostStates(self._bed)
         return self._bed
 
-    def sysctls(self) -> Mapping[str, object]:
-        """Return the kernel's sysctls, and those of every host."""
-        return readback.sysctls(self._bed)
-
     def versions(self) -> Mapping[str, object]:
         """Return the versions of kernel, Mininet, Open vSwitch and the flows' programs."""
         return readback.versions(self._spec["flows"])
@@ -79,6 +75,10 @@ class _WholeNetwork:
     def host_state(self, when: str) -> Mapping[str, object]:
         """Compare interfaces, routes and sysctls of all namespaces with the request."""
         return self._host_states.fact(when)
+
+    def sysctls(self) -> Mapping[str, object]:
+        """Return the kernel's sysctls, and those of every host."""
+        return readback.sysctls(self._host_states.sysctls)
 
     def await_origin_ns(self) -> int:
         """Restart the random generator, and return when traffic starts."""

@@ -20,7 +20,6 @@ def run(environment: Environment, records: Records) -> None:
     system.set_exact_timers()
     bed = environment.build()
     records.fact("channels", at="start", channels=readback.verify_channels(bed))
-    records.fact("sysctls", **environment.sysctls())
     records.fact("versions", **environment.versions())
     environment.probe_before_engines()
 
@@ -36,6 +35,7 @@ def run(environment: Environment, records: Records) -> None:
     environment.probe_before_traffic()
     records.fact("interfaces", at="start", interfaces=environment.interfaces())
     records.fact("host_state", at="start", **environment.host_state("start"))
+    records.fact("sysctls", **environment.sysctls())
     records.fact("softnet", at="start", drops=readback.softnet_drops())
     origin_ns = environment.await_origin_ns()
     load.watch(origin_ns, bed.spec["duration_ns"])

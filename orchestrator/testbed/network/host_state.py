@@ -46,6 +46,8 @@ class HostStates:
         self._bed = bed
         with system.inside(bed.wires_fd, bed.home_fd):
             self._defaults = sysctls()
+        self.sysctls: dict[str, dict[str, str]] = {}
+        """{host: {sysctl: value}} as ``fact`` has read them last."""
 
     def fact(self, when: str) -> dict[str, object]:
         """Return the values of the fact "host_state" now; ``when`` is "start" or "end"."""
@@ -56,12 +58,15 @@ class HostStates:
         present = of_namespace(route) if switched else {}
         route.close()
         found["switches"] = switched, {name: present.get(name, "") for name in switched}
+        self.sysctls = readback.sysctls_of_hosts(bed)
         for host in bed.spec["hosts"]:
-            requested = self._requested_of_host(host, when)
-            with bed.enter(host["name"]):
+            name, requested = host["name"], self._requested_of_host(host, when)
+            with bed.enter(name):
                 route = netlink.Netlink()
-                found[host["name"]] = requested, {**of_namespace(route), **sysctls()}
+                state = {**of_namespace(route), **self.sysctls[name]}
                 route.close()
+            state.pop(_LISTED)
+            found[name] = requested, state
         return fact_of(found)
 
     def _requested_of_host(self, host: HostSpec, when: str) -> State:
