@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import struct
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.testbed.kernel import netlink as nl
+from orchestrator.testbed.lab.bed import LabBed
 from orchestrator.testbed.network import host_state, qdisc, readback, rtnl
 
 
@@ -125,4 +127,23 @@ def test_the_fact_names_what_is_missing_what_is_too_much_and_what_differs() -> N
             ["h", "net.ipv4.tcp_sack", "1", ""],
             ["h", "routes of eth0", "", "r" * 200],
         ],
+    }
+
+
+def test_a_lab_host_is_compared_with_its_own_start_but_for_what_planned_steps_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bed: Any = LabBed.__new__(LabBed)
+    bed.spec = {"name": "one", "interfaces": ["eth1"]}
+    bed.links, bed.namespaces = {}, {}
+    monkeypatch.setattr(nl, "Netlink", io.BytesIO)
+    start = {"MTU of eth1": "9000", "net.ipv4.tcp_sack": "0", "net.ipv4.tcp_ecn": "2"}
+    end = {"MTU of eth1": "1500", "net.ipv4.tcp_sack": "0", "net.ipv4.tcp_ecn": "0"}
+    states = iter((start, end))
+    monkeypatch.setattr(host_state, "of_shared_host", lambda _route, _names: dict(next(states)))
+    assert bed.host_state("start") == {"settings": 3, "differences": []}
+    bed.namespaces["a_src0"] = {"net.ipv4.tcp_ecn"}  # as an event does while traffic runs
+    assert bed.host_state("end") == {
+        "settings": 2,
+        "differences": [["one", "MTU of eth1", "9000", "1500"]],
     }
