@@ -153,6 +153,12 @@ class _Packets(_PacketReading):
     again: _PacketReading | None = None
 
 
+class _HostState(_Form):
+    at: When
+    settings: Count
+    differences: list[Annotated[list[Word], Field(min_length=4, max_length=4)]]
+
+
 class _Softnet(_Form):
     at: When
     drops: Count
@@ -271,6 +277,7 @@ _FORMS: Mapping[str, Any] = {
     "queues": _Queues,
     "interfaces": _Interfaces,
     "packets": _Packets,
+    "host_state": _HostState,
     "softnet": _Softnet,
     "timeline": _Timeline,
     "namespaces": _Namespaces,
@@ -289,8 +296,8 @@ _FORMS: Mapping[str, Any] = {
 }
 
 ONCE = frozenset(
-    {"channels", "interfaces", "packets", "softnet", "namespaces", "queues", "versions", "sysctls",
-     "timeline", "checksums", "done"}
+    {"channels", "interfaces", "packets", "host_state", "softnet", "namespaces", "queues",
+     "versions", "sysctls", "timeline", "checksums", "done"}
 )  # fmt: skip
 """Facts that a bed reports once, or once at the start and once at the end."""
 

@@ -227,6 +227,20 @@ class Packets(PacketReading, _OfPackets):
     at: str
 
 
+class HostState(TypedDict):
+    """Whether interfaces, routes and sysctls are as requested, at the start and at the end.
+
+    On lab hosts the request at the end is what there was at the start.
+    """
+
+    fact: str
+    at: str
+    settings: int
+    """The number of settings that were compared."""
+    differences: list[tuple[str, str, str, str]]
+    """[namespace, setting, requested, found] where the two differ; "" is none."""
+
+
 class Softnet(TypedDict):
     """Packets that the kernel dropped before any queue, at the start and at the end."""
 
@@ -445,6 +459,7 @@ FACTS: Mapping[str, Any] = {
     "queues": Queues,
     "interfaces": Interfaces,
     "packets": Packets,
+    "host_state": HostState,
     "softnet": Softnet,
     "timeline": Timeline,
     "namespaces": Namespaces,

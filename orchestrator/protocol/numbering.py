@@ -25,6 +25,9 @@ CHANNEL_ENDS: dict[Direction, tuple[str, str, str]] = {
 ROOT_HANDLE, CHILD_HANDLE = 0x0001_0000, 0x0010_0000
 """Handles 1: of a device's root qdisc (token bucket or netem) and 10: of the queue below it."""
 
+HOST_PREFIX_LENGTH = 8
+"""All emulated hosts are in one network of this prefix length."""
+
 POLICER_HANDLE = 0
 """Stands for the policer at the entry; no qdisc has this handle."""
 

@@ -199,9 +199,6 @@ class Environment(Protocol):
     def build(self) -> Bed:
         """Prepare the machine, build the network and return it."""
 
-    def sysctls(self) -> Mapping[str, object]:
-        """Return the values of the fact "sysctls"."""
-
     def versions(self) -> Mapping[str, object]:
         """Return the values of the fact "versions"."""
 
@@ -216,6 +213,12 @@ class Environment(Protocol):
 
     def interfaces(self) -> Mapping[str, object]:
         """Return counters and offloads of the interfaces; called again at the end."""
+
+    def host_state(self, when: str) -> Mapping[str, object]:
+        """Return the values of the fact "host_state", at the "start" and at the "end"."""
+
+    def sysctls(self) -> Mapping[str, object]:
+        """Return the values of the fact "sysctls"."""
 
     def await_origin_ns(self) -> int:
         """Return when traffic starts, by the monotonic clock; everything else is ready."""

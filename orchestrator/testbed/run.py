@@ -6,7 +6,13 @@ import resource
 import runpy
 
 from orchestrator.testbed import sequence
-from orchestrator.testbed.network import build, packet_counters, readback, thresholds
+from orchestrator.testbed.network import (
+    build,
+    host_state,
+    packet_counters,
+    readback,
+    thresholds,
+)
 from orchestrator.testbed.sampling import probes
 
 TYPE_CHECKING = False
@@ -37,6 +43,7 @@ class _WholeNetwork:
     def __init__(self, spec: TestbedSpec, records: Records, machine: Machine) -> None:
         self._spec, self._records, self._machine = spec, records, machine
         self._bed: build.Bed
+        self._host_states: host_state.HostStates
         self.load: LoadWatch = machine
 
     def build(self) -> build.Bed:
@@ -45,11 +52,8 @@ class _WholeNetwork:
         readback.verify_modules(self._spec)
         self._bed = build.Bed(self._spec, self._records)
         self._bed.build()
+        self._host_states = host_state.HostStates(self._bed)
         return self._bed
-
-    def sysctls(self) -> Mapping[str, object]:
-        """Return the kernel's sysctls, and those of every host."""
-        return readback.sysctls(self._bed)
 
     def versions(self) -> Mapping[str, object]:
         """Return the versions of kernel, Mininet, Open vSwitch and the flows' programs."""
@@ -74,6 +78,14 @@ class _WholeNetwork:
     def interfaces(self) -> Mapping[str, object]:
         """Return counters and offloads of all interfaces."""
         return readback.interfaces(self._bed)
+
+    def host_state(self, when: str) -> Mapping[str, object]:
+        """Compare interfaces, routes and sysctls of all namespaces with the request."""
+        return self._host_states.fact(when)
+
+    def sysctls(self) -> Mapping[str, object]:
+        """Return the kernel's sysctls, and those of every host."""
+        return readback.sysctls(self._host_states.sysctls)
 
     def await_origin_ns(self) -> int:
         """Restart the random generator, and return when traffic starts."""

@@ -100,6 +100,80 @@ bed.wires.flush()
 }
 
 
+HOST_HOOKS = {
+    "a lossy netem on a host's interface": """
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import nodes, qdisc
+forward = bed.links["bottleneck"].spec["forward"]["netem"]
+values = {"delay_ns": 0, "loss_q32": round(0.01 * 2**32)}
+settings = [{**s, "value": values.get(s["name"], s["value"])} for s in forward["settings"]]
+with bed.enter("a_src0"):
+    route = netlink.Netlink()
+    qdisc.add_netem(route, nodes.HOST_INDEX, {"kind": "netem", "settings": settings}, "eth0")
+    route.flush()
+""",
+    "a small MTU": """
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import nodes, rtnl
+with bed.enter("a_dst0"):
+    route = netlink.Netlink()
+    rtnl.set_up(route, nodes.HOST_INDEX, "eth0", mtu=1000)
+    route.flush()
+""",
+    "no selective acknowledgements": """
+from orchestrator.testbed.kernel.sysctl import write_sysctl
+with bed.enter("a_dst0"):
+    write_sysctl("net.ipv4.tcp_sack", 0)
+""",
+    "a small receive buffer": """
+from orchestrator.testbed.kernel.sysctl import write_sysctl
+with bed.enter("a_dst0"):
+    write_sysctl("net.ipv4.tcp_rmem", "4096 16384 65536")
+""",
+    "an initial window of 3 segments": """
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import nodes, rtnl
+with bed.enter("a_src0"):
+    route = netlink.Netlink()
+    metrics = {11: 3}  # RTAX_INITCWND
+    rtnl.set_route_metrics(route, nodes.HOST_INDEX, bed.address("a_src0"), 8, metrics, "a_src0")
+    route.flush()
+""",
+    "a route of its own": """
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import nodes, rtnl
+with bed.enter("a_src0"):
+    route = netlink.Netlink()
+    way = {"index": nodes.HOST_INDEX, "gateway": None, "source": None}
+    rtnl.add_host_route(route, bed.address("a_dst0"), way, {})
+    route.flush()
+""",
+    "a classifier on a host's interface": """
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import nodes, qdisc
+with bed.enter("a_dst0"):
+    route = netlink.Netlink()
+    qdisc.add_classifier_hook(route, nodes.HOST_INDEX, "eth0")
+    route.flush()
+""",
+    "an MTU of a link's device": """
+from orchestrator.testbed.network import rtnl
+name, index = bed.links["bottleneck"].device("f")
+rtnl.set_up(bed.wires, index, name, mtu=9000)
+bed.wires.flush()
+""",
+    "an MTU of a switch's interface": """
+from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.network import rtnl
+route = netlink.Netlink()
+name = bed.net.switches[0].intfList()[0].name
+rtnl.set_up(route, rtnl.interfaces(route)[name][0], name, mtu=9000)
+route.flush()
+""",
+}
+"""Only the state of a namespace shows these."""
+
+
 POLICER_HOOK = """
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.network import qdisc, redirect
@@ -128,6 +202,37 @@ def test_a_broken_property_fails_its_check_and_the_verdict(
     document = run("duration=15s", "warmup=2s", hook=hook)
     assert check in failed_checks(document), document["fidelity"]
     assert document["fidelity"]["verdict"] == "unfaithful"
+
+
+@pytest.mark.parametrize("what", HOST_HOOKS)
+def test_a_foreign_setting_of_a_namespace_fails_the_check_of_hosts_alone(
+    run: Run, tmp_path: Path, what: str
+) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(HOST_HOOKS[what], encoding="utf-8")
+    document = run("duration=15s", "warmup=2s", hook=hook)
+    assert failed_checks(document) == {"hosts_as_requested"}, document["fidelity"]
+    assert document["fidelity"]["verdict"] == "unfaithful"
+
+
+SYSCTL_DURING_TRAFFIC = """
+import threading
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.kernel.sysctl import write_sysctl
+from orchestrator.testbed.machines import ORIGIN_GRID_NS
+def change():
+    system.Timer().sleep_until(2 * ORIGIN_GRID_NS + 5 * 10**9)
+    with bed.enter("a_dst0"):
+        write_sysctl("net.ipv4.tcp_sack", 0)
+threading.Thread(target=change, daemon=True).start()
+"""
+
+
+def test_a_setting_that_changes_while_traffic_runs_is_detected(run: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(SYSCTL_DURING_TRAFFIC, encoding="utf-8")
+    document = run("duration=15s", "warmup=2s", hook=hook)
+    assert failed_checks(document) == {"hosts_as_requested"}, document["fidelity"]
 
 
 def test_a_policer_with_a_wrong_rate_or_bucket_is_detected(run: Run, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def test_every_kind_of_traffic_runs_over_a_live_path(hosts: Lab, tmp_path: Path)
     assert checks["clock_agreement"] is True
     assert checks["path a_src0 to a_dst0"] is True
     assert checks["settings_changed"] is True
+    assert checks["hosts_as_requested"] is True
     assert "base_rtt" not in checks
 
 

@@ -147,6 +147,7 @@ def _facts(run: RunSpec, facts: Mapping[str, list[Fact]]) -> Iterator[Mapping[st
             for name, state in fact["interfaces"].items()
         }
         yield {"fact": "interfaces", "at": when, "interfaces": together}
+        yield from _host_state(facts.values(), when)
         drops = sum(_one(found, protocol.Softnet, when)["drops"] for found in facts.values())
         yield {"fact": "softnet", "at": when, "drops": drops}
     yield _queues(run, of_router)
@@ -161,6 +162,17 @@ def _facts(run: RunSpec, facts: Mapping[str, list[Fact]]) -> Iterator[Mapping[st
         yield from _of_machine(host, found)
     duration_ns = max(_one(found, protocol.Done)["duration_ns"] for found in facts.values())
     yield {"fact": "done", "origin_ns": 0, "duration_ns": duration_ns}
+
+
+def _host_state(agents: Iterable[list[Fact]], when: str) -> Iterator[Mapping[str, object]]:
+    """Yield the fact of all machines together."""
+    states = [_one(facts, protocol.HostState, when) for facts in agents]
+    yield {
+        "fact": "host_state",
+        "at": when,
+        "settings": sum(state["settings"] for state in states),
+        "differences": [each for state in states for each in state["differences"]],
+    }
 
 
 def _of_machine(host: str, facts: list[Fact]) -> Iterator[Mapping[str, object]]:

@@ -252,10 +252,6 @@ class _LabHost:
         self._bed.build()
         return self._bed
 
-    def sysctls(self) -> Mapping[str, object]:
-        """Return the sysctls of this host."""
-        return {"values": {name: read_sysctl(name) for name in readback.SYSCTLS_THAT_MATTER}}
-
     def versions(self) -> Mapping[str, object]:
         """Return the versions of kernel, Python and the flows' programs, and the wall clock."""
         kernel = os.uname()
@@ -285,6 +281,14 @@ class _LabHost:
     def interfaces(self) -> Mapping[str, object]:
         """Return counters and offloads of the interfaces that take part."""
         return self._bed.interfaces()
+
+    def host_state(self, when: str) -> Mapping[str, object]:
+        """Compare interfaces, routes and sysctls at the end with those at the start."""
+        return self._bed.host_state(when)
+
+    def sysctls(self) -> Mapping[str, object]:
+        """Return the sysctls of this host."""
+        return {"values": {name: read_sysctl(name) for name in readback.SYSCTLS_THAT_MATTER}}
 
     def await_origin_ns(self) -> int:
         """Wait for the controller's command to start; return when traffic starts."""

@@ -16,7 +16,7 @@ from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
 from orchestrator.testbed.lab import modules
-from orchestrator.testbed.network import qdisc, readback, redirect, rtnl
+from orchestrator.testbed.network import host_state, qdisc, readback, redirect, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
 
 TYPE_CHECKING = False
@@ -93,6 +93,7 @@ class LabBed:
         first, last = spec["ports"]
         self.ports: tuple[int, int] | None = (first, last)
         self._here = _Host(self.home_fd)
+        self._state_at_start: dict[str, str] = {}
 
     def holds(self, name: str) -> bool:
         """Tell whether this machine plays that host of the network."""
@@ -249,15 +250,34 @@ class LabBed:
     def interfaces(self) -> dict[str, dict[str, Any]]:
         """Return counters and offloads of the interfaces that take part; see readback."""
         route, tool = netlink.Netlink(), Ethtool()
-        wanted = [*self.spec["interfaces"], *(DEVICES.values() if self.links else ())]
         present = rtnl.interfaces(route)
         found = {
             name: {**readback.interface(tool, name, present[name][1]), "shared": True}
-            for name in wanted
+            for name in self._interfaces_of_run()
         }
         route.close()
         tool.close()
         return found
+
+    def _interfaces_of_run(self) -> list[str]:
+        return [*self.spec["interfaces"], *(DEVICES.values() if self.links else ())]
+
+    def host_state(self, when: str) -> dict[str, object]:
+        """Return the values of the fact "host_state", at the "start" and at the "end".
+
+        The machine has settings of its own, so those at the start are taken as requested. Planned
+        steps change sysctls of single hosts. Those are left out here, and read by
+        ``readback.namespaces``.
+        """
+        route = netlink.Netlink()
+        found = host_state.of_shared_host(route, self._interfaces_of_run())
+        route.close()
+        for name in set().union(*self.namespaces.values()):
+            found.pop(name, None)
+            self._state_at_start.pop(name, None)
+        if when == "start":
+            self._state_at_start = found
+        return host_state.fact_of({self.spec["name"]: (self._state_at_start, found)})
 
 
 def require_free(route: netlink.Netlink, name: str, index: int) -> None:

@@ -123,13 +123,13 @@ def recover(own: str) -> list[str]:
 def _interfaces(route: Netlink, names: Iterable[str]) -> InterfaceStates:
     """Return the states of these interfaces, and the names of all interfaces."""
     present, addresses, tool = rtnl.interfaces(route), rtnl.addresses(route), Ethtool()
-    flags = rtnl.flags_and_mtu(route)
+    flags = rtnl.links(route)
     found: dict[str, InterfaceState | None] = dict.fromkeys(names)
     for name in found:
         if name not in present:
             continue
         index = present[name][0]
-        up, mtu = flags[index]
+        _name, up, mtu = flags[index]
         found[name] = {
             "up": up,
             "mtu": mtu,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mininet.net import Mininet
 
 from orchestrator.protocol.netem import CORRUPTION
-from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.protocol.numbering import CHANNEL_ENDS, HOST_PREFIX_LENGTH
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
@@ -32,8 +32,6 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         WordSpec,
     )
     from orchestrator.testbed.bed import FactWriter
-
-PREFIX_LENGTH = 8
 
 
 class Bed:
@@ -206,7 +204,9 @@ class Bed:
                 route = netlink.Netlink()
                 rtnl.set_up(route, 1, "lo")
                 rtnl.set_up(route, HOST_INDEX, host["name"])
-                rtnl.add_address(route, HOST_INDEX, host["address"], PREFIX_LENGTH, host["name"])
+                rtnl.add_address(
+                    route, HOST_INDEX, host["address"], HOST_PREFIX_LENGTH, host["name"]
+                )
                 for peer in host["peers"]:
                     address, mac = known[peer]["address"], known[peer]["mac"]
                     rtnl.add_neighbour(route, HOST_INDEX, address, mac, host["name"])
@@ -228,7 +228,7 @@ class Bed:
         if not texts:
             return
         requested = {int(kind): value for kind, value in texts.items()}
-        place = (HOST_INDEX, host["address"], PREFIX_LENGTH)
+        place = (HOST_INDEX, host["address"], HOST_PREFIX_LENGTH)
         rtnl.set_route_metrics(route, *place, requested, host["name"])
         route.flush()
         found = rtnl.route_metrics(route, HOST_INDEX)

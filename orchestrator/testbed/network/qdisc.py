@@ -18,7 +18,7 @@ from orchestrator.testbed.kernel import netlink as nl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from orchestrator.protocol.specification import QueueSpec, SettingSpec, WordSpec
@@ -311,29 +311,40 @@ def read(route: nl.Netlink) -> dict[tuple[int, int], tuple[str, bytes]]:
     return found
 
 
+def listed(route: nl.Netlink) -> Iterator[tuple[int, str, int, int]]:
+    """Yield (interface index, kind, handle, parent) of every qdisc that the kernel reports."""
+    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
+        _family, index, handle, parent, _info = TCMSG.unpack_from(data, start)
+        attributes = nl.parse_attributes(data, start + TCMSG.size, end)
+        yield index, bytes(attributes[TCA_KIND]).rstrip(b"\0").decode(), handle, parent
+
+
+def text(kind: str, handle: int, parent: int) -> str:
+    """Return a qdisc as text, such as "tbf 1: root", "pfifo 10: below 1:" or "clsact ffff:"."""
+    places = {TC_H_ROOT: " root", TC_H_CLSACT: ""}
+    return f"{kind} {handle >> 16:x}:{places.get(parent, f' below {parent >> 16:x}:')}"
+
+
 def foreign(route: nl.Netlink, wanted: int) -> list[str]:
     """Return an interface's qdiscs that are not the kernel's defaults, such as ["htb 1:"].
 
     The kernel's own qdiscs have the handle 0, and so have those below an mq.
     """
-    found = []
-    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
-        _family, index, handle, parent, _info = TCMSG.unpack_from(data, start)
-        if index == wanted and handle and parent in (TC_H_ROOT, TC_H_CLSACT):
-            attributes = nl.parse_attributes(data, start + TCMSG.size, end)
-            kind = bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
-            found.append(f"{kind} {handle >> 16:x}:")
-    return found
+    return [
+        f"{kind} {handle >> 16:x}:"
+        for index, kind, handle, parent in listed(route)
+        if index == wanted and handle and parent in (TC_H_ROOT, TC_H_CLSACT)
+    ]
 
 
 def root_kind(route: nl.Netlink, wanted: int) -> str | None:
     """Return the kind of an interface's root qdisc, None when the kernel reports none."""
-    for _kind, data, start, end in route.dump(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0)):
-        _family, index, _handle, parent, _info = TCMSG.unpack_from(data, start)
-        if index == wanted and parent == TC_H_ROOT:
-            attributes = nl.parse_attributes(data, start + TCMSG.size, end)
-            return bytes(attributes[TCA_KIND]).rstrip(b"\0").decode()
-    return None
+    kinds = (
+        kind
+        for index, kind, _handle, parent in listed(route)
+        if index == wanted and parent == TC_H_ROOT
+    )
+    return next(kinds, None)
 
 
 def rate_bps(options: bytes) -> int:

@@ -266,25 +266,28 @@ def softnet_drops() -> int:
         return sum(int(line.split()[1], 16) for line in table)
 
 
-def sysctls(bed: Bed) -> dict[str, Any]:
-    """Return the recorded sysctls: global ones, the hosts' common ones, and deviations of hosts.
+def sysctls_of_hosts(bed: Bed) -> dict[str, dict[str, str]]:
+    """Return {host: {sysctl: value}} of the sysctls that matter.
 
     Raises:
         BuildError: the running kernel lacks a sysctl of hosts.
     """
-    # Only in the machine's first network namespace does the kernel show global sysctls.
-    result: dict[str, Any] = {
-        "global": {name: read_sysctl(name) for name in GLOBAL_SYSCTLS},
-        "hosts": {},
-    }
-    common: dict[str, str] | None = None
+    found = {}
     for host in bed.net.hosts:
         with bed.enter(host.name):
-            values = {name: required_sysctl(name) for name in SYSCTLS_THAT_MATTER}
-        common = values if common is None else common
-        if values != common:
-            result["hosts"][host.name] = values
-    return {**result, "every_host": common}
+            found[host.name] = {name: required_sysctl(name) for name in SYSCTLS_THAT_MATTER}
+    return found
+
+
+def sysctls(of_hosts: Mapping[str, dict[str, str]]) -> dict[str, Any]:
+    """Return the recorded sysctls: global ones, the hosts' common ones, and deviations of hosts."""
+    # Only in the machine's first network namespace does the kernel show global sysctls.
+    common = next(iter(of_hosts.values()), None)
+    return {
+        "global": {name: read_sysctl(name) for name in GLOBAL_SYSCTLS},
+        "hosts": {host: values for host, values in of_hosts.items() if values != common},
+        "every_host": common,
+    }
 
 
 def versions(flows: Iterable[FlowSpec]) -> dict[str, str]:

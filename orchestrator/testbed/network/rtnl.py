@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 
 from orchestrator.testbed.kernel import netlink as nl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import TypedDict
 
     from orchestrator.testbed.kernel.netlink import Netlink
@@ -42,6 +43,13 @@ RTM_NEWROUTE, RTM_GETROUTE = 24, 26
 RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_METRICS = 1, 4, 5, 7, 8
 RT_TABLE_MAIN, RTPROT_KERNEL, RT_SCOPE_LINK, RTN_UNICAST = 254, 2, 253, 1
 RTPROT_STATIC, RT_SCOPE_UNIVERSE = 4, 0
+RT_TABLE_LOCAL, RTM_F_CLONED = 255, 0x200
+_METRIC_NAMES = (
+    "lock", "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering",
+    "hoplimit", "initcwnd", "features", "rto_min", "initrwnd", "quickack", "congctl",
+    "fastopen_no_cookie",
+)  # fmt: skip
+"""RTAX_LOCK, which is 1, and the following ones."""
 IFA_LOCAL = 2
 _HOST_BITS = 32
 _RTMSG = struct.Struct("=8BI")
@@ -121,12 +129,17 @@ def add_neighbour(route: Netlink, index: int, address: str, mac: str, what: str)
     route.queue(RTM_NEWNEIGH, flags, body, f"{what} neighbour {address}")
 
 
+def network_of(address: str, prefix: int) -> bytes:
+    """Return the four bytes of the network that has that address and prefix length."""
+    own = int.from_bytes(socket.inet_aton(address), "big")
+    return (own >> (_HOST_BITS - prefix) << (_HOST_BITS - prefix)).to_bytes(4, "big")
+
+
 def set_route_metrics(
     route: Netlink, index: int, address: str, prefix: int, metrics: Mapping[int, int], what: str
 ) -> None:
     """Queue the request that gives {RTAX_*: value} to the route of an interface's own network."""
-    own = int.from_bytes(socket.inet_aton(address), "big")
-    network = (own >> (32 - prefix) << (32 - prefix)).to_bytes(4, "big")
+    network = network_of(address, prefix)
     body = _RTMSG.pack(
         socket.AF_INET, prefix, 0, 0, RT_TABLE_MAIN, RTPROT_KERNEL, RT_SCOPE_LINK, RTN_UNICAST, 0
     )
@@ -212,13 +225,57 @@ def route_metrics(route: Netlink, index: int, destination: str | None = None) ->
     return found
 
 
-def flags_and_mtu(route: Netlink) -> dict[int, tuple[bool, int]]:
-    """Return {interface index: (whether it is up, MTU)}."""
+def routes(route: Netlink) -> Iterator[tuple[int, str]]:
+    """Yield (interface index, text) of IPv4 routes of all tables; see ``route_text``.
+
+    It leaves out the local and broadcast routes that the kernel makes for each address, and what
+    the kernel has learned about single destinations. The index is 0 for a route without interface.
+    """
+    request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
+    for answer, data, start, end in route.dump(RTM_GETROUTE, request):
+        _f, prefix, _s, _tos, table, protocol, _scope, kind, flags = _RTMSG.unpack_from(data, start)
+        own = table == RT_TABLE_LOCAL and protocol == RTPROT_KERNEL
+        if answer != RTM_NEWROUTE or own or flags & RTM_F_CLONED:
+            continue
+        found = nl.parse_attributes(data, start + _RTMSG.size, end)
+        network, gateway, source = (
+            socket.inet_ntoa(found[kind]) if kind in found else None
+            for kind in (RTA_DST, RTA_GATEWAY, RTA_PREFSRC)
+        )
+        metrics = {
+            kind: int.from_bytes(value[:4], sys.byteorder)
+            for kind, value in nl.parse_attributes(found.get(RTA_METRICS, b"")).items()
+        }
+        text = route_text(f"{network or '0.0.0.0'}/{prefix}", gateway, source, metrics)
+        text += "" if table == RT_TABLE_MAIN else f" table {table}"
+        text += "" if kind == RTN_UNICAST else f" type {kind}"
+        yield int.from_bytes(found.get(RTA_OIF, b""), sys.byteorder), text
+
+
+def route_text(
+    network: str, gateway: str | None, source: str | None, metrics: Mapping[int, int]
+) -> str:
+    """Return a route to a network as text, such as "10.0.0.0/8 src 10.0.0.1 initcwnd 10"."""
+    words = [network]
+    words += [f"via {gateway}"] if gateway else []
+    words += [f"src {source}"] if source else []
+    return " ".join(words + [f"{_metric_name(kind)} {metrics[kind]}" for kind in sorted(metrics)])
+
+
+def _metric_name(kind: int) -> str:
+    """Return the name that ip-route(8) has for RTAX_*."""
+    return _METRIC_NAMES[kind - 1] if 0 < kind <= len(_METRIC_NAMES) else f"metric {kind}"
+
+
+def links(route: Netlink) -> dict[int, tuple[str, bool, int]]:
+    """Return {interface index: (name, whether it is up, MTU)}."""
     found = {}
     for _kind, data, start, end in route.dump(RTM_GETLINK, link_message(0)):
         _family, _type, index, flags, _change = _IFINFO.unpack_from(data, start)
         attributes = nl.parse_attributes(data, start + _IFINFO.size, end)
-        found[index] = bool(flags & IFF_UP), struct.unpack("=I", attributes[IFLA_MTU])[0]
+        name = bytes(attributes[IFLA_IFNAME]).rstrip(b"\0").decode()
+        (mtu,) = struct.unpack("=I", attributes[IFLA_MTU])
+        found[index] = name, bool(flags & IFF_UP), mtu
     return found
 
 

@@ -215,6 +215,8 @@ def agent(folder: Path, host: str, origin_ns: int, end: bool = True) -> Records:
     state = {"offloads": {}, "rx_packets": 1, "rx_dropped": 0, "tx_dropped": 0}
     for when in ("start", "end"):
         records.fact("interfaces", at=when, interfaces={"eth1": state})
+        changed = [[host, "MTU of eth1", "1500", "9000"]] if when == "end" else []
+        records.fact("host_state", at=when, settings=20, differences=changed)
         records.fact("softnet", at=when, drops=3)
     records.fact("versions", kernel="6.1.0" if host == "one" else "6.12.0", python="3.11.2")
     records.fact("sysctls", values={"net.ipv4.tcp_sack": "1"})
@@ -279,6 +281,10 @@ def test_what_several_wrote_becomes_what_one_would_have_written(
 
     assert the("versions")["kernel"] == "6.1.0, 6.12.0"
     assert the("softnet", at="end")["drops"] == 9
+    assert the("host_state", at="start")["differences"] == []
+    ended = the("host_state", at="end")
+    assert ended["settings"] == 60
+    assert [difference[0] for difference in ended["differences"]] == ["one", "two", "three"]
     assert sorted(the("interfaces", at="start")["interfaces"]) == [
         "one/eth1", "three/eth1", "two/eth1",
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from orchestrator.fidelity import (
     check_burst,
     check_congestion,
     check_drops,
+    check_hosts,
     check_loss,
     check_offloads,
     check_rate,
@@ -298,3 +299,34 @@ def test_the_verdict_is_the_worst_of_the_checks() -> None:
     silent = [flow("1", "reno", None)]
     assert judge(evidence(good, samples, silent))[0] == "doubtful"
     assert judge(evidence([*good, trip(1)], samples, silent))[0] == "unfaithful"
+
+
+def state(at: str, *differences: list[str]) -> dict[str, Any]:
+    return {"fact": "host_state", "at": at, "settings": 90, "differences": list(differences)}
+
+
+MTU = ["a_src0", "MTU of eth0", "1500", "1000"]
+QDISC = ["a_src0", "qdiscs of eth0", "noqueue 0: root", "netem 1: root"]
+ROUTE = ["a_dst0", "routes of eth1", "", "10.0.0.0/8 src 10.0.0.2"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "count", "detail"),
+    [
+        ([], [], 0, "90 settings"),
+        ([MTU], [MTU], 1, "MTU of eth0 in a_src0: 1000, requested: 1500"),
+        ([], [QDISC], 1, "qdiscs of eth0 in a_src0: netem 1: root, requested: noqueue 0: root"),
+        ([MTU], [], 1, "MTU"),
+        ([MTU, ROUTE], [MTU, QDISC], 3, "10.0.0.0/8 src 10.0.0.2, requested: none"),
+    ],
+)
+def test_settings_that_differ_from_the_request_at_either_time_are_counted_once(
+    start: list[list[str]], end: list[list[str]], count: int, detail: str
+) -> None:
+    found = only(check_hosts.check(evidence([state("start", *start), state("end", *end)])))
+    assert (found.measured, found.ok) == (count, count == 0)
+    assert detail in found.detail
+
+
+def test_a_run_without_the_fact_has_no_check_of_hosts() -> None:
+    assert list(check_hosts.check(evidence(quiet()))) == []

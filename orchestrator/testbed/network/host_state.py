@@ -1,0 +1,176 @@
+"""Compares the state of every namespace of the bed with what the run requests.
+
+State is {setting: text}: MTU and qdiscs of each interface that is up, the routes, and the sysctls
+that matter. What the specification does not set must have the kernel's default.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from orchestrator.protocol.numbering import (
+    CHANNEL_ENDS,
+    CHILD_HANDLE,
+    HOST_PREFIX_LENGTH,
+    LINK_ENDS,
+    ROOT_HANDLE,
+)
+from orchestrator.testbed.kernel import netlink, system
+from orchestrator.testbed.network import qdisc, readback, rtnl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Collection, Iterable, Mapping
+
+    from orchestrator.protocol.specification import HostSpec, LinkSpec
+    from orchestrator.testbed.network.build import Bed
+
+    State = dict[str, str]
+
+_MTU, _LOOPBACK_MTU = 1500, 65536
+_NO_QUEUE = qdisc.text("noqueue", 0, qdisc.TC_H_ROOT)
+_HOOK = qdisc.text("clsact", qdisc.TC_H_CLSACT & 0xFFFF0000, qdisc.TC_H_CLSACT)
+_LISTED = "net.ipv4.tcp_available_congestion_control"
+"""No setting: loading a module changes it in all namespaces."""
+_MOST_CHARACTERS = 200
+"""Of a value in a fact."""
+
+
+class HostStates:
+    """Compares all namespaces with the request; to be made when the bed is built.
+
+    The namespace of the wires has the kernel's default sysctls, because the bed sets none there.
+    """
+
+    def __init__(self, bed: Bed) -> None:
+        self._bed = bed
+        with system.inside(bed.wires_fd, bed.home_fd):
+            self._defaults = sysctls()
+        self.sysctls: dict[str, dict[str, str]] = {}
+        """{host: {sysctl: value}} as ``fact`` has read them last."""
+
+    def fact(self, when: str) -> dict[str, object]:
+        """Return the values of the fact "host_state" now; ``when`` is "start" or "end"."""
+        bed = self._bed
+        found = {"wires": (requested_of_wires(bed.spec["links"]), of_namespace(bed.wires))}
+        switched = requested_of_switches(i.name for s in bed.net.switches for i in s.intfList())
+        route = netlink.Netlink()
+        present = of_namespace(route) if switched else {}
+        route.close()
+        found["switches"] = switched, {name: present.get(name, "") for name in switched}
+        self.sysctls = readback.sysctls_of_hosts(bed)
+        for host in bed.spec["hosts"]:
+            name, requested = host["name"], self._requested_of_host(host, when)
+            with bed.enter(name):
+                route = netlink.Netlink()
+                state = {**of_namespace(route), **self.sysctls[name]}
+                route.close()
+            state.pop(_LISTED)
+            found[name] = requested, state
+        return fact_of(found)
+
+    def _requested_of_host(self, host: HostSpec, when: str) -> State:
+        spec, name = self._bed.spec, host["name"]
+        metrics = spec["route_metrics"].get(name, {})
+        network = socket.inet_ntoa(rtnl.network_of(host["address"], HOST_PREFIX_LENGTH))
+        route = rtnl.route_text(
+            f"{network}/{HOST_PREFIX_LENGTH}",
+            None,
+            host["address"],
+            {int(kind): metrics[kind] for kind in metrics},
+        )
+        (interface,) = self._bed.host(name).intfList()
+        values = {**spec["sysctls"], **spec["namespaces"].get(name, {})}
+        if when == "end":
+            for step in spec["planned_steps"]:
+                if step["do"] == "sysctl" and step["host"] == name:
+                    values[step["name"]] = step["value"]
+        return {
+            **_interface("lo", _LOOPBACK_MTU, _NO_QUEUE),
+            **_interface(interface.name, _MTU, _NO_QUEUE),
+            f"routes of {interface.name}": route,
+            **self._defaults,
+            **{each: _text(values[each]) for each in values if each in self._defaults},
+        }
+
+
+def sysctls() -> State:
+    """Return the sysctls that matter of the calling thread's namespace."""
+    names = (name for name in readback.SYSCTLS_THAT_MATTER if name != _LISTED)
+    return {name: readback.required_sysctl(name) for name in names}
+
+
+def of_namespace(route: netlink.Netlink) -> State:
+    """Return the state of interfaces and routes in the socket's namespace."""
+    names, found = {0: "no interface"}, {}
+    qdiscs: dict[int, list[str]] = {}
+    routes: dict[int, list[str]] = {}
+    for index, (name, up, mtu) in rtnl.links(route).items():
+        names[index] = name
+        if up:
+            qdiscs[index], found[f"MTU of {name}"] = [], str(mtu)
+    for index, kind, handle, parent in qdisc.listed(route):
+        qdiscs.setdefault(index, []).append(qdisc.text(kind, handle, parent))
+    for index, text in rtnl.routes(route):
+        routes.setdefault(index, []).append(text)
+    for what, texts in (("qdiscs", qdiscs), ("routes", routes)):
+        found |= {f"{what} of {names[index]}": _joined(texts[index]) for index in texts}
+    return found
+
+
+def requested_of_wires(links: Iterable[LinkSpec]) -> State:
+    """Return the requested state of the namespace in which the devices of all links are."""
+    found: State = {}
+    for number, link in enumerate(links):
+        qdiscs: dict[str, list[str]] = {end: [] for end in LINK_ENDS}
+        for direction, (_source, queue, sink) in CHANNEL_ENDS.items():
+            netem, child = link[direction]["netem"], link[direction]["queue"]
+            root = qdisc.text(netem["kind"], ROOT_HANDLE, qdisc.TC_H_ROOT) if netem else _NO_QUEUE
+            qdiscs[sink] = [_HOOK, root]
+            if link[direction]["rate_bps"] is not None and child is not None:
+                rate = qdisc.text("tbf", ROOT_HANDLE, qdisc.TC_H_ROOT)
+                qdiscs[queue] = [rate, qdisc.text(child["kind"], CHILD_HANDLE, ROOT_HANDLE)]
+        for end, texts in qdiscs.items():
+            if texts:
+                found |= _interface(f"w{number}{end}", _MTU, _joined(texts))
+    return found
+
+
+def requested_of_switches(interfaces: Iterable[str]) -> State:
+    """Return the requested state of the switches' interfaces."""
+    found: State = {}
+    for name in interfaces:
+        found |= _interface(name, _MTU, _NO_QUEUE)
+    return found
+
+
+def of_shared_host(route: netlink.Netlink, interfaces: Collection[str]) -> State:
+    """Return the state of some interfaces of a machine, and the machine's sysctls that matter."""
+    state = of_namespace(route)
+    return {key: state[key] for key in state if key.rpartition(" ")[2] in interfaces} | sysctls()
+
+
+def fact_of(states: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]) -> dict[str, object]:
+    """Return the values of the fact from {namespace: (requested state, state that was found)}."""
+    return {
+        "settings": sum(len(requested) for requested, _found in states.values()),
+        "differences": [
+            [place, name, *(state.get(name, "")[:_MOST_CHARACTERS] for state in (requested, found))]
+            for place, (requested, found) in states.items()
+            if requested != found
+            for name in sorted({*requested, *found})
+            if requested.get(name) != found.get(name)
+        ],
+    }
+
+
+def _interface(name: str, mtu: int, qdiscs: str) -> State:
+    return {f"MTU of {name}": str(mtu), f"qdiscs of {name}": qdiscs}
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return ", ".join(sorted(texts))
+
+
+def _text(value: str | int) -> str:
+    return " ".join(str(value).split())
