@@ -31,7 +31,10 @@ def planned(*overrides: str) -> SamplesPlan:
 def columns(**changed: object) -> dict[str, Any]:
     """Return the samples of a sender from 0.2 s on, with an RTT of 100 ms."""
     times = TICKS_NS[2:]
-    sizes = {name: np.full(len(times), 0) for name in ("total_retrans_segments", "rwnd_limited_us")}
+    sizes = {
+        name: np.full(len(times), 0)
+        for name in ("total_retrans_segments", "rwnd_limited_us", "ca_state")
+    }
     return {
         "time_ns": times, **sizes, "busy_time_us": times // 1000,
         "snd_wnd_bytes": np.full(len(times), 1 << 20), "rtt_us": np.full(len(times), 100_000),
@@ -43,8 +46,9 @@ def evidence(
     sender: dict[str, Any] | None = None,
     queue_times_ns: Sequence[int] | None = None,
     overrides: tuple[str, ...] = (),
+    other: dict[str, Any] | None = None,
 ) -> Evidence:
-    """Return evidence about the quickstart, of which the second flow has perfect samples."""
+    """Return evidence about the quickstart; samples that are not given are perfect."""
     (run,) = plan(load(SCENARIOS / "quickstart.yaml", (*DURATION, *overrides))).runs
     times = TICKS_NS if queue_times_ns is None else np.array(queue_times_ns, np.int64)
     rows = np.zeros(len(times), QUEUE_DTYPE)
@@ -57,7 +61,7 @@ def evidence(
         )
         for each in run.flows
     ]  # fmt: skip
-    samples = [columns() if sender is None else sender, columns()]
+    samples = [columns() if each is None else each for each in (sender, other)]
 
     def senders(flow: int, names: Sequence[str]) -> Columns:
         return {name: samples[flow][name] for name in names}
@@ -180,6 +184,16 @@ def test_a_window_that_still_grows_may_limit_a_flow() -> None:
     assert only(check_receive_limit.check(evidence(sender))).ok is True
     sender["rwnd_limited_us"] = np.minimum(sender["busy_time_us"], 4_400_000)
     assert only(check_receive_limit.check(evidence(sender))).ok is False
+
+
+def test_a_window_that_limits_while_a_loss_is_repaired_is_no_fault() -> None:
+    repairs = (columns()["time_ns"] >= 4 * 10**9) & (columns()["time_ns"] < 6 * 10**9)
+    limited = np.cumsum(np.where(repairs, 50_000, 0))
+    for ca_state, ok in ((3, True), (0, False)):
+        sender = columns(rwnd_limited_us=limited, ca_state=np.where(repairs, ca_state, 0))
+        assert only(check_receive_limit.check(evidence(sender))).ok is ok
+    repairing = columns(ca_state=np.full(len(limited), 3))
+    assert not list(check_receive_limit.check(evidence(repairing, other=repairing)))
 
 
 @pytest.mark.parametrize("limit", ["traffic.window=20p", "tcp.receive_buffer=64kB"])
