@@ -18,6 +18,7 @@ from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
 from orchestrator.decode.ranges import require_samples
+from orchestrator.decode.receive_windows import receive_windows
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
@@ -44,9 +45,6 @@ from orchestrator.recording.model import (
 )
 
 _DIRECTIONS: tuple[DirectionName, ...] = ("forward", "reverse")
-_BUFFER_WINDOWS = 4
-"""Size of the receive buffer of a flow with a limited window, in such windows; see limit_window()
-of testbed/traffic/sockets.py. The kernel doubles the value that is set there."""
 _MOST_PER_CHANNEL = 4
 """Places in the bed's list: token bucket, queue, netem and policer."""
 
@@ -150,7 +148,7 @@ def _assembled(
         console=console_text(console),
         log=output.text("bed.log"),
         facts=facts,
-        windows=dict(_windows(spec, tcp_samples)),
+        windows=dict(receive_windows(spec, tcp_samples)),
     )
 
 
@@ -207,48 +205,6 @@ def _at_end(tcp: npt.NDArray[np.void], flow: int, endpoint: int) -> npt.NDArray[
     endpoints: npt.NDArray[np.uint8] = tcp["endpoint"]
     rows: npt.NDArray[np.void] = tcp[(flows == flow) & (endpoints == endpoint)]
     return rows
-
-
-def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield (name, (requested, largest advertised window in bytes)) of each flow with a limit."""
-    for number, flow in enumerate(spec.flows):
-        limit_bytes = flow.traffic_parameters.get("window_bytes")
-        if limit_bytes is not None:
-            samples = _at_end(tcp, number, SENDER)
-            if flow.connections == "one":
-                samples = _limited(samples, limit_bytes, _delivers_at_once(spec, flow))
-            windows = samples["snd_wnd_bytes"]
-            if windows.any():
-                yield flow.name, (limit_bytes, int(windows.max()))
-
-
-def _limited(
-    samples: npt.NDArray[np.void], limit_bytes: int, at_once: bool
-) -> npt.NDArray[np.void]:
-    """Return the samples of one connection in which its window has to be within the limit.
-
-    At the first full segment the kernel drops the limit. The receiver sets it again when it reads
-    (testbed/traffic/sockets.py). It reads too late if more segments come ``at_once``, or if the
-    first one is lost or late. The window then grows, up to the receive buffer at most. When as many
-    bytes have been acknowledged, nothing of that is left.
-    """
-    begins = samples["bytes_acked"] <= _BUFFER_WINDOWS * limit_bytes
-    early = samples[begins]
-    if at_once or early["sacked_segments"].any() or early["total_retrans_segments"].any():
-        settled: npt.NDArray[np.void] = samples[~begins]
-        return settled
-    return samples
-
-
-def _delivers_at_once(spec: RunSpec, flow: PlannedFlow) -> bool:
-    """Tell whether a channel of the flow may deliver several segments at a time, or reorders."""
-    changed = [state for event in spec.events for state in event.channels.items()]
-    states = [(hop.name, hop.channel) for hop in spec.network.path(flow.source, flow.sink)]
-    states += [(name, state.channel) for name, state in changed if name in flow.path]
-    return any(
-        channel.jitter is not None or channel.reordering is not None or channel.rate_varies
-        for _name, channel in states
-    )
 
 
 def _many(spec: RunSpec) -> set[int]:
