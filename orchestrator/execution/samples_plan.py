@@ -43,7 +43,8 @@ def _open_until_ns(spec: RunSpec, flow: PlannedFlow) -> int | None:
     """Return until when the flow's connection is open; None when it may close at any time."""
     if ENGINES[flow.engine].closes_early or flow.bytes is not None:
         return None
-    return nanoseconds(spec.duration_s if flow.stop_s is None else flow.stop_s)
+    # Over a path without delay, a stopped connection may be closed before its sample is taken.
+    return nanoseconds(spec.duration_s) if flow.stop_s is None else nanoseconds(flow.stop_s) - 1
 
 
 def _least_rtt_ns(spec: RunSpec, flow: PlannedFlow, least_ns: Mapping[str, int]) -> int:

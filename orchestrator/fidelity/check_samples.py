@@ -12,6 +12,9 @@ from orchestrator.protocol.sampling_schedule import QUEUES, SENDERS, ticks
 from orchestrator.recording.model import Check
 from orchestrator.recording.plan import FlowPlan
 
+_CLOSE = 7
+"""State (include/net/tcp_states.h) in which the kernel reports a socket when it destroys it. That
+may be long after the socket was last sampled."""
 _Times = npt.NDArray[np.int64]
 
 
@@ -61,7 +64,8 @@ def _flows(
         if flow.transport == "udp":
             yield flow.name, planned, evidence.datagrams(number, ["time_ns"])["time_ns"]
         elif plan["one_connection"]:
-            times = evidence.senders(number, ["time_ns"])["time_ns"]
+            samples = evidence.senders(number, ["time_ns", "state"])
+            times = samples["time_ns"][samples["state"] != _CLOSE]
             if len(times):
                 end_ns = max(int(times[-1]), plan["open_until_ns"] or 0)
                 yield flow.name, planned[(planned >= times[0]) & (planned <= end_ns)], times

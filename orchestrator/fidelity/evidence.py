@@ -26,6 +26,7 @@ FlowColumns = Callable[[int, Sequence[str]], Columns]
 SENDER_COLUMNS = (
     "time_ns",
     "flow",
+    "state",
     "ca_state",
     "rtt_us",
     "min_rtt_us",

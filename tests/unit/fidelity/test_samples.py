@@ -33,7 +33,7 @@ def columns(**changed: object) -> dict[str, Any]:
     times = TICKS_NS[2:]
     sizes = {
         name: np.full(len(times), 0)
-        for name in ("total_retrans_segments", "rwnd_limited_us", "ca_state")
+        for name in ("total_retrans_segments", "rwnd_limited_us", "ca_state", "state")
     }
     return {
         "time_ns": times, **sizes, "busy_time_us": times // 1000,
@@ -119,10 +119,18 @@ def test_a_sender_is_sampled_from_its_first_sample_to_the_end(
 
 def test_a_sender_that_stops_or_has_few_bytes_may_end_early() -> None:
     half = without(*range(50, 99))
-    for option, missing in (("stop=5s", 0), ("stop=6s", 9), ("traffic.bytes=1MB", 0)):
+    for option, missing in (("stop=5s", 0), ("stop=6s", 8), ("traffic.bytes=1MB", 0)):
         overrides = (f"flows.westwood.{option}",)
         found = only(check_samples.check(evidence(half, overrides=overrides)))
         assert found.measured == missing, option
+
+
+def test_the_notice_of_a_destroyed_socket_is_no_sample() -> None:
+    sender = without(*range(60, 98))
+    overrides = ("flows.westwood.stop=5s",)
+    for state, missing in ((7, 0), (1, 38)):
+        sender["state"] = np.where(sender["time_ns"] == TICKS_NS[-1], state, 1)
+        assert only(check_samples.check(evidence(sender, overrides=overrides))).measured == missing
 
 
 @pytest.mark.parametrize(
