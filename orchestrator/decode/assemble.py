@@ -18,6 +18,7 @@ from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
 from orchestrator.decode.ranges import require_samples
+from orchestrator.decode.receive_windows import receive_windows
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
@@ -147,7 +148,7 @@ def _assembled(
         console=console_text(console),
         log=output.text("bed.log"),
         facts=facts,
-        windows=dict(_windows(spec, tcp_samples)),
+        windows=dict(receive_windows(spec, tcp_samples)),
     )
 
 
@@ -204,16 +205,6 @@ def _at_end(tcp: npt.NDArray[np.void], flow: int, endpoint: int) -> npt.NDArray[
     endpoints: npt.NDArray[np.uint8] = tcp["endpoint"]
     rows: npt.NDArray[np.void] = tcp[(flows == flow) & (endpoints == endpoint)]
     return rows
-
-
-def _windows(spec: RunSpec, tcp: npt.NDArray[np.void]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield (name, (requested, largest advertised window in bytes)) of each flow with a limit."""
-    for number, flow in enumerate(spec.flows):
-        limit_bytes = flow.traffic_parameters.get("window_bytes")
-        if limit_bytes is not None:
-            windows = _at_end(tcp, number, SENDER)["snd_wnd_bytes"]
-            if windows.any():
-                yield flow.name, (limit_bytes, int(windows.max()))
 
 
 def _many(spec: RunSpec) -> set[int]:

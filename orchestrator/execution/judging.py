@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ from orchestrator.decode import fact_schema
 from orchestrator.decode.output import believing_nothing
 from orchestrator.decode.ranges import require_checks
 from orchestrator.errors import BedError, UsageError
-from orchestrator.fidelity.evidence import Evidence
-from orchestrator.network import Network
+from orchestrator.execution.samples_plan import samples_plan
+from orchestrator.fidelity.evidence import SENDER_COLUMNS, Columns, Evidence, FlowColumns
 from orchestrator.planning import network_json
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.facts import Fact
-from orchestrator.recording.model import Check, Recording
+from orchestrator.recording.model import SENDER, Check, Recording
+from orchestrator.recording.plan import FlowPlan, SamplesPlan, SamplingPlan
 from results.database import utc_now
 from results.judgements import Judgement, plain_checks
 from results.store import Store
@@ -32,9 +34,14 @@ from results.stored import StoredRun
 EVIDENCE = ("facts", "network", "windows")
 """Names of the evidence that is stored to judge a run again, beside flows, queues and samples."""
 
+PLAN = "plan"
+"""Name of the evidence that earlier versions did not store; checks that need it are then not made.
+"""
+
 JUDGING_SOURCES = (
     "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network.py",
-    "recording/capacity.py", "units.py", "protocol/facts.py", "protocol/frames.py",
+    "recording/capacity.py", "recording/plan.py", "units.py", "protocol/sampling_schedule.py",
+    "protocol/facts.py", "protocol/frames.py",
     "protocol/netem.py",
     "protocol/qdisc.py", "protocol/units.py", "kinds/jitter_tables.py",
 )  # fmt: skip
@@ -85,7 +92,7 @@ def checks_version() -> str:
     return f"{fidelity.VERSION}-{total.hexdigest()[:12]}"
 
 
-def judged(network: Network, recording: Recording) -> Recording:
+def judged(spec: RunSpec, recording: Recording) -> Recording:
     """Return the recording of a run with its verdict and checks.
 
     Raises:
@@ -93,20 +100,22 @@ def judged(network: Network, recording: Recording) -> Recording:
     """
     verdict, checks = fidelity.judge(
         Evidence(
-            network, recording.facts, recording.flows, recording.queues,
-            _as_stored(recording.queue_samples), recording.windows,
+            spec.network, recording.facts, recording.flows, recording.queues,
+            _as_stored(recording.queue_samples), recording.windows, samples_plan(spec),
+            _recorded(_of_senders(recording.tcp)), _recorded(recording.datagrams),
         )
     )  # fmt: skip
     require_checks(checks)
     return replace(recording, verdict=verdict, checks=checks, checks_version=checks_version())
 
 
-def evidence_document(network: Network, recording: Recording) -> dict[str, Any]:
+def evidence_document(spec: RunSpec, recording: Recording) -> dict[str, Any]:
     """Return the evidence for judging the run again, JSON-ready, for ``Store.finish``."""
     return {
         "facts": recording.facts,
-        "network": network_json.encode(network),
+        "network": network_json.encode(spec.network),
         "windows": recording.windows,
+        PLAN: samples_plan(spec),
     }
 
 
@@ -154,6 +163,9 @@ def _evidence(run: StoredRun) -> Evidence:
             run.queues,
             run.queue_array(),
             _windows(found["windows"]),
+            _plan(found[PLAN], len(run.flows)) if PLAN in found else None,
+            lambda flow, names: run.tcp(flow, SENDER, names),
+            run.datagrams,
         )
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise CannotJudge(f"run {run.id} cannot be judged again: {error}") from error
@@ -177,6 +189,55 @@ def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
             raise ValueError(f"the window of {flow!r:.80} is no number of bytes")
         found[flow] = (requested, advertised)
     return found
+
+
+def _plan(form: Any, flows: int) -> SamplesPlan:
+    """Return the plan from its stored form. ValueError: a value has another type."""
+    sampling: SamplingPlan = {
+        "duration_ns": _whole(form["sampling"]["duration_ns"]),
+        "tcp_ns": _whole(form["sampling"]["tcp_ns"], least=1),
+        "queue_ns": _whole(form["sampling"]["queue_ns"], least=1),
+        "edges_ns": [_whole(edge) for edge in form["sampling"]["edges_ns"]],
+    }
+    if len(form["flows"]) != flows:
+        raise ValueError("the stored plan has another number of flows")
+    planned: list[FlowPlan] = [
+        {
+            "one_connection": bool(each["one_connection"]),
+            "open_until_ns": (
+                None if each["open_until_ns"] is None else _whole(each["open_until_ns"])
+            ),
+            "least_rtt_ns": _whole(each["least_rtt_ns"]),
+            "window_limited": bool(each["window_limited"]),
+        }
+        for each in form["flows"]
+    ]
+    return {"sampling": sampling, "flows": planned}
+
+
+def _whole(value: object, least: int = 0) -> int:
+    if type(value) is not int or not least <= value < 2**63:
+        raise ValueError(f"{value!r:.80} in the stored plan is no time in nanoseconds")
+    return value
+
+
+def _of_senders(tcp: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the columns that checks use, of the senders' samples."""
+    senders: npt.NDArray[np.void] = tcp[list(SENDER_COLUMNS)][tcp["endpoint"] == SENDER]
+    return senders
+
+
+def _recorded(samples: npt.NDArray[np.void]) -> FlowColumns:
+    """Return a function that gives columns of one flow's samples in the order of time."""
+    order = np.lexsort((samples["time_ns"], samples["flow"]))
+    flows: npt.NDArray[np.int32] = samples["flow"][order]
+
+    def columns(flow: int, names: Sequence[str]) -> Columns:
+        first, last = np.searchsorted(flows, [flow, flow + 1])
+        chosen = order[first:last]
+        return {name: samples[name][chosen].astype(np.int64) for name in names}
+
+    return columns
 
 
 def _as_stored(samples: npt.NDArray[np.void]) -> npt.NDArray[np.void]:

@@ -250,8 +250,8 @@ def _finish(store: Store, run_id: str, spec: RunSpec, recording: Recording, wall
     """
     with believing_nothing():
         try:
-            judged = judging.judged(spec.network, recording)
-            evidence = judging.evidence_document(spec.network, recording)
+            judged = judging.judged(spec, recording)
+            evidence = judging.evidence_document(spec, recording)
             store.finish(run_id, judged, wall_s, evidence)
         except StoreError as error:
             if error.__cause__ is None or isinstance(error.__cause__, _VALUE_ERRORS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -15,8 +15,31 @@ from orchestrator.network import Channel, Network
 from orchestrator.protocol import facts, netem
 from orchestrator.protocol.facts import Fact
 from orchestrator.recording.model import FlowRecord, QueueRecord, by_queue
+from orchestrator.recording.plan import SamplesPlan
 
 F = TypeVar("F")
+Columns = dict[str, npt.NDArray[np.int64]]
+"""Columns of one flow's samples by name, in the order of time."""
+FlowColumns = Callable[[int, Sequence[str]], Columns]
+"""Returns the named columns of the flow with that index."""
+
+SENDER_COLUMNS = (
+    "time_ns",
+    "flow",
+    "state",
+    "ca_state",
+    "rtt_us",
+    "min_rtt_us",
+    "total_retrans_segments",
+    "busy_time_us",
+    "rwnd_limited_us",
+    "snd_wnd_bytes",
+)
+"""The columns of senders' samples that checks may use."""
+
+
+def _no_samples(_flow: int, names: Sequence[str]) -> Columns:
+    return {name: np.zeros(0, np.int64) for name in names}
 
 
 @dataclass(frozen=True)
@@ -47,6 +70,12 @@ class Evidence:
     queue_samples: npt.NDArray[np.void]
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Of each flow with a limited window: the limit and the largest advertised window in bytes."""
+    plan: SamplesPlan | None = None
+    """What samples are compared with; None in runs that were stored without it."""
+    senders: FlowColumns = _no_samples
+    """The samples of a TCP flow's sender."""
+    datagrams: FlowColumns = _no_samples
+    """The samples of a UDP flow."""
 
     def all(self, form: type[F], **wanted: object) -> list[F]:
         """Return the facts of that form whose values match ``wanted``."""

@@ -141,7 +141,7 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
             recording = Guest(kernel, hook=hook).run(
                 spec, RunContext(workspace, cpu, _ignore, _ignore), _ignore
             )
-            recording = judged(spec.network, recording)
+            recording = judged(spec, recording)
         finally:
             shutil.rmtree(workspace)
         lines = [one for one in recording.log.split("\n") if one.startswith("openloop ")]

@@ -99,6 +99,63 @@ bed.wires.flush()
     ),
 }
 
+# As above, but these act after the idle network was measured.
+LATER_HOOKS = {
+    "a delay 1 ms shorter while traffic runs": (
+        "rtt_floor",
+        """
+from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.sampling.sampler import Sampler
+run = Sampler.run
+def change(lower_ns):
+    link = bed.links["bottleneck"]
+    settings = [
+        {**s, "value": s["value"] - lower_ns} if s["name"] == "delay_ns" else s
+        for s in link.spec["reverse"]["netem"]["settings"]
+    ]
+    name, index = link.device("a")
+    netem = {"kind": "netem", "settings": settings}
+    qdisc.add_netem(bed.wires, index, netem, name, change=True)
+    bed.wires.flush()
+def run_on_a_shorter_path(self, origin_ns):
+    change(1_000_000)
+    run(self, origin_ns)
+    change(0)
+Sampler.run = run_on_a_shorter_path
+""",
+    ),
+    "a sample of the queues lost": (
+        "samples_missing",
+        """
+from orchestrator.testbed.sampling.records import Records
+queue = Records.queue
+Records.queue = lambda self, time_ns, counters: (
+    None if time_ns == 5_000_000_000 else queue(self, time_ns, counters)
+)
+""",
+    ),
+    "a sample of the sockets lost": (
+        "samples_missing",
+        """
+from orchestrator.testbed.sampling.records import Records
+tcp = Records.tcp
+Records.tcp = lambda self, time_ns, answers: (
+    None if time_ns == 5_000_000_000 else tcp(self, time_ns, answers)
+)
+""",
+    ),
+    "no sample of the sockets near the end": (
+        "samples_missing",
+        """
+from orchestrator.testbed.sampling.records import Records
+tcp = Records.tcp
+Records.tcp = lambda self, time_ns, answers: (
+    None if time_ns > 14_500_000_000 else tcp(self, time_ns, answers)
+)
+""",
+    ),
+}
+
 
 HOST_HOOKS = {
     "a lossy netem on a host's interface": """
@@ -204,14 +261,22 @@ def test_a_broken_property_fails_its_check_and_the_verdict(
     assert document["fidelity"]["verdict"] == "unfaithful"
 
 
+CONSEQUENCES = {
+    "a lossy netem on a host's interface": "conservation",
+    "a small receive buffer": "receive_limit",
+}
+"""The other check that a foreign setting fails."""
+
+
 @pytest.mark.parametrize("what", HOST_HOOKS)
-def test_a_foreign_setting_of_a_namespace_fails_the_check_of_hosts_alone(
+def test_a_foreign_setting_of_a_namespace_fails_the_check_of_hosts(
     run: Run, tmp_path: Path, what: str
 ) -> None:
     hook = tmp_path / "hook.py"
     hook.write_text(HOST_HOOKS[what], encoding="utf-8")
     document = run("duration=15s", "warmup=2s", hook=hook)
-    assert failed_checks(document) == {"hosts_as_requested"}, document["fidelity"]
+    expected = {"hosts_as_requested", CONSEQUENCES.get(what, "hosts_as_requested")}
+    assert failed_checks(document) == expected, document["fidelity"]
     assert document["fidelity"]["verdict"] == "unfaithful"
 
 
@@ -233,6 +298,18 @@ def test_a_setting_that_changes_while_traffic_runs_is_detected(run: Run, tmp_pat
     hook.write_text(SYSCTL_DURING_TRAFFIC, encoding="utf-8")
     document = run("duration=15s", "warmup=2s", hook=hook)
     assert failed_checks(document) == {"hosts_as_requested"}, document["fidelity"]
+
+
+@pytest.mark.parametrize("what", LATER_HOOKS)
+def test_a_property_that_breaks_after_the_probes_fails_its_check_alone(
+    run: Run, tmp_path: Path, what: str
+) -> None:
+    check, code = LATER_HOOKS[what]
+    hook = tmp_path / "hook.py"
+    hook.write_text(code, encoding="utf-8")
+    document = run("duration=15s", "warmup=2s", hook=hook)
+    assert failed_checks(document) == {check}, document["fidelity"]
+    assert document["fidelity"]["verdict"] == "unfaithful"
 
 
 def test_a_policer_with_a_wrong_rate_or_bucket_is_detected(run: Run, tmp_path: Path) -> None:

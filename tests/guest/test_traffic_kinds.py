@@ -358,6 +358,29 @@ def test_a_window_that_is_exceeded_is_detected(
     assert "receive_window" in failed_checks(document), document["fidelity"]
 
 
+def test_a_window_is_not_judged_by_segments_that_come_before_the_receiver_can_read(
+    run: Run,
+) -> None:
+    """Jitter that keeps the order delivers several of a connection's first segments at once."""
+    flow = "{name: small, group: a, count: 10, traffic: {kind: bulk, window: 10p}}"
+    document = run(
+        f"flows=[{flow}]",
+        "topology.groups.a.access={delay: 10ms, jitter: {spread: 5ms, keep_order: true}}",
+        "topology.bottleneck.rate=100mbit",
+        "duration=3s",
+        "warmup=1s",
+        "start_jitter=500ms",
+        "sample.tcp=10ms",
+    )
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    (window,) = (
+        each["measured"]
+        for each in document["fidelity"]["checks"]
+        if each["name"].startswith("receive_window")
+    )
+    assert window == 14480
+
+
 def test_a_flow_that_stops_leaves_its_transfers_unfinished(
     kernel: GuestKernel, tmp_path: Path
 ) -> None:

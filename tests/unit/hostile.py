@@ -64,7 +64,7 @@ def assembled(spec: RunSpec, files: Mapping[str, bytes]) -> Recording:
             spec, place.output, place.console, decoder(spec, place.output), (), Machine()
         )
         with believing_nothing():
-            return judging.judged(spec.network, recording)
+            return judging.judged(spec, recording)
 
 
 class Watcher:

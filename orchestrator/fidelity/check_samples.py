@@ -1,0 +1,71 @@
+"""Samples: every planned one is present, of queues, of UDP flows and of TCP senders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol.sampling_schedule import QUEUES, SENDERS, ticks
+from orchestrator.recording.model import Check
+from orchestrator.recording.plan import FlowPlan
+
+_CLOSE = 7
+"""State (include/net/tcp_states.h) in which the kernel reports a socket when it destroys it. That
+may be long after the socket was last sampled."""
+_Times = npt.NDArray[np.int64]
+
+
+def check(evidence: Evidence) -> Iterable[Check]:
+    """Yield one check: planned samples that are missing.
+
+    A sample has the time at which it was planned. How late it was taken is judged elsewhere.
+    """
+    if evidence.plan is None:
+        return
+    sampling = evidence.plan["sampling"]
+    planned = np.array(
+        list(
+            ticks(
+                sampling["duration_ns"], sampling["tcp_ns"], sampling["queue_ns"],
+                sampling["edges_ns"],
+            )
+        ),
+        np.int64,
+    )  # fmt: skip
+    of_queues = planned[planned[:, 1] & QUEUES > 0, 0]
+    of_flows = planned[planned[:, 1] & SENDERS > 0, 0]
+    missing: dict[str, _Times] = {}
+    for number, queue in enumerate(evidence.queues):
+        missing[queue.name] = np.setdiff1d(of_queues, evidence.samples(number)["time_ns"])
+    for name, expected, times in _flows(evidence, evidence.plan["flows"], of_flows):
+        missing[name] = np.setdiff1d(expected, times)
+    total = sum(map(len, missing.values()))
+    detail = f"{len(missing)} queues and flows"
+    if total:
+        worst = max(missing, key=lambda name: len(missing[name]))
+        detail = (
+            f"most of {worst}: {len(missing[worst])}, the first at {missing[worst][0] / 1e9:g} s"
+        )
+    yield Check("samples_missing", "samples", 0, total, 0, total == 0, detail)
+
+
+def _flows(
+    evidence: Evidence, plans: list[FlowPlan], planned: _Times
+) -> Iterator[tuple[str, _Times, _Times]]:
+    """Yield (flow, times when it must have been sampled, times when it was).
+
+    A TCP connection has samples from its handshake until its end. So none may be missing after the
+    first one. Flows with several connections are left out: they may have none at a time.
+    """
+    for number, (flow, plan) in enumerate(zip(evidence.flows, plans, strict=True)):
+        if flow.transport == "udp":
+            yield flow.name, planned, evidence.datagrams(number, ["time_ns"])["time_ns"]
+        elif plan["one_connection"]:
+            samples = evidence.senders(number, ["time_ns", "state"])
+            times = samples["time_ns"][samples["state"] != _CLOSE]
+            if len(times):
+                end_ns = max(int(times[-1]), plan["open_until_ns"] or 0)
+                yield flow.name, planned[(planned >= times[0]) & (planned <= end_ns)], times

@@ -1,0 +1,211 @@
+"""Checks that compare a run's samples with its plan, on samples made up for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.execution.samples_plan import samples_plan
+from orchestrator.fidelity import check_receive_limit, check_rtt_floor, check_samples
+from orchestrator.fidelity.evidence import Columns, Evidence
+from orchestrator.planning.plan import plan
+from orchestrator.recording.model import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
+from orchestrator.recording.plan import SamplesPlan
+from orchestrator.scenario import load
+
+SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
+DURATION = ("duration=10s", "warmup=2s", "sample.queue=100ms", "sample.tcp=100ms")
+TICKS_NS = np.arange(0, 10_000_000_001, 100_000_000)
+
+
+def planned(*overrides: str) -> SamplesPlan:
+    (run,) = plan(load(SCENARIOS / "quickstart.yaml", overrides)).runs
+    return samples_plan(run)
+
+
+def columns(**changed: object) -> dict[str, Any]:
+    """Return the samples of a sender from 0.2 s on, with an RTT of 100 ms."""
+    times = TICKS_NS[2:]
+    sizes = {
+        name: np.full(len(times), 0)
+        for name in ("total_retrans_segments", "rwnd_limited_us", "ca_state", "state")
+    }
+    return {
+        "time_ns": times, **sizes, "busy_time_us": times // 1000,
+        "snd_wnd_bytes": np.full(len(times), 1 << 20), "rtt_us": np.full(len(times), 100_000),
+        "min_rtt_us": np.full(len(times), 100_000), **changed,
+    }  # fmt: skip
+
+
+def evidence(
+    sender: dict[str, Any] | None = None,
+    queue_times_ns: Sequence[int] | None = None,
+    overrides: tuple[str, ...] = (),
+    other: dict[str, Any] | None = None,
+) -> Evidence:
+    """Return evidence about the quickstart; samples that are not given are perfect."""
+    (run,) = plan(load(SCENARIOS / "quickstart.yaml", (*DURATION, *overrides))).runs
+    times = TICKS_NS if queue_times_ns is None else np.array(queue_times_ns, np.int64)
+    rows = np.zeros(len(times), QUEUE_DTYPE)
+    rows["time_ns"] = times
+    queues = [QueueRecord("q", "bottleneck", "forward", "queue", "droptail", True)]
+    flows = [
+        FlowRecord(
+            each.name, each.group, each.source, each.sink, each.engine, each.congestion,
+            each.congestion, each.start_s, each.stop_s, each.base_rtt_s, None, each.path,
+        )
+        for each in run.flows
+    ]  # fmt: skip
+    samples = [columns() if each is None else each for each in (sender, other)]
+
+    def senders(flow: int, names: Sequence[str]) -> Columns:
+        return {name: samples[flow][name] for name in names}
+
+    return Evidence(run.network, [], flows, queues, rows, plan=samples_plan(run), senders=senders)
+
+
+def only(checks: Any) -> Check:
+    (found,) = checks
+    assert isinstance(found, Check)
+    return found
+
+
+def without(*places: int) -> dict[str, Any]:
+    return {name: np.delete(values, places) for name, values in columns().items()}
+
+
+def test_complete_samples_pass_every_check() -> None:
+    for check in (check_samples, check_rtt_floor, check_receive_limit):
+        assert only(check.check(evidence())).ok is True
+
+
+def test_runs_stored_without_a_plan_and_without_samples_are_not_judged() -> None:
+    whole = evidence()
+    old = Evidence(whole.network, [], whole.flows, whole.queues, whole.queue_samples)
+    for check in (check_samples, check_rtt_floor, check_receive_limit):
+        assert not list(check.check(old))
+
+
+@pytest.mark.parametrize("missing", [0, 50, 100])
+def test_a_missing_sample_of_a_queue_fails(missing: int) -> None:
+    found = only(
+        check_samples.check(evidence(queue_times_ns=np.delete(TICKS_NS, missing).tolist()))
+    )
+    assert (found.ok, found.measured) == (False, 1)
+    assert f"of q: 1, the first at {missing / 10:g} s" in found.detail
+
+
+def test_queues_that_were_never_sampled_fail() -> None:
+    assert only(check_samples.check(evidence(queue_times_ns=[]))).measured == len(TICKS_NS)
+
+
+def test_a_sample_at_another_time_counts_as_missing() -> None:
+    late = TICKS_NS + (TICKS_NS == 5_000_000_000)
+    assert only(check_samples.check(evidence(queue_times_ns=late.tolist()))).measured == 1
+
+
+@pytest.mark.parametrize(("places", "missing"), [((0, 1), 0), ((40,), 1), ((97, 98), 2)])
+def test_a_sender_is_sampled_from_its_first_sample_to_the_end(
+    places: tuple[int, ...], missing: int
+) -> None:
+    found = only(check_samples.check(evidence(without(*places))))
+    assert (found.measured, found.ok) == (missing, missing == 0)
+
+
+def test_a_sender_that_stops_or_has_few_bytes_may_end_early() -> None:
+    half = without(*range(50, 99))
+    for option, missing in (("stop=5s", 0), ("stop=6s", 8), ("traffic.bytes=1MB", 0)):
+        overrides = (f"flows.westwood.{option}",)
+        found = only(check_samples.check(evidence(half, overrides=overrides)))
+        assert found.measured == missing, option
+
+
+def test_the_notice_of_a_destroyed_socket_is_no_sample() -> None:
+    sender = without(*range(60, 98))
+    overrides = ("flows.westwood.stop=5s",)
+    for state, missing in ((7, 0), (1, 38)):
+        sender["state"] = np.where(sender["time_ns"] == TICKS_NS[-1], state, 1)
+        assert only(check_samples.check(evidence(sender, overrides=overrides))).measured == missing
+
+
+@pytest.mark.parametrize(
+    ("min_rtt_us", "resent", "ok"),
+    [
+        (99_980, 0, True),
+        (99_979, 0, False),
+        (99_000, 5, True),
+        (98_979, 5, False),
+        (2**32 - 1, 0, True),
+        (0, 0, True),
+    ],
+)
+def test_an_rtt_below_the_delays_fails(min_rtt_us: int, resent: int, ok: bool) -> None:
+    sender = columns()
+    sender["min_rtt_us"] = np.where(sender["time_ns"] == 5 * 10**9, min_rtt_us, 100_000)
+    sender["total_retrans_segments"] = (sender["time_ns"] >= 5 * 10**9) * resent
+    found = only(check_rtt_floor.check(evidence(sender)))
+    assert found.ok is ok
+
+
+def test_jitter_skipped_delays_and_events_lower_the_floor() -> None:
+    def least_ns(*overrides: str) -> int:
+        return planned(*DURATION, *overrides)["flows"][0]["least_rtt_ns"]
+
+    assert least_ns() == 100_000_000
+    jitter = "topology.bottleneck.jitter={spread: 5ms, distribution: uniform}"
+    assert least_ns(jitter) == 90_000_000
+    assert least_ns("topology.bottleneck.reordering=1%") == 80_000_000
+    assert least_ns("events=[{at: 3s, link: bottleneck, delay: 4ms}]") == 88_000_000
+    assert least_ns("events=[{at: 3s, link: bottleneck, delay: 70ms}]") == 100_000_000
+
+
+def test_a_reroute_to_a_shorter_path_lowers_the_floor() -> None:
+    """The scenario's first reroute is to a longer path, and its second back to the first one."""
+    (run,) = plan(load(SCENARIOS / "tutorial" / "52-reroute.yaml")).runs
+    (flow, *_), (_, longer, shorter) = run.flows, run.events
+    there, back = (flow.source, flow.sink), (flow.sink, flow.source)
+    moved = replace(flow, path=longer.routes[there], ack_path=longer.routes[back])
+    for events, floor_is_short in (((longer, shorter), True), ((longer,), False)):
+        (planned_flow,) = samples_plan(replace(run, flows=(moved,), events=events))["flows"]
+        assert (planned_flow["least_rtt_ns"] == 24_000_000) is floor_is_short
+        assert planned_flow["least_rtt_ns"] >= 24_000_000
+
+
+@pytest.mark.parametrize(("share", "ok"), [(0.0, True), (0.009, True), (0.02, False)])
+def test_a_window_that_limits_a_flow_fails(share: float, ok: bool) -> None:
+    limited = (columns()["busy_time_us"] * share).astype(np.int64)
+    found = only(check_receive_limit.check(evidence(columns(rwnd_limited_us=limited))))
+    assert found.ok is ok
+    assert found.measured == pytest.approx(share, abs=1e-3)
+
+
+def test_a_window_that_still_grows_may_limit_a_flow() -> None:
+    sender = columns()
+    grows = sender["time_ns"] < 3 * 10**9
+    sender["snd_wnd_bytes"] = np.where(grows, 1 << 16, 1 << 20)
+    sender["rwnd_limited_us"] = np.minimum(sender["busy_time_us"], 3_400_000)
+    assert only(check_receive_limit.check(evidence(sender))).ok is True
+    sender["rwnd_limited_us"] = np.minimum(sender["busy_time_us"], 4_400_000)
+    assert only(check_receive_limit.check(evidence(sender))).ok is False
+
+
+def test_a_window_that_limits_while_a_loss_is_repaired_is_no_fault() -> None:
+    repairs = (columns()["time_ns"] >= 4 * 10**9) & (columns()["time_ns"] < 6 * 10**9)
+    limited = np.cumsum(np.where(repairs, 50_000, 0))
+    for ca_state, ok in ((3, True), (0, False)):
+        sender = columns(rwnd_limited_us=limited, ca_state=np.where(repairs, ca_state, 0))
+        assert only(check_receive_limit.check(evidence(sender))).ok is ok
+    repairing = columns(ca_state=np.full(len(limited), 3))
+    assert not list(check_receive_limit.check(evidence(repairing, other=repairing)))
+
+
+@pytest.mark.parametrize("limit", ["traffic.window=20p", "tcp.receive_buffer=64kB"])
+def test_flows_with_a_limit_of_the_scenario_are_not_judged(limit: str) -> None:
+    option = f"flows.westwood.{limit}"
+    assert planned(*DURATION, option)["flows"][0]["window_limited"]
+    assert not planned(*DURATION, option)["flows"][1]["window_limited"]
