@@ -8,6 +8,7 @@ from pathlib import Path
 from kmods import catalogue
 from kmods.catalogue import Folder, Module, Parameter
 from orchestrator import units
+from orchestrator.kinds.linux_parameters import LINUX_MODULES
 from orchestrator.units import shown, suggest
 
 MAINLINE = (
@@ -74,12 +75,12 @@ class Modules:
     def find(self, name: object, given: object) -> Module | None:
         """Return the module of the congestion control ``name``, from the folder if one is given.
 
-        Return None when there is none, or when it is a module of Linux. Those take no parameters.
+        Return None when there is none, or when it is Linux's own and takes no parameters.
         """
         if not isinstance(name, str):
             return None
         if given is None:
-            return catalogue.modules().get(name)
+            return catalogue.modules().get(name) or LINUX_MODULES.get(name)
         try:
             return self.folder(given).modules.get(name) if isinstance(given, str) else None
         except catalogue.FolderError:
@@ -121,7 +122,7 @@ def check_parameter(name: str, module: Module | None, key: str, value: object) -
     """
     valid: Mapping[str, Parameter] = {} if module is None else module.parameters
     if not valid:
-        raise ValueError(f"`{name}` takes no parameters: remove {shown(key)}")
+        raise ValueError(_no_parameters(name, key))
     if key not in valid:
         raise ValueError(
             f"`{name}` has no parameter {shown(key)}{suggest(key, valid)}; "
@@ -132,6 +133,15 @@ def check_parameter(name: str, module: Module | None, key: str, value: object) -
     if fault is not None:
         raise ValueError(fault)
     return number
+
+
+def _no_parameters(name: str, key: str) -> str:
+    """Return why a congestion control takes no parameter, and which of Linux's take some."""
+    why = "takes no parameters"
+    if name == "cubic":
+        why += " here, because it is built into the guest kernel and not loaded for a run"
+    takers = f"; of Linux's, these take some: {', '.join(LINUX_MODULES)}"
+    return f"`{name}` {why}: remove {shown(key)}{takers if name in MAINLINE else ''}"
 
 
 def whole(parameter: Parameter, value: object) -> int:
