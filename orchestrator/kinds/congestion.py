@@ -8,7 +8,7 @@ from pathlib import Path
 from kmods import catalogue
 from kmods.catalogue import Folder, Module, Parameter
 from orchestrator import units
-from orchestrator.kinds.linux_parameters import LINUX_MODULES
+from orchestrator.kinds.linux_parameters import LINUX_MODULES, NOT_SETTABLE
 from orchestrator.units import shown, suggest
 
 MAINLINE = (
@@ -121,8 +121,13 @@ def check_parameter(name: str, module: Module | None, key: str, value: object) -
         ValueError: the congestion control ``name`` has no such parameter, or the value is invalid.
     """
     valid: Mapping[str, Parameter] = {} if module is None else module.parameters
+    takers = f"; of Linux's, these take some: {', '.join(LINUX_MODULES)}"
+    if (name, key) in NOT_SETTABLE and (module is None or module is LINUX_MODULES.get(name)):
+        settable = f"; valid: {', '.join(valid)}" if valid else takers
+        raise ValueError(f"{shown(key)} of `{name}` {NOT_SETTABLE[name, key]}{settable}")
     if not valid:
-        raise ValueError(_no_parameters(name, key))
+        more = takers if name in MAINLINE else ""
+        raise ValueError(f"`{name}` takes no parameters: remove {shown(key)}{more}")
     if key not in valid:
         raise ValueError(
             f"`{name}` has no parameter {shown(key)}{suggest(key, valid)}; "
@@ -133,15 +138,6 @@ def check_parameter(name: str, module: Module | None, key: str, value: object) -
     if fault is not None:
         raise ValueError(fault)
     return number
-
-
-def _no_parameters(name: str, key: str) -> str:
-    """Return why a congestion control takes no parameter, and which of Linux's take some."""
-    why = "takes no parameters"
-    if name == "cubic":
-        why += " here, because it is built into the guest kernel and not loaded for a run"
-    takers = f"; of Linux's, these take some: {', '.join(LINUX_MODULES)}"
-    return f"`{name}` {why}: remove {shown(key)}{takers if name in MAINLINE else ''}"
 
 
 def whole(parameter: Parameter, value: object) -> int:

@@ -4,12 +4,7 @@ Source: the module_param lines of net/ipv4/tcp_*.c in Linux 6.12. The kernel its
 of ``dctcp_shift_g`` only. A range here is that in which the source's arithmetic is defined: no
 division by zero, no overflow, no sign that is lost.
 
-These parameters are left out, because not every back end can set them and read them back:
-
-- ``theta`` and ``win_thresh`` of illinois cannot be read (mode 0).
-- ``window`` of cdg cannot be written once the module is loaded (mode 0444).
-- cubic is built into the guest kernel. It derives values from ``beta`` and ``bic_scale`` when it is
-  registered, so a later change of ``beta`` would take effect in parts only.
+Parameters that not every back end can set and read back are left out; see NOT_SETTABLE.
 """
 
 from __future__ import annotations
@@ -49,6 +44,16 @@ LINUX_MODULES = {
             ("use_tolerance", "1: tolerate losses without congestion", 0, 0, 1),
         ),
         _module(
+            "cubic",
+            ("fast_convergence", "1: give bandwidth to new flows sooner", 1, 0, 1),
+            ("initial_ssthresh", "first ssthresh without HyStart; 0: unlimited", 0, 0, _INT_MAX),
+            ("tcp_friendliness", "1: be at least as fast as Reno", 1, 0, 1),
+            ("hystart", "1: leave slow start early (HyStart)", 1, 0, 1),
+            ("hystart_detect", "HyStart looks at 1: ACK trains; 2: delay; 3: both", 3, 0, 3),
+            ("hystart_low_window", "segments from which HyStart acts", 16, 0, _INT_MAX),
+            ("hystart_ack_delta_us", "longest gap in a train of ACKs", 2000, 0, _INT_MAX),
+        ),
+        _module(
             "dctcp",
             ("dctcp_shift_g", "gain g of the estimate is 1/2^this", 4, 0, 10),
             ("dctcp_alpha_on_init", "first estimate alpha in 1/1024", 1024, 0, 1024),
@@ -77,3 +82,14 @@ LINUX_MODULES = {
     )
 }
 """Modules that take parameters, by the names of their congestion controls."""
+
+_AT_START = "is built into the kernel and derives values from it when the kernel starts"
+
+NOT_SETTABLE = {
+    ("cdg", "window"): "cannot be set once the module is loaded (mode 0444)",
+    ("cubic", "beta"): f"cannot be set: CUBIC {_AT_START}",
+    ("cubic", "bic_scale"): f"cannot be set: CUBIC {_AT_START}",
+    ("illinois", "theta"): "cannot be read back (mode 0)",
+    ("illinois", "win_thresh"): "cannot be read back (mode 0)",
+}
+"""Parameters of Linux's modules that a scenario cannot give: why, by (congestion control, name)."""

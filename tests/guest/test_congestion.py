@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.kinds.congestion import MAINLINE
 from orchestrator.kinds.linux_parameters import LINUX_MODULES
+from results.store import Store
 from tests.guest.conftest import Run
 
 pytestmark = pytest.mark.guest
@@ -82,3 +83,25 @@ def test_vegas_keeps_as_many_packets_in_the_queue_as_its_parameters_say(run: Run
         queued[diff] = (math.sqrt(bdp * bdp + 4 * bdp * diff) - bdp) / 2
     expected_s = (queued[20] - queued[10]) * packet_s
     assert delays_s[20] - delays_s[10] == pytest.approx(expected_s, rel=0.15)
+
+
+def test_a_parameter_of_built_in_cubic_changes_what_it_does(run: Run, db: Path) -> None:
+    """Without HyStart, slow start ends at initial_ssthresh."""
+    largest = {}
+    for segments in (20, 40):
+        parameters = f"{{hystart: 0, initial_ssthresh: {segments}}}"
+        document = run(
+            "flows=[{name: one, group: a, congestion: {name: cubic, parameters: "
+            f"{parameters}}}}}]",
+            "duration=3s",
+            "warmup=1s",
+            "sample.tcp=10ms",
+        )
+        assert document["status"] == "ok", document["error"]
+        with Store.open_read_only(db) as store:
+            stored = store.load(document["id"])
+            samples = stored.tcp(0, 0, ["snd_ssthresh_segments"])
+            modules = stored.provenance["modules"]
+        largest[segments] = set(samples["snd_ssthresh_segments"][10:50].tolist())
+        assert modules["tcp_cubic"] == {"parameters": f"hystart=0 initial_ssthresh={segments}"}
+    assert largest == {20: {20}, 40: {40}}

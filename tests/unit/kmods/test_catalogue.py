@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from kmods import catalogue
+from orchestrator.backends.modules import Built, boot_parameters, needed
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
-from orchestrator.kinds.congestion import BUILT_IN, MAINLINE
+from orchestrator.kinds.congestion import MAINLINE
 from orchestrator.kinds.linux_parameters import LINUX_MODULES
 from orchestrator.planning.plan import PlannedFlow, plan
 from orchestrator.scenario import load
@@ -154,11 +155,22 @@ def test_parameters_of_linux_reach_the_plan() -> None:
     assert (other.parameters, other.settings) == ({}, {})
 
 
+def test_the_guest_kernel_gets_parameters_of_built_in_modules_when_it_boots() -> None:
+    cubic = "{name: cubic, parameters: {hystart: 0, hystart_ack_delta_us: 3ms}}"
+    overrides = [f"flows.{flow}.congestion={cubic}" for flow in ("westwood", "reno")]
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    words = ["tcp_cubic.hystart=0", "tcp_cubic.hystart_ack_delta_us=3000"]
+    assert boot_parameters(run) == words
+    assert list(needed(run, Built())) == ["tcp_cubic"]
+    (loaded,) = plan(load(QUICKSTART, ["flows.reno.congestion=cubic"])).runs
+    assert boot_parameters(loaded) == []
+    assert list(needed(loaded, Built())) == ["tcp_westwood"]
+
+
 @pytest.mark.parametrize("name", LINUX_MODULES)
 def test_parameters_of_linux_have_texts_and_valid_defaults(name: str) -> None:
     module = LINUX_MODULES[name]
     assert name in MAINLINE
-    assert name not in BUILT_IN
     assert module.parameters
     for parameter in module.parameters.values():
         assert parameter.default is not None
@@ -245,8 +257,19 @@ def test_flows_of_a_host_share_its_settings(
         (["{name: logwestwood, parameters: {alpha_max: 65}}"], "must be a power of two from 2"),
         (["{name: logwestwood, parameters: {alpha_max: much}}"], "whole number"),
         (["{name: westwood, parameters: {alpha: 1}}"], "`westwood` takes no parameters"),
-        (["{name: westwood, parameters: {alpha: 1}}"], "take some: bic, cdg, dctcp, htcp, hybla"),
-        (["{name: cubic, parameters: {beta: 512}}"], "because it is built into the guest kernel"),
+        (["{name: westwood, parameters: {alpha: 1}}"], "take some: bic, cdg, cubic, dctcp, htcp"),
+        (
+            ["{name: cubic, parameters: {beta: 512}}"],
+            "`beta` of `cubic` cannot be set: CUBIC is built",
+        ),
+        (["{name: cubic, parameters: {beta: 512}}"], "valid: fast_convergence, initial_ssthresh"),
+        (["{name: cubic, parameters: {gamma: 1}}"], "`cubic` has no parameter `gamma`"),
+        (["{name: cdg, parameters: {window: 16}}"], "`window` of `cdg` cannot be set once"),
+        (["{name: illinois, parameters: {theta: 3}}"], "cannot be read back (mode 0); of Linux's"),
+        (
+            ["{name: cubic, parameters: {hystart: 0}}", "cubic"],
+            "parameters of cubic hold for the whole kernel, and flow `westwood` sets hystart=0",
+        ),
         (["{name: vegas, parameters: {delta: 1}}"], "`vegas` has no parameter `delta`"),
         (["{name: vegas, parameters: {delta: 1}}"], "valid: alpha, beta, gamma"),
         (["{name: vegas, parameters: {alpha: -1}}"], "alpha must be from 0 to 2147483647, not -1"),
