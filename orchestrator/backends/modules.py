@@ -90,18 +90,37 @@ def provide(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> l
         if folder is not None:
             provenance |= {"folder": str(folder.path), "sources_sha256": folder.sha256}
         provided.append(ProvidedModule(path.stem, parameters, provenance))
+    for name, need in wanted.items():
+        if _is_built_in(name, need):
+            provided.append(ProvidedModule(name, need.parameters, {"parameters": need.parameters}))
     return provided
+
+
+def boot_parameters(spec: RunSpec) -> list[str]:
+    """Return the words of the guest kernel's command line that set parameters of built-in modules.
+
+    All flows with the same congestion control have the same parameters; see scenario/checks.py.
+    """
+    words = [
+        f"tcp_{flow.congestion}.{name}={value}"
+        for flow in spec.flows
+        if flow.congestion in BUILT_IN
+        for name, value in flow.parameters.items()
+    ]
+    return list(dict.fromkeys(words))
 
 
 def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
     """Return what the flows need, by the names of the modules.
+
+    A module that is built into the guest kernel is needed only where a flow gives it parameters.
 
     Raises:
         MachineError: one kernel cannot load all of them.
     """
     kinds: dict[tuple[str, str], PlannedFlow] = {}  # one flow represents all equal ones
     for flow in spec.flows:
-        if flow.congestion is not None and flow.congestion not in BUILT_IN:
+        if flow.congestion is not None and (flow.congestion not in BUILT_IN or flow.parameters):
             parameters = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
             kinds.setdefault((flow.congestion, parameters), flow)
     found: dict[str, Need] = {}
@@ -126,10 +145,16 @@ def _files(
     ours = [] if built.ours is None else [built.ours.folder]
     ordered: dict[Path, Folder | None] = {}
     for name, need in needed.items():
+        if _is_built_in(name, need):
+            continue
         own = [] if need.folder is None else [built.folders[need.folder.sha256].folder]
         for path in load_order([*own, *ours, kernel.modules_dir], [name]):
             ordered.setdefault(path, need.folder if path.parent in own else None)
     return ordered
+
+
+def _is_built_in(name: str, need: Need) -> bool:
+    return need.folder is None and name.removeprefix("tcp_") in BUILT_IN
 
 
 def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:

@@ -7,7 +7,7 @@ time:
 
 - The rate left on a channel is its rate minus that of every UDP source that sends across it. The
   rate of a channel with a trace is the trace's mean; a channel that is down has none. The sources'
-  random periods are drawn here as in the test bed.
+  random periods are drawn here as in the test bed. Poisson traffic counts with its mean rate.
 - The active TCP flows share the rest max-min fairly over all channels of their paths (D.
   Bertsekas, R. Gallager, Data Networks, section 6.5.2). ACKs are neglected.
 - On-off traffic and the turns of a campaign are active as their schedule says, drawn here as in the
@@ -33,7 +33,7 @@ from orchestrator.compile.seeds import traffic_seed
 from orchestrator.planning.runspec import ChannelState, Pair, PlannedFlow, RunSpec
 from orchestrator.protocol.engines import ENGINES
 from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
-from orchestrator.protocol.random_quantities import on_periods, periods
+from orchestrator.protocol.random_quantities import on_periods, periods, poisson_times
 from orchestrator.protocol.specification import SysctlStep
 from orchestrator.protocol.units import nanoseconds
 
@@ -108,6 +108,9 @@ def _sending_periods(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tupl
         packets = -(-flow.bytes // (parameters["packet_bytes"] - IPV4_BYTES - UDP_BYTES))
         frame_bits = 8 * (parameters["packet_bytes"] + ETHERNET_BYTES)
         left_ns = packets * frame_bits * 10**9 // parameters["rate_bps"]
+        if parameters.get("exponential_gaps"):
+            times = poisson_times(random.Random(seed), frame_bits * 10**9 / parameters["rate_bps"])
+            left_ns = _nth_or_late_ns(times, packets, end_ns)
     for on_ns, off_ns in on_periods(random.Random(seed), parameters):
         on_ns = min(on_ns, end_ns - time_ns)
         on_ns = on_ns if left_ns is None else min(on_ns, left_ns)
@@ -117,6 +120,11 @@ def _sending_periods(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tupl
         time_ns += on_ns + off_ns
         if time_ns >= end_ns or left_ns == 0:
             return
+
+
+def _nth_or_late_ns(times: Iterator[int], number: int, late_ns: int) -> int:
+    """Return the time with that number, counted from 1, or the first from ``late_ns`` on."""
+    return next(t for n, t in enumerate(times, start=1) if n == number or t >= late_ns)
 
 
 def _on_periods(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tuple[int, int]]:

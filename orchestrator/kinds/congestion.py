@@ -8,6 +8,7 @@ from pathlib import Path
 from kmods import catalogue
 from kmods.catalogue import Folder, Module, Parameter
 from orchestrator import units
+from orchestrator.kinds.linux_parameters import LINUX_MODULES, NOT_SETTABLE
 from orchestrator.units import shown, suggest
 
 MAINLINE = (
@@ -74,12 +75,12 @@ class Modules:
     def find(self, name: object, given: object) -> Module | None:
         """Return the module of the congestion control ``name``, from the folder if one is given.
 
-        Return None when there is none, or when it is a module of Linux. Those take no parameters.
+        Return None when there is none, or when it is Linux's own and takes no parameters.
         """
         if not isinstance(name, str):
             return None
         if given is None:
-            return catalogue.modules().get(name)
+            return catalogue.modules().get(name) or LINUX_MODULES.get(name)
         try:
             return self.folder(given).modules.get(name) if isinstance(given, str) else None
         except catalogue.FolderError:
@@ -120,8 +121,13 @@ def check_parameter(name: str, module: Module | None, key: str, value: object) -
         ValueError: the congestion control ``name`` has no such parameter, or the value is invalid.
     """
     valid: Mapping[str, Parameter] = {} if module is None else module.parameters
+    takers = f"; of Linux's, these take some: {', '.join(LINUX_MODULES)}"
+    if (name, key) in NOT_SETTABLE and (module is None or module is LINUX_MODULES.get(name)):
+        settable = f"; valid: {', '.join(valid)}" if valid else takers
+        raise ValueError(f"{shown(key)} of `{name}` {NOT_SETTABLE[name, key]}{settable}")
     if not valid:
-        raise ValueError(f"`{name}` takes no parameters: remove {shown(key)}")
+        more = takers if name in MAINLINE else ""
+        raise ValueError(f"`{name}` takes no parameters: remove {shown(key)}{more}")
     if key not in valid:
         raise ValueError(
             f"`{name}` has no parameter {shown(key)}{suggest(key, valid)}; "

@@ -34,13 +34,18 @@ class UdpTraffic(TypedDict):
     """Lengths of the periods in which the source sends, in ns; None always sends."""
     off: QuantitySpec | None
     """Lengths of the periods between them, in ns."""
+    exponential_gaps: NotRequired[bool]
+    """Whether packets of a source that is always on leave at the times of a Poisson process.
+
+    Its mean gap is the packet time at the rate. Packets are evenly spaced if absent.
+    """
 
 
 class UdpParameters(_PlannedParameters, UdpTraffic):
     """Of the engine ``udp``; "bytes" counts payload."""
 
     rate_bps: int
-    """Rate on the link layer while the source sends."""
+    """Rate on the link layer while the source sends; the mean rate of exponential gaps."""
 
 
 class OnOffTraffic(TypedDict):

@@ -58,6 +58,17 @@ DISTRIBUTIONS: dict[str, Callable[[Random, Quantity], float]] = {
 }
 
 
+def poisson_times(generator: Random, mean_gap_ns: float) -> Iterator[int]:
+    """Yield the times of a Poisson process that begins at 0, in ns and without end.
+
+    Times are rounded down to whole nanoseconds, and gaps are not. So rounding does not add up.
+    """
+    time_ns = 0.0
+    while True:
+        time_ns += generator.expovariate(1 / mean_gap_ns)
+        yield int(time_ns)
+
+
 def on_periods(generator: Random, parameters: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
     """Yield (nanoseconds on, nanoseconds off); always on where ``parameters["on"]`` is None."""
     if parameters["on"] is None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from kmods.catalogue import Module
 from orchestrator import units
 from orchestrator.errors import Fault
-from orchestrator.kinds.congestion import Modules, whole
+from orchestrator.kinds.congestion import MAINLINE, Modules, whole
 from orchestrator.kinds.fields import Path
 from orchestrator.protocol.units import NS_PER_S
 from orchestrator.scenario.document import Node, Scalar, Sequence, find, nearest, plain
@@ -170,7 +170,8 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
         module = modules.find(name, folder)
         if not isinstance(name, str) or (module is None and folder is not None):
             continue
-        source = "Linux" if module is None else module.source
+        linux = folder is None and name in MAINLINE
+        source = "Linux" if linux or module is None else module.source
         first, other = sources.setdefault(name, (path, source))
         if other != source:
             yield (

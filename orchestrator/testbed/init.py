@@ -81,7 +81,9 @@ def _load_modules(spec: TestbedSpec) -> None:
     from orchestrator.testbed.kernel import system
 
     for module in spec["modules"]:
-        system.load_module(f"{INPUT}/modules/{module['name']}.ko", module["parameters"])
+        path = f"{INPUT}/modules/{module['name']}.ko"
+        if os.path.exists(path):  # a built-in module got its parameters by the command line
+            system.load_module(path, module["parameters"])
 
 
 def _spec() -> TestbedSpec:

@@ -11,7 +11,7 @@ from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.planning.plan import plan
 from orchestrator.protocol.random_quantities import on_periods
 from orchestrator.scenario import load
-from orchestrator.testbed.traffic.udp import packet_times
+from orchestrator.testbed.traffic.udp import packet_times, random_packet_times
 from tests.guest.conftest import Run
 
 pytestmark = pytest.mark.guest
@@ -139,10 +139,48 @@ def test_on_off_sources_send_at_the_times_drawn_from_their_seeds(udp: Any, tmp_p
     assert fixed["sent_packets"] == packets_due(12, 1_000_000)  # six periods of 2 s within 30 s
 
 
+def test_poisson_sources_send_at_the_times_drawn_from_their_seeds(udp: Any, tmp_path: Path) -> None:
+    """Their number, gaps and independence are a unit test; here the bed sends just these."""
+    import random
+
+    traffic = "{kind: poisson, rate: 1mbit}"
+    few = "{kind: poisson, rate: 1mbit, bytes: 100kB}"
+    document = udp(
+        f"name: p, group: a, count: 3, start: 1s, stop: 11s, traffic: {traffic}",
+        f"name: few, group: b, traffic: {few}",
+    )
+    specs = bed_spec(plan(load(tmp_path / "udp.yaml")).runs[0], 2**30)["flows"]
+    sent = [flow["sent_packets"] for flow in document["flows"]]
+    for spec, packets in zip(specs[:3], sent[:3], strict=True):
+        generator = random.Random(spec["seed"])
+        due = list(random_packet_times(generator, 10**9, 11 * 10**9, FRAME_BITS, 1_000_000))
+        assert packets == len(due)
+    assert len(set(sent[:3])) > 1
+    assert sent[3] == -(-100_000 // 1472)
+    for flow in document["flows"]:
+        assert flow["traffic"] == "poisson"
+        assert flow["received_packets"] == flow["sent_packets"]
+        # Packets wait for those before them only, so the least delay is the propagation delay.
+        assert flow["one_way_delay_min_s"] == pytest.approx(PROPAGATION_S, abs=1e-9)
+
+
+def test_a_poisson_source_waits_as_in_an_m_d_1_queue(udp: Any) -> None:
+    """Pollaczek and Khinchine's mean wait is load / (2 (1 - load)) packet times."""
+    (flow,) = udp(
+        "name: one, group: a, traffic: {kind: poisson, rate: 70%}",
+        overrides=("duration=100s", "topology.bottleneck.queue.limit=1000p"),
+    )["flows"]
+    assert flow["loss_ratio"] == 0
+    assert flow["sent_packets"] == pytest.approx(7e6 / FRAME_BITS * 100, rel=4 / 57_000**0.5)
+    wait_s = flow["one_way_delay_mean_s"] - PROPAGATION_S
+    assert wait_s == pytest.approx(0.7 / 0.6 * FRAME_BITS / 10e6, rel=0.08)
+
+
 def test_equal_seeds_give_equal_runs_with_any_sampling(udp: Any) -> None:
     flows = (
         "name: tcp, group: a, congestion: cubic",
         f"name: many, group: b, count: 10, traffic: {ON_OFF[2]}",
+        "name: random, group: b, traffic: {kind: poisson, rate: 500kbit}",
     )
     base = ("duration=8s", "start_jitter=10ms")
     runs = [

@@ -16,7 +16,7 @@ from orchestrator.backends import bed_code, modules, process
 from orchestrator.backends.contract import WATCHDOG_S, BackendOptions, Report, RunContext, Traits
 from orchestrator.backends.guest.examination import examine
 from orchestrator.backends.guest.memory import memory_bytes, require_memory
-from orchestrator.backends.modules import Built, provide
+from orchestrator.backends.modules import Built, boot_parameters, provide
 from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
@@ -183,6 +183,7 @@ def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, memory: int) -
         "con=null",
         "con0=null,fd:1",
         f"uml_dir={'/tmp/' if not options.unconfined else str(paths.output.parent) + '/'}",
+        *boot_parameters(spec),
         *(f"{name}={value}" for name, value in environment.items()),
         "init=/usr/bin/python3",
         "--",

@@ -187,15 +187,16 @@ def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
         for one in modules_of(run, host):
             name = one["congestion"]
             has = found.answers[host.name]["congestion"][name]
+            ours = name in catalogue.modules()
             if has is None:
-                ours = name in catalogue.modules()
                 fix = _MODULES_FIX if ours else f"modprobe tcp_{name}"
                 yield Problem(host.name, f"there is no congestion control {name}", fix)
                 continue
             for parameter in one["parameters"]:
                 if parameter not in has["parameters"]:
                     what = f"tcp_{name} takes no parameter {parameter}"
-                    yield Problem(host.name, what, _MODULES_FIX)
+                    fix = _MODULES_FIX if ours else f"use a kernel whose tcp_{name} takes it"
+                    yield Problem(host.name, what, fix)
             source = has["srcversion"]
             other, same = first.setdefault(name, (host.name, source))
             if source != same and None not in (source, same):

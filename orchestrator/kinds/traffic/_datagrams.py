@@ -46,7 +46,14 @@ class Datagrams(Strict):
         description="payload to send, in whole packets; unlimited when not given",
     )
 
-    def datagrams(self, on: QuantitySpec | None = None, off: QuantitySpec | None = None) -> Demand:
+    def datagrams(
+        self,
+        on: QuantitySpec | None = None,
+        off: QuantitySpec | None = None,
+        exponential_gaps: bool = False,
+    ) -> Demand:
         """Return the demand of a source that is on and off in turn, or always on."""
         parameters: UdpTraffic = {"packet_bytes": self.packet_size, "on": on, "off": off}
+        if exponential_gaps:
+            parameters["exponential_gaps"] = True
         return Demand("udp", self.size_bytes, "udp", parameters, self.rate)

@@ -17,7 +17,7 @@ import socket
 import threading
 
 from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
-from orchestrator.protocol.random_quantities import on_periods
+from orchestrator.protocol.random_quantities import on_periods, poisson_times
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.inbox import Inbox, overflows
@@ -61,8 +61,19 @@ def packet_times(
             return
 
 
+def random_packet_times(
+    generator: random.Random, start_ns: int, end_ns: int, frame_bits: int, rate_bps: int
+) -> Iterator[int]:
+    """Yield the times of a Poisson process of that mean rate from ``start_ns`` to ``end_ns``."""
+    times = poisson_times(generator, frame_bits * 10**9 / rate_bps)
+    due = (start_ns + offset_ns for offset_ns in times)
+    return itertools.takewhile(lambda time_ns: time_ns < end_ns, due)
+
+
 class UdpFlow(FlowEngine):
     """Datagrams from ``source`` to ``sink``, evenly spaced while the source is on.
+
+    With exponential gaps the source is always on, and its packets leave at random times.
 
     The source begins with a period that is on. Its last packet is whole, even if that exceeds the
     flow's number of bytes. A payload begins with timed_send.HEADER.
@@ -101,17 +112,25 @@ class UdpFlow(FlowEngine):
 
     def _packets(self, descriptor: int) -> Iterator[Packet[UdpFlow]]:
         """Yield the flow's packets for TimedSender."""
-        spec, parameters = self.spec, self._parameters
-        end_ns = self._duration_ns if spec["stop_ns"] is None else spec["stop_ns"]
-        periods = on_periods(random.Random(spec["seed"]), parameters)
-        frame_bits = 8 * (parameters["packet_bytes"] + ETHERNET_BYTES)
-        rate_bps = parameters["rate_bps"]
-        times = packet_times(spec["start_ns"], end_ns, periods, frame_bits, rate_bps)
-        if parameters["bytes"] is not None:
-            times = itertools.islice(times, -(-parameters["bytes"] // self._payload_bytes))
+        times = self._times()
+        if self._parameters["bytes"] is not None:
+            times = itertools.islice(times, -(-self._parameters["bytes"] // self._payload_bytes))
         for sequence, time_ns in enumerate(times):
             self._uncounted_ns.append(time_ns)
             yield self._origin_ns + time_ns, descriptor, sequence, self._payload_bytes, self
+
+    def _times(self) -> Iterator[int]:
+        """Yield the times when packets are due, as if the number of bytes were unlimited."""
+        spec, parameters = self.spec, self._parameters
+        start_ns = spec["start_ns"]
+        end_ns = self._duration_ns if spec["stop_ns"] is None else spec["stop_ns"]
+        generator = random.Random(spec["seed"])
+        frame_bits = 8 * (parameters["packet_bytes"] + ETHERNET_BYTES)
+        rate_bps = parameters["rate_bps"]
+        if parameters.get("exponential_gaps"):
+            return random_packet_times(generator, start_ns, end_ns, frame_bits, rate_bps)
+        periods = on_periods(generator, parameters)
+        return packet_times(start_ns, end_ns, periods, frame_bits, rate_bps)
 
     def failed(self, code: int) -> None:
         """Report that the kernel refused a packet with that errno."""

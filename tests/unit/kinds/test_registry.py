@@ -55,8 +55,8 @@ def test_the_registries_find_the_built_in_kinds() -> None:
     ]  # fmt: skip
     assert list(LOSSES.found) == ["gilbert-elliott", "independent", "markov", "two-state"]
     assert list(TRAFFIC.found) == [
-        "bulk", "campaign", "cbr", "onoff", "onoff-udp", "request-response", "transfers",
-        "uploads", "web",
+        "bulk", "campaign", "cbr", "onoff", "onoff-udp", "poisson", "request-response",
+        "transfers", "uploads", "web",
     ]  # fmt: skip
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from kmods import catalogue
+from orchestrator.backends.modules import Built, boot_parameters, needed
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
+from orchestrator.kinds.congestion import MAINLINE
+from orchestrator.kinds.linux_parameters import LINUX_MODULES
 from orchestrator.planning.plan import PlannedFlow, plan
 from orchestrator.scenario import load
 
@@ -146,6 +149,44 @@ def test_a_quantity_becomes_an_integer_in_the_parameters_unit(
     assert run.resolved["flows"][0]["congestion"]["parameters"] == {parameter: number}
 
 
+def test_parameters_of_linux_reach_the_plan() -> None:
+    one, other = flows("{name: vegas, parameters: {alpha: 3, beta: 6}}", "dctcp")
+    assert (one.parameters, one.settings, one.module) == ({"alpha": 3, "beta": 6}, {}, None)
+    assert (other.parameters, other.settings) == ({}, {})
+
+
+def test_the_guest_kernel_gets_parameters_of_built_in_modules_when_it_boots() -> None:
+    cubic = "{name: cubic, parameters: {hystart: 0, hystart_ack_delta_us: 3ms}}"
+    overrides = [f"flows.{flow}.congestion={cubic}" for flow in ("westwood", "reno")]
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    words = ["tcp_cubic.hystart=0", "tcp_cubic.hystart_ack_delta_us=3000"]
+    assert boot_parameters(run) == words
+    assert list(needed(run, Built())) == ["tcp_cubic"]
+    (loaded,) = plan(load(QUICKSTART, ["flows.reno.congestion=cubic"])).runs
+    assert boot_parameters(loaded) == []
+    assert list(needed(loaded, Built())) == ["tcp_westwood"]
+
+
+@pytest.mark.parametrize("name", LINUX_MODULES)
+def test_parameters_of_linux_have_texts_and_valid_defaults(name: str) -> None:
+    module = LINUX_MODULES[name]
+    assert name in MAINLINE
+    assert module.parameters
+    for parameter in module.parameters.values():
+        assert parameter.default is not None
+        assert parameter.fault(parameter.default) is None
+        assert parameter.text
+        assert parameter.scope == "kernel"
+
+
+def test_the_documents_list_parameters_of_linux() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "modules.md").read_text("utf-8")
+    for name, module in LINUX_MODULES.items():
+        for parameter in module.parameters.values():
+            row = f"| `{name}` | `{parameter.name}` | {parameter.low} to {parameter.high} | "
+            assert f"{row}{parameter.default} | {parameter.text} |\n" in page
+
+
 def test_a_matrix_varies_a_setting() -> None:
     axis = "matrix={flows.westwood.congestion.parameters.idealtcp_rate_bps: [1mbit, 2000000]}"
     runs = plan(load(QUICKSTART, ["flows.westwood.congestion=idealtcp", axis])).runs
@@ -216,6 +257,30 @@ def test_flows_of_a_host_share_its_settings(
         (["{name: logwestwood, parameters: {alpha_max: 65}}"], "must be a power of two from 2"),
         (["{name: logwestwood, parameters: {alpha_max: much}}"], "whole number"),
         (["{name: westwood, parameters: {alpha: 1}}"], "`westwood` takes no parameters"),
+        (["{name: westwood, parameters: {alpha: 1}}"], "take some: bic, cdg, cubic, dctcp, htcp"),
+        (
+            ["{name: cubic, parameters: {beta: 512}}"],
+            "`beta` of `cubic` cannot be set: CUBIC is built",
+        ),
+        (["{name: cubic, parameters: {beta: 512}}"], "valid: fast_convergence, initial_ssthresh"),
+        (["{name: cubic, parameters: {gamma: 1}}"], "`cubic` has no parameter `gamma`"),
+        (["{name: cdg, parameters: {window: 16}}"], "`window` of `cdg` cannot be set once"),
+        (["{name: illinois, parameters: {theta: 3}}"], "cannot be read back (mode 0); of Linux's"),
+        (
+            ["{name: cubic, parameters: {hystart: 0}}", "cubic"],
+            "parameters of cubic hold for the whole kernel, and flow `westwood` sets hystart=0",
+        ),
+        (["{name: vegas, parameters: {delta: 1}}"], "`vegas` has no parameter `delta`"),
+        (["{name: vegas, parameters: {delta: 1}}"], "valid: alpha, beta, gamma"),
+        (["{name: vegas, parameters: {alpha: -1}}"], "alpha must be from 0 to 2147483647, not -1"),
+        (["{name: bic, parameters: {max_increment: 0}}"], "must be from 1 to 65535, not 0"),
+        (["{name: dctcp, parameters: {dctcp_shift_g: 11}}"], "must be from 0 to 10, not 11"),
+        (["{name: cdg, parameters: {use_shadow: true}}"], "must be a whole number, not `true`"),
+        (
+            ["{name: vegas, parameters: {alpha: 3}}", "vegas"],
+            "parameters of vegas hold for the whole kernel, and flow `westwood` sets alpha=3, "
+            "not none",
+        ),
         (["{name: idealtcp, parameters: {rate_bps: 1}}"], "(did you mean `idealtcp_rate_bps`?)"),
         (["{name: idealtcp, parameters: {idealtcp_rate_bps: 1ms}}"], "`ms` is a unit of time"),
         (["{name: idealtcp, parameters: {idealtcp_rate_bps: 1.5}}"], "a whole number of bit/s"),

@@ -334,6 +334,23 @@ def test_ideal_tcp_follows_random_periods_as_the_bed_draws_them() -> None:
     assert set(rates) == {payload(10e6), payload(6e6)}
 
 
+def test_ideal_tcp_leaves_poisson_traffic_its_mean_rate_until_its_last_packet() -> None:
+    traffic = "flows.udp.traffic={{kind: poisson, rate: 4mbit, bytes: {}}}"
+    alone = ("flows.two.start=15s", "flows.two.stop=16s")
+
+    def changes(size: str) -> list[tuple[float, int]]:
+        found = ideal(traffic.format(size), *alone)
+        return [(time_s, value) for time_s, _h, name, value in found if name == "rate_bps"][:3]
+
+    busy, idle = payload(6e6), payload(10e6)
+    assert changes("1GB") == [(0.0, idle), (2.0, busy), (4.0, idle)]
+    # 100 gaps of 3.028 ms on average.
+    begin, busy_from, idle_from = changes("147200B")
+    assert (begin, busy_from, idle_from[1]) == ((0.0, idle), (2.0, busy), idle)
+    assert 2.2 < idle_from[0] < 2.45
+    assert idle_from[0] != 2.3028
+
+
 @pytest.mark.parametrize(
     ("options", "payload_bytes", "frame_bytes"),
     [

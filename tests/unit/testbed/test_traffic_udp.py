@@ -20,7 +20,7 @@ from orchestrator.planning.plan import Plan
 from orchestrator.protocol import random_quantities as draws
 from orchestrator.protocol.random_quantities import on_periods
 from orchestrator.testbed.sampling import records
-from orchestrator.testbed.traffic.udp import Arrived, packet_times
+from orchestrator.testbed.traffic.udp import Arrived, packet_times, random_packet_times
 from tests.unit.smallest import FLOW_LINE, planned
 
 FRAME_BITS = 1514 * 8
@@ -86,6 +86,50 @@ def test_draws_have_their_distributions() -> None:
     assert statistics.fmean(drawn) == pytest.approx(10**8, rel=0.013)  # four standard errors
     assert statistics.pstdev(drawn) == pytest.approx(10**8, rel=0.03)
     assert sum(one > 2 * 10**8 for one in drawn) / 1e5 == pytest.approx(math.exp(-2), rel=0.03)
+
+
+def poisson(start: int, end: int, rate_bps: int, seed: int = 3) -> list[int]:
+    return list(random_packet_times(random.Random(seed), start, end, FRAME_BITS, rate_bps))
+
+
+def test_poisson_packets_are_as_many_as_their_mean_rate_says() -> None:
+    """Over 2000 s 1 651 255 packets are expected; their number has a Poisson distribution."""
+    mean = 2000 * 10_000_000 / FRAME_BITS
+    assert len(poisson(0, 2000 * SECOND, 10_000_000)) == pytest.approx(mean, abs=4 * mean**0.5)
+    counts = [len(poisson(0, SECOND, 1_000_000, seed)) for seed in range(2000)]
+    each = 1_000_000 / FRAME_BITS
+    assert statistics.fmean(counts) == pytest.approx(each, abs=4 * math.sqrt(each / 2000))
+    # The variance of a Poisson number is its mean; the estimate's error is about sqrt(2 / n).
+    assert statistics.variance(counts) == pytest.approx(each, rel=4 * math.sqrt(2 / 2000))
+
+
+def test_poisson_gaps_are_exponential_from_the_start_on() -> None:
+    """The statistic of Kolmogorov and Smirnov is below its limit at a level of 0.1%."""
+    mean_ns = FRAME_BITS * SECOND / 5_000_000
+    begin = 7 * SECOND
+    due = [begin, *poisson(begin, begin + 500 * SECOND, 5_000_000)]
+    gaps = sorted(later - sooner for sooner, later in itertools.pairwise(due))
+    number = len(gaps)
+    below = [1 - math.exp(-gap / mean_ns) for gap in gaps]
+    farthest = max(
+        max((place + 1) / number - share, share - place / number)
+        for place, share in enumerate(below)
+    )
+    assert number > 200_000
+    assert farthest < 1.95 / number**0.5
+    # Successive gaps are independent: their correlation's standard error is 1 / sqrt(n).
+    gaps = [later - sooner for sooner, later in itertools.pairwise(due)]
+    assert abs(statistics.correlation(gaps[:-1], gaps[1:])) < 4 / number**0.5
+
+
+def test_poisson_packets_depend_on_the_seed_and_end_before_the_end() -> None:
+    found = poisson(5, SECOND, 1_000_000)
+    assert found == poisson(5, SECOND, 1_000_000) != poisson(5, SECOND, 1_000_000, seed=4)
+    assert poisson(5, found[9], 1_000_000) == found[:9]
+    assert poisson(5, found[9] + 1, 1_000_000) == found[:10]
+    # At half the rate every gap is twice as long, and no gap depends on those before it.
+    half = poisson(0, 2 * SECOND, 500_000)
+    assert half[9] == pytest.approx(2 * (found[9] - 5), abs=3)
 
 
 def test_pareto_draws_have_their_tail_index() -> None:
@@ -154,6 +198,20 @@ def test_the_parameters_of_a_udp_flow(tmp_path: Path) -> None:
     assert run.resolved["flows"][0]["traffic"]["on"] == "10s"
 
 
+def test_the_parameters_of_a_poisson_flow(tmp_path: Path) -> None:
+    traffic = "{kind: poisson, rate: 50%, packet_size: 1000B, bytes: 1MB}"
+    (flow,) = bed_spec(planned(tmp_path, traffic), 2**30)["flows"]
+    assert (flow["engine"], flow["congestion"]) == ("udp", None)
+    assert flow["parameters"] == {
+        "packet_bytes": 1000,
+        "bytes": 1_000_000,
+        "rate_bps": 4_000_000,
+        "on": None,
+        "off": None,
+        "exponential_gaps": True,
+    }
+
+
 def test_the_estimate_counts_sent_packets_even_if_they_are_lost(tmp_path: Path) -> None:
     few_s = wall_s(planned(tmp_path, "{kind: cbr, rate: 8bit}"))
     run = planned(tmp_path, "{kind: cbr, rate: 1gbit, packet_size: 111B}")
@@ -161,6 +219,8 @@ def test_the_estimate_counts_sent_packets_even_if_they_are_lost(tmp_path: Path) 
     crossing = 2e-6 * 3 * BOTTLENECK_BPS / 8 / 125
     sent = 7e-6 * 1e6
     assert wall_s(run) - few_s == pytest.approx(run.duration_s * (sent + crossing), rel=1e-3)
+    random_s = wall_s(planned(tmp_path, "{kind: poisson, rate: 1gbit, packet_size: 111B}"))
+    assert random_s == wall_s(run)
     half = planned(tmp_path, "{kind: onoff-udp, rate: 1gbit, packet_size: 111B, on: 1ms, off: 3ms}")
     quarter_s = run.duration_s * (sent / 4 + crossing)
     assert wall_s(half) - few_s == pytest.approx(quarter_s, rel=1e-3)
@@ -178,6 +238,10 @@ def test_the_estimate_counts_sent_packets_even_if_they_are_lost(tmp_path: Path) 
         ("{kind: cbr, rate: 0.0001%}", "", "a share of a link's rate is 0.001% to 10000%"),
         ("{kind: cbr, rate: 1mbit, packet_size: 9kB}", "", "a packet has 44B (IP, UDP, seq"),
         ("{kind: cbr}", "", "`rate` is missing"),
+        ("{kind: poisson}", "", "`rate` is missing"),
+        ("{kind: poisson, rate: 5/s}", "", "`5/s`"),
+        ("{kind: poisson, rate: 1mbit, packet_size: 40B}", "", "a packet has 44B (IP, UDP, seq"),
+        ("{kind: poisson, rate: 1mbit, on: 1s}", "", "unknown key `on`"),
         ("{kind: onoff-udp, rate: 1mbit, on: 1s}", "", "`off` is missing"),
         ("{kind: onoff-udp, rate: 1mbit, on: 0s, off: 1s}", "", "must be above zero"),
         ("{kind: onoff-udp, rate: 1mbit, on: 1s, off: 999ns}", "", "at least 1us on average"),
