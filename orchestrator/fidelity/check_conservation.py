@@ -9,8 +9,8 @@ from orchestrator.fidelity.check_drops import corrupted_at_most
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.network import Network
 from orchestrator.protocol import facts
-from orchestrator.protocol.facts import PacketReading
 from orchestrator.protocol.netem import DUPLICATION, threshold_chance
+from orchestrator.protocol.packet_facts import PacketReading
 from orchestrator.recording.model import Check
 
 BATCH = 300

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
+from orchestrator.protocol.machine_facts import Host as Host
+from orchestrator.protocol.packet_facts import Packets as Packets
 from orchestrator.protocol.specification import BurstProbe, PolicerProbe, RoundTripProbe
 
 if TYPE_CHECKING:
@@ -169,64 +171,6 @@ class Interfaces(TypedDict):
     """By "node/name"."""
 
 
-class _OfChannelPackets(TypedDict, total=False):
-    policer: tuple[int, int]
-    """Packets that passed and that were dropped, where there is a policer."""
-    queue: tuple[int, int, int]
-    """Packets that left, were dropped, and wait, where there is a rate."""
-    delay: tuple[int, int, int]
-    """The same of netem."""
-
-
-class ChannelPackets(_OfChannelPackets):
-    """How many packets passed each place of one direction of a link, in a packet's order."""
-
-    sent: int
-    """Transmitted by the interface of the node where the direction begins."""
-    entered: int
-    """Received by the link's first device."""
-    exited: int
-    """Transmitted by the link's last device."""
-    received: int
-    """Received by the interface of the node where the direction ends."""
-
-
-class HostPackets(TypedDict):
-    """How many packets a host sent and received, by the counters of its protocols.
-
-    Fragments count as packets, and those of the loopback device do not count.
-    """
-
-    ip: int
-    """Sent by the IP layer. Several TCP segments that it sends as one buffer count once."""
-    transport: int
-    """Sent by TCP, UDP and ICMP."""
-    twice: int
-    """At most so many retransmitted SYN-ACKs count twice in ``transport``."""
-    delivered: int
-    """Delivered by the IP layer to TCP, UDP or ICMP."""
-
-
-class PacketReading(TypedDict):
-    """The packets at all places of the network at one time."""
-
-    channels: dict[str, ChannelPackets]
-    """By names such as "bottleneck:forward"."""
-    hosts: dict[str, HostPackets]
-
-
-class _OfPackets(TypedDict, total=False):
-    again: PacketReading
-    """A second reading at once, where packets moved since the first one."""
-
-
-class Packets(PacketReading, _OfPackets):
-    """The packets at all places, at the start and at the end; not of lab hosts."""
-
-    fact: str
-    at: str
-
-
 class HostState(TypedDict):
     """Whether interfaces, routes and sysctls are as requested, at the start and at the end.
 
@@ -323,74 +267,6 @@ class Clock(TypedDict):
     """Change of the offset until the end."""
     between_ns: int
     """The time between the two measurements."""
-
-
-class _OfLateness(TypedDict, total=False):
-    median: int
-
-
-class Lateness(_OfLateness):
-    """How late the process that monitors a machine woke up, in ns."""
-
-    p99: int
-    max: int
-
-
-class _OfSecond(TypedDict, total=False):
-    idle: float
-    pressure: float | None
-    """Share of the time in which anything on the machine waited for a CPU; None where unknown."""
-
-
-class Second(_OfSecond):
-    """One second of a machine; shares are of the time of the packets' CPU."""
-
-    late_ns: int
-    """The worst lateness."""
-    own: float
-    """Share of the bed's processes."""
-    others: float
-    """Share of all other processes and of interrupts."""
-    softirq: float
-    steal: float
-
-
-class Load(TypedDict):
-    """How busy and how late a real machine was while traffic ran."""
-
-    cpu: int
-    """The CPU of the packets."""
-    cpus: int
-    """The number of CPUs of the machine."""
-    wakeups: int
-    missed: int
-    """Wake-ups that were due while the CPU's counters were read."""
-    late_ns: Lateness
-    seconds: list[Second]
-
-
-class _OfMachine(TypedDict, total=False):
-    late_timers_ns: int
-    netem_seeded: bool
-    """Whether the machine's netem takes a seed."""
-    uptime_s: float
-    processor: str
-    python: str
-    modules: dict[str, dict[str, Any]]
-    """{name of a module: its version and parameters}."""
-    machine: str
-
-
-class Machine(_OfMachine):
-    """What is known of a real machine."""
-
-    node: str
-
-
-class Host(Machine, Load):
-    """What is known of a real machine, and its load while traffic ran."""
-
-    fact: str
 
 
 class FlowError(TypedDict):

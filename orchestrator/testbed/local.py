@@ -36,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterator
 
-    from orchestrator.protocol.facts import Machine
+    from orchestrator.protocol.machine_facts import Machine
     from orchestrator.protocol.specification import TestbedSpec
 
 LOCK = "/run/orchestrator-local.lock"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from orchestrator.protocol import facts
+    from orchestrator.protocol.machine_facts import Machine
     from orchestrator.protocol.specification import AgentSpec, TestbedSpec
     from orchestrator.testbed.sampling.host_load import LoadMonitor
 
@@ -106,7 +106,7 @@ class Real:
     # echoes over 100 ms was once 1.8 ms too long on a busy virtual machine.
     echoes = 12
 
-    def __init__(self, host: facts.Machine, load: LoadMonitor) -> None:
+    def __init__(self, host: Machine, load: LoadMonitor) -> None:
         self._host, self._load = host, load
 
     def begin(self, spec: TestbedSpec) -> None:

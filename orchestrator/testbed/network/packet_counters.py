@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Mapping
     from typing import Any
 
-    from orchestrator.protocol.facts import ChannelPackets, HostPackets, PacketReading
+    from orchestrator.protocol.packet_facts import ChannelPackets, HostPackets, PacketReading
     from orchestrator.testbed.bed import Link
     from orchestrator.testbed.network.build import Bed
 

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterable, Iterator
 
-    from orchestrator.protocol.facts import Load, Second
+    from orchestrator.protocol.machine_facts import Load, Second
 
 PERIOD_NS = 10_000_000
 SECOND_NS = 1_000_000_000

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.decode import fact_schema
-from orchestrator.protocol import facts, specification
+from orchestrator.protocol import facts, machine_facts, packet_facts, specification
 
 CAPTURED = Path(__file__).parents[2] / "data" / "bed" / "facts.jsonl"
 
@@ -46,8 +46,8 @@ PARTS: list[tuple[Any, Any]] = [
     (facts.Channel, fact_schema._Channel),
     (facts.Rate, fact_schema._Rate),
     (facts.Interface, fact_schema._Interface),
-    (facts.Second, fact_schema._Second),
-    (facts.Lateness, fact_schema._Late),
+    (machine_facts.Second, fact_schema._Second),
+    (machine_facts.Lateness, fact_schema._Late),
 ]
 """Types of parts of facts, and what the decoder requires of them."""
 
@@ -114,9 +114,9 @@ def test_counts_of_packets_have_the_declared_form() -> None:
     reading = {"channels": {"core:forward": channel}, "hosts": {"h1": host}}
     fact = {"fact": "packets", "at": "end", **reading, "again": reading}
     require_declared(fact, facts.Packets)
-    require_declared(reading, facts.PacketReading)
-    require_declared(channel, facts.ChannelPackets)
-    require_declared(host, facts.HostPackets)
+    require_declared(reading, packet_facts.PacketReading)
+    require_declared(channel, packet_facts.ChannelPackets)
+    require_declared(host, packet_facts.HostPackets)
     assert fact_schema.problem(fact) is None
     for place, wrong in (("queue", [9, 0]), ("policer", [9, 0, 0]), ("sent", -1), ("exited", 0.5)):
         broken = {**reading, "channels": {"core:forward": {**channel, place: wrong}}}

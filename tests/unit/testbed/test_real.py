@@ -20,7 +20,7 @@ from orchestrator.errors import MachineError, UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.examination import Needs
-from orchestrator.protocol.facts import Load, Machine
+from orchestrator.protocol.machine_facts import Load, Machine
 from orchestrator.scenario import load
 from orchestrator.testbed import machines, preflight
 from orchestrator.testbed.errors import BuildError
