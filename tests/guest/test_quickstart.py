@@ -24,9 +24,14 @@ def test_quickstart_keeps_its_contract(run: Run) -> None:
         "full_queue_delay",
         "backlogged_rate",
         "congestion_control",
+        "conservation",
         "drops_outside_bottleneck",
+        "hosts_as_requested",
         "loss",
         "offloads_on",
+        "receive_limit",
+        "rtt_floor",
+        "samples_missing",
         "settings_changed",
     }
     assert [flow["congestion_control"] for flow in document["flows"]] == ["westwood", "reno"]
