@@ -6,10 +6,10 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_ENDED, _STOPPED = "ZX", "tT"
+_ENDED, _STOPPED, _WAITING = "ZX", "tT", "D"
 
 
 @contextlib.contextmanager
@@ -21,9 +21,13 @@ def stopped(session: int) -> Iterator[None]:
     """
     try:
         until = time.monotonic() + 60
-        while running := [each for each, state in members(session) if state not in _STOPPED]:
+        while running := {p: state for p, state in members(session) if state not in _STOPPED}:
             if time.monotonic() > until:
                 raise TimeoutError(f"not stopped within a minute: {running}")
+            if _WAITING in running.values():
+                # It may have called vfork(2), and wait until its stopped child starts a program.
+                _signal([each for each, _ in members(session)], signal.SIGCONT)
+                time.sleep(0.01)
             _signal(running, signal.SIGSTOP)  # what one has started meanwhile is found next time
             time.sleep(0.05)
         yield
@@ -42,7 +46,7 @@ def members(session: int) -> list[tuple[int, str]]:
     return found
 
 
-def _signal(processes: list[int], number: signal.Signals) -> None:
+def _signal(processes: Iterable[int], number: signal.Signals) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, number)
