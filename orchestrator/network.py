@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from orchestrator.protocol import netem
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.frames import FRAME_BYTES, transmission_ns
 from orchestrator.protocol.qdisc import Qdisc
 from orchestrator.protocol.units import nanoseconds
 
@@ -372,8 +372,8 @@ class Network:
         self._known[sink] = costs
         return costs
 
-    def base_rtt_s(self, source: str, sink: str) -> float:
-        """Return the sum of one-way delays there and back, without serialisation, in seconds."""
+    def propagation_rtt_s(self, source: str, sink: str) -> float:
+        """Return the sum of propagation delays there and back, in seconds."""
         return path_delay_s(self.path(source, sink)) + path_delay_s(self.path(sink, source))
 
 
@@ -388,8 +388,19 @@ def _turned(edge: _Edge, node: str) -> _Edge:
 
 
 def path_delay_s(path: Iterable[Hop]) -> float:
-    """Return the sum of the one-way delays of the hops, in seconds."""
+    """Return the sum of the propagation delays of the hops, in seconds."""
     return sum(hop.channel.delay_s for hop in path)
+
+
+def crossing_ns(path: Iterable[Hop], frame_bytes: int) -> int:
+    """Return how long a frame takes over idle links that store and forward it, in ns.
+
+    Each link transmits it at its rate, and then it propagates.
+    """
+    return sum(
+        transmission_ns(frame_bytes, hop.channel.rate_bps) + nanoseconds(hop.channel.delay_s)
+        for hop in path
+    )
 
 
 def passing_share(channels: Iterable[Channel]) -> float:

@@ -25,7 +25,7 @@ from orchestrator.backends.contract import (
     RunContext,
     Traits,
 )
-from orchestrator.backends.modules import Built, needed
+from orchestrator.backends.modules import LINKS, Built, needed
 from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
@@ -180,7 +180,9 @@ def needs(runs: Iterable[RunSpec]) -> examination.Needs:
     return {
         "modules": sorted(modules - kernel_modules.BUILT_IN),
         "ours": [
-            name for name in sorted(modules) if name.removeprefix("tcp_") in catalogue.modules()
+            name
+            for name in sorted(modules)
+            if name == LINKS or name.removeprefix("tcp_") in catalogue.modules()
         ],
         "programs": sorted(programs),
         "io_uring": datagrams,

@@ -1,4 +1,4 @@
-"""Builds the congestion-control modules of runs before the first run, and copies them to guests."""
+"""Builds the kernel modules of runs before the first run, and copies them to guests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import kmods.build
 from guest.build import GuestKernel
 from guest.cache import sha256
-from kmods import catalogue
 from kmods.build import BuiltModules, compile_plainly, modinfo
 from kmods.catalogue import Folder
 from orchestrator.decode.assemble import ProvidedModule
@@ -24,6 +23,9 @@ from orchestrator.units import shown
 
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,55}", re.ASCII)
 """MODULE_NAME_LEN of include/linux/moduleparam.h is 56, the closing zero included."""
+LINKS = "sch_link"
+"""The module that every emulated link needs."""
+
 _DEEPEST = 30
 """The longest chain of dependencies between modules; the guest kernel's has 2 modules."""
 _BREAK_CYCLE = (
@@ -33,7 +35,7 @@ _BREAK_CYCLE = (
 
 @dataclass(frozen=True)
 class Built:
-    """The modules built for a plan: ours if a flow needs them, and those of users' folders.
+    """The modules built for a plan: ours, and those of users' folders.
 
     ``folders`` is keyed by the hash of the sources.
     """
@@ -51,15 +53,14 @@ class Need:
 
 
 def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Built:
-    """Build the modules that the flows of these runs need, unless they are cached.
+    """Build the modules that links and flows of these runs need, unless they are cached.
 
     Raises:
         MachineError: a module does not compile or lacks what the scenario requires, or two modules
             of a run have the same name.
     """
     flows = [flow for run in runs for flow in run.flows]
-    names = {flow.congestion for flow in flows if flow.module is None}
-    ours = kmods.build.ensure(kernel) if names & set(catalogue.modules()) else None
+    ours = kmods.build.ensure(kernel)
     compiler = compile_plainly if unconfined else building.compile_confined
     folders = {flow.module.sha256: flow.module for flow in flows if flow.module is not None}
     built = Built(
@@ -111,7 +112,7 @@ def boot_parameters(spec: RunSpec) -> list[str]:
 
 
 def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
-    """Return what the flows need, by the names of the modules.
+    """Return what links and flows need, by the names of the modules.
 
     A module that is built into the guest kernel is needed only where a flow gives it parameters.
 
@@ -123,7 +124,7 @@ def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
         if flow.congestion is not None and (flow.congestion not in BUILT_IN or flow.parameters):
             parameters = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
             kinds.setdefault((flow.congestion, parameters), flow)
-    found: dict[str, Need] = {}
+    found = {LINKS: Need("", None)}
     for (congestion, parameters), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
         name = f"tcp_{congestion}"
         if flow.module is not None:

@@ -38,7 +38,7 @@ _LEAST_RTT_S = 1e-3
 """Assumed RTT where the real one is unknown or shorter."""
 _MOST_OPEN_S = 10.0
 """Mean time for which a connection of a many-connection flow is open."""
-_QDISCS_PER_CHANNEL = 4  # token bucket, queue, netem, policer
+_QDISCS_PER_CHANNEL = 4  # link, queue, netem, policer
 
 _BASE_BYTES = {
     "tcp.bin": 64 * MIB,

@@ -1,8 +1,9 @@
 """Builds the specification of a channel's netem, and of its changes while traffic runs.
 
-Delay, jitter, loss, reordering, duplication and corruption are one sch_netem at the channel's far
-end. Each sch_netem has one random generator for the whole run, seeded here. A later seed would
-restart the generator, so changes do not contain a seed.
+Delay, jitter, loss, reordering, duplication and corruption are one sch_netem, which packets pass
+after their transmission. A channel without impairments has none: its delay is the link's. Each
+sch_netem has one random generator for the whole run, seeded here. A later seed would restart the
+generator, so changes do not contain a seed.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from topologies.links import DIRECTIONS
 
 
 def netem_document(channel: Channel, seed: int, link: int, direction: int) -> NetemSpec | None:
-    """Return the netem of one direction, None when packets are neither delayed nor changed."""
-    if not channel.delay_s and not channel.delay_changes and not channel.impaired:
+    """Return the netem of one direction, None when no packet is ever impaired."""
+    if not channel.impaired:
         return None
     jitter, reordering = channel.jitter, channel.reordering
     whole = netem.Netem(

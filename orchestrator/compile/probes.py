@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from orchestrator.network import Channel, Hop, Network, Queue, passing_share, path_delay_s
+from orchestrator.network import (
+    Channel,
+    Hop,
+    Network,
+    Queue,
+    crossing_ns,
+    passing_share,
+    path_delay_s,
+)
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.frames import ECHO_FRAME_BYTES, FRAME_BYTES, transmission_ns
 from orchestrator.protocol.specification import (
     BurstProbe,
     PolicerProbe,
@@ -24,18 +32,12 @@ _PASSED = 40
 _POLICED = 400
 """Least number of packets that pass a policer with an empty bucket; they give the rate to 1/400."""
 _MOST_POLICED = 100_000
-_LOSSY_ROUNDS = 3
 _SETTLE_S = 0.2
 _LEAST_ECHOES, _MOST_ECHOES = 12, 2000
 _HOPELESS_ECHOES = 200_000
 """When ``_ALL_LOST`` needs more echoes than this, only ``_LEAST_ECHOES`` are sent.
 
 Even ``_MOST_ECHOES`` would then bring an answer in one of six cases at most.
-"""
-_LEAST_PASSING = 0.3
-"""Least share of packets that the path to a probed queue or policer must deliver.
-
-With a smaller share, too few packets arrive together for a measurement.
 """
 _ALL_LOST = 1e-8
 """Probability that no echo returns over a lossy path, unless the limit on echoes applies."""
@@ -69,7 +71,7 @@ def _round_trip(network: Network, source: str, sink: str) -> RoundTripProbe:
     return {
         "source": source,
         "sink": sink,
-        "expected_ns": nanoseconds(network.base_rtt_s(source, sink)),
+        "expected_ns": crossing_ns(hops, ECHO_FRAME_BYTES),
         "attempts": _LEAST_ECHOES if hopeless else attempts,
     }
 
@@ -91,10 +93,11 @@ def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[BurstPro
 def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProbe | None:
     """Return the probe of the queue at ``position``, None when this path cannot measure it.
 
-    Three conditions must hold. The rate before the queue is higher, so that the queue fills. The
-    queues before it hold the burst without drops. And most packets of the burst reach the queue.
-    Only a drop-tail queue without a policer before it is overfilled. For all other queues a few
-    short bursts measure the rate, because their algorithm controls their length.
+    Two conditions must hold. The rate before the queue is higher, so that the queue fills. And the
+    queues before it hold the burst without drops. Nothing else loses, delays or reorders packets,
+    because the bed adds impairments after these probes. Only a drop-tail queue without a policer
+    before it is overfilled. For all other queues a few short bursts measure the rate, because their
+    algorithm controls their length.
     """
     channel = hops[position].channel
     rate, queue = channel.rate_bps, channel.queue
@@ -102,12 +105,12 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
         return None
     before = [hop.channel for hop in hops[:position]]
     feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
-    if passing_share(before) < _LEAST_PASSING or (feed is not None and feed < 1.05 * rate):
+    if feed is not None and feed < 1.05 * rate:
         return None
     policers = [one.policer for one in (*before, channel) if one.policer is not None]
     overfilled = _is_plain_fifo(queue) and not policers
     if overfilled:
-        packets = _overfilling(queue_packets(queue), rate, feed, before)
+        packets = _overfilling(queue_packets(queue), rate, feed)
         rounds = math.ceil(_PASSED / max(1, queue_packets(queue)))
     else:
         room = [policer.burst_bytes // FRAME_BYTES for policer in policers]
@@ -122,10 +125,13 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
         "source": flow.source,
         "sink": flow.sink,
         "packets": packets,
-        "rounds": max(_LOSSY_ROUNDS if passing_share(before) < 1 else 1, rounds),
+        "rounds": max(1, rounds),
         "settle_ns": nanoseconds(settle_s),
         "rate_bps": rate,
         "queue_packets": queue_packets(queue) if overfilled else None,
+        # Where packets are impaired, the delay is part of what the bed adds later.
+        "behind_ns": transmission_ns(FRAME_BYTES, rate)
+        + (0 if channel.impaired else nanoseconds(channel.delay_s)),
     }
 
 
@@ -148,23 +154,21 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
 
     Each burst empties the bucket, which is half full again at the next one. The packets that pass
     then give the rate. So packets must arrive faster than this rate and cross no other policer
-    before. All packets that pass must also get through the queue behind it, or through the
-    impairments where there is no queue.
+    before. All packets that pass must also get through the queue behind it.
     """
     before, channel = [hop.channel for hop in hops[:position]], hops[position].channel
     policer, queue = channel.policer, channel.queue
     assert policer is not None, "checked by the caller"
     feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
     slow = feed is not None and feed < 1.05 * policer.rate_bps
-    slow = slow or passing_share(before) < _LEAST_PASSING
     held = policer.burst_bytes // FRAME_BYTES
     if slow or not held or any(one.policer is not None for one in before):
         return None
     share = 0.0 if feed is None else policer.rate_bps / feed
-    packets = int(held / (1 - share) / passing_share(before) * 1.05) + _ROUND_PACKETS
+    packets = int(held / (1 - share) * 1.05) + _ROUND_PACKETS
     half = max(held // 2, 1)
     rounds = 2 + -(-_POLICED // half)
-    whole = not channel.impaired if queue is None else _held(held + 1, [channel])
+    whole = queue is None or _held(held + 1, [channel])
     if packets * rounds > _MOST_POLICED or not whole or not _held(packets, before):
         return None
     spread_s = 0.0 if feed is None else packets * FRAME_BYTES * 8 / feed
@@ -179,7 +183,6 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
         "settle_ns": nanoseconds(_SETTLE_S + path_delay_s(hops) + spread_s + full_s),
         "rate_bps": policer.rate_bps,
         "burst_bytes": policer.burst_bytes,
-        "queued": queue is not None,
     }
 
 
@@ -202,11 +205,7 @@ def _held(packets: int, before: list[Channel]) -> bool:
     return True
 
 
-def _overfilling(limit: int, rate_bps: int, feed_bps: int | None, before: list[Channel]) -> int:
-    """Return how many packets overfill a queue of that size, with losses and delays before it."""
+def _overfilling(limit: int, rate_bps: int, feed_bps: int | None) -> int:
+    """Return how many packets overfill a queue of that size."""
     filling = 1.0 if feed_bps is None else 1.0 - rate_bps / feed_bps
-    # The queue sends packets while late ones are still on their way.
-    spread_ns = sum(sum(one.jitter.reach_ns) for one in before if one.jitter is not None)
-    spread_ns += sum(nanoseconds(one.delay_s) for one in before if one.reordering is not None)
-    sent = spread_ns * 1e-9 * rate_bps / (8 * FRAME_BYTES)
-    return int((limit / filling + sent) / passing_share(before) * 1.05) + _MARGIN_PACKETS
+    return int(limit / filling * 1.05) + _MARGIN_PACKETS

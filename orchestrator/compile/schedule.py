@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from orchestrator.compile.ideal_tcp import ideal_steps
+from orchestrator.compile.link import link_step
 from orchestrator.compile.netem import (
     channel_seed,
     channels,
@@ -18,13 +19,13 @@ from orchestrator.compile.netem import (
 )
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import ChannelState, Pair, RunSpec
-from orchestrator.protocol import netem
+from orchestrator.protocol import link, netem
 from orchestrator.protocol.qdisc import Setting
 from orchestrator.protocol.specification import (
+    LinkStep,
     NetemStep,
     PlannedStep,
     QueueStep,
-    RateStep,
     RouteStep,
     RuleSpec,
     TraceSpec,
@@ -85,7 +86,10 @@ def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
         # Rate and loss of a rate model come from the same draws, which are those of direction 0.
         drawn = (number, direction if channel.rate_model is None else 0)
         yield from _queue_steps(name, states)
-        yield from _netem_steps(run, name, states, drawn)
+        if channel.impaired:
+            yield from _netem_steps(run, name, states, drawn)
+        else:
+            yield from _delay_steps(name, states)
         if channel.rate_model is not None:
             rates = channel.rate_model.rates(rate_seed(run.seed, number), run.duration_s)
             last = channel.rate_bps
@@ -93,27 +97,18 @@ def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
                 if rate_bps == last:  # nothing changes
                     continue
                 last = rate_bps
-                yield {
-                    "time_ns": nanoseconds(time_s),
-                    "do": "rate",
-                    "channel": name,
-                    "rate_bps": rate_bps,
-                }
+                yield link_step(nanoseconds(time_s), name, link.rate_setting(rate_bps))
         yield from _jitter_steps(run, name, states, (number, direction))
 
 
-def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[RateStep | QueueStep]:
+def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[LinkStep | QueueStep]:
     """Yield the steps of rate and queue; the first state is the channel's at the run's begin."""
     for before, after in itertools.pairwise(states):
         old, new = before.state.channel, after.state.channel
         if new.rate_bps is not None and new.rate_bps != old.rate_bps:
-            yield {
-                "time_ns": after.time_ns,
-                "event": after.number,
-                "do": "rate",
-                "channel": name,
-                "rate_bps": new.rate_bps,
-            }
+            step = link_step(after.time_ns, name, link.rate_setting(new.rate_bps))
+            step["event"] = after.number
+            yield step
         if new.queue is not None and new.queue != old.queue:
             yield {
                 "time_ns": after.time_ns,
@@ -122,6 +117,16 @@ def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[RateStep | Qu
                 "channel": name,
                 "settings": [each.document() for each in new.queue.qdisc.settings],
             }
+
+
+def _delay_steps(name: str, states: Iterable[_Change]) -> Iterator[LinkStep]:
+    """Yield the steps of the delay of a channel without impairments."""
+    for before, after in itertools.pairwise(states):
+        delay_s = after.state.channel.delay_s
+        if delay_s != before.state.channel.delay_s:
+            step = link_step(after.time_ns, name, link.delay_setting(delay_s))
+            step["event"] = after.number
+            yield step
 
 
 def _netem_steps(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrator.compile.link import link_document
 from orchestrator.compile.netem import netem_document
 from orchestrator.compile.policer import policer_document
 from orchestrator.compile.probes import probes, queue_packets
@@ -24,10 +25,6 @@ from orchestrator.protocol.version import SPECIFICATION_VERSION
 _LEAST_BUFFER_BYTES = 6 * 1024 * 1024
 _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
 _BUFFER_PIPES = 8
-
-
-_LATE_TIMERS_NS = 1_000
-"""The largest lateness of timers in virtual time. A bed in real time measures its own."""
 
 
 def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
@@ -89,8 +86,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
 def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> ChannelSpec:
     shaped = channel.queue is not None and channel.rate_bps is not None
     return {
-        "rate_bps": channel.rate_bps,
-        "late_timers_ns": _LATE_TIMERS_NS,
+        "link": link_document(channel),
         "queue": channel.queue.qdisc.document() if shaped and channel.queue else None,
         "netem": netem_document(channel, run.seed, link, direction),
         "policer": None if channel.policer is None else policer_document(channel.policer),

@@ -26,9 +26,9 @@ from orchestrator.protocol import facts as protocol
 from orchestrator.protocol.facts import Fact
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
-    CHILD_HANDLE,
+    NETEM_HANDLE,
     POLICER_HANDLE,
-    ROOT_HANDLE,
+    QUEUE_HANDLE,
     wire_index,
 )
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
@@ -46,7 +46,7 @@ from orchestrator.recording.model import (
 
 _DIRECTIONS: tuple[DirectionName, ...] = ("forward", "reverse")
 _MOST_PER_CHANNEL = 4
-"""Places in the bed's list: token bucket, queue, netem and policer."""
+"""Places in the bed's list: link, queue, netem and policer."""
 
 
 @dataclass(frozen=True)
@@ -225,18 +225,17 @@ def _queues(
 ) -> tuple[list[QueueRecord], list[int]]:
     """Return the queues in the order of the scenario's links, and for each its place in samples.
 
-    Of a token bucket and the queue below it only the queue is kept, because the same packets pass
-    both.
+    Of a link and the queue below it only the queue is kept, because the same packets pass both.
     """
     place_of = {(index, handle): place for place, (index, handle) in enumerate(names)}
     steps = rate_steps(spec)
     records: list[QueueRecord] = []
     places: list[int] = []
-    for link, direction, source, queue, sink in _devices(spec):
+    for link, direction, source, sink in _devices(spec):
         settings = channels[f"{link.name}:{direction}"]
         for role, name in (
-            ("queue", (queue, CHILD_HANDLE)),
-            ("delay", (sink, ROOT_HANDLE)),
+            ("queue", (sink, QUEUE_HANDLE)),
+            ("delay", (sink, NETEM_HANDLE)),
             ("policer", (source, POLICER_HANDLE)),
         ):
             if name in place_of:
@@ -247,19 +246,19 @@ def _queues(
     return records, places
 
 
-def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int, int]]:
-    """Yield (link, direction, index of its first device, of its queue's device, of its last)."""
+def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int]]:
+    """Yield (link, direction, indices of the devices by which packets enter and leave)."""
     for number, link in enumerate(spec.network.links):
         for direction in _DIRECTIONS:
-            source, queue, sink = (wire_index(number, end) for end in CHANNEL_ENDS[direction])
-            yield link, direction, source, queue, sink
+            source, sink = (wire_index(number, end) for end in CHANNEL_ENDS[direction])
+            yield link, direction, source, sink
 
 
 def _statistics(spec: RunSpec, names: list[tuple[int, int]]) -> list[tuple[Statistic, ...]]:
     """Return the sampled statistics of each qdisc in the bed's list, without its counters."""
     kept = {
-        (device, CHILD_HANDLE): queue.qdisc.statistics
-        for link, direction, _source, device, _sink in _devices(spec)
+        (sink, QUEUE_HANDLE): queue.qdisc.statistics
+        for link, direction, _source, sink in _devices(spec)
         if (queue := link.channel(direction).queue) is not None
     }
     return [kept.get((index, handle), ()) for index, handle in names]
@@ -275,7 +274,7 @@ def _queue(
     channel = link.channel(direction)
     common = (f"{link.name}:{direction}:{role}", link.name, direction)
     if role == "delay":
-        delay = settings["delay"]
+        delay = settings["netem"]
         return QueueRecord(
             *common, "delay", delay["kind"], False,
             delay_s=delay["delay_ns"] / 1e9, loss=channel.mean_loss,
@@ -291,7 +290,7 @@ def _queue(
     statistics = channel.queue.qdisc.statistics if channel.queue else ()
     return QueueRecord(
         *common, "queue", channel.queue.kind if channel.queue else queue["kind"],
-        link.name in spec.network.bottlenecks, rate_bps=settings["rate"]["rate_bps"],
+        link.name in spec.network.bottlenecks, rate_bps=settings["link"]["rate_bps"],
         limit_packets=channel.queue.limit_packets if channel.queue else None,
         limit_bytes=channel.queue.limit_bytes if channel.queue else None,
         statistics=tuple((one.name, one.unit) for one in statistics),

@@ -36,24 +36,26 @@ class _Form(BaseModel):
     model_config = ConfigDict(extra="allow", defer_build=True)
 
 
-class _Rate(_Form):
+class _Link(_Form):
+    kind: Word
     rate_bps: Count = 0
+    delay_ns: Count = 0
 
 
 class _Queue(_Form):
     kind: Word
 
 
-class _Delay(_Form):
+class _Netem(_Form):
     kind: Word
     delay_ns: Count = 0
     limit_packets: Count | None = None
 
 
 class _Channel(_Form):
-    rate: _Rate
+    link: _Link
     queue: _Queue
-    delay: _Delay
+    netem: _Netem
 
 
 class _Channels(_Form):
@@ -84,6 +86,7 @@ class _Burst(_Form):
     settle_ns: TimeNs
     rate_bps: Rate
     queue_packets: Count | None
+    behind_ns: Count = 0
     came: Count
     passed: list[_Passed]
 
@@ -98,7 +101,6 @@ class _Policer(_Form):
     settle_ns: TimeNs
     rate_bps: Rate
     burst_bytes: Count
-    queued: Flag
     came: Count
     passed: list[_Passed]
 
@@ -219,7 +221,6 @@ class _Host(_Form):
     missed: Count
     late_ns: _Late
     seconds: Annotated[list[_Second], Field(min_length=1)]
-    late_timers_ns: Count = 0
 
 
 class _Problem(_Form):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.engines import ENGINES
+from orchestrator.protocol.frames import ECHO_FRAME_BYTES, transmission_ns
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.plan import FlowPlan, SamplesPlan
 
@@ -48,7 +49,7 @@ def _open_until_ns(spec: RunSpec, flow: PlannedFlow) -> int | None:
 
 
 def _least_rtt_ns(spec: RunSpec, flow: PlannedFlow, least_ns: Mapping[str, int]) -> int:
-    """Return the smallest sum of delays over every path that the flow and its ACKs take."""
+    """Return the smallest RTT of an idle network, over all paths of the flow and its ACKs."""
     there, back = [flow.path], [flow.ack_path]
     for event in spec.events:
         for pair, path in event.routes.items():
@@ -60,7 +61,7 @@ def _least_rtt_ns(spec: RunSpec, flow: PlannedFlow, least_ns: Mapping[str, int])
 
 
 def _least_delays_ns(spec: RunSpec) -> dict[str, int]:
-    """Return the smallest delay of a packet on each channel over the run."""
+    """Return the shortest time in which a packet crosses each channel at any time of the run."""
     states: dict[str, list[Channel]] = {}
     for link in spec.network.links:
         states[f"{link.name}:forward"] = [link.forward]
@@ -72,11 +73,16 @@ def _least_delays_ns(spec: RunSpec) -> dict[str, int]:
 
 
 def _least_delay_ns(channels: Iterable[Channel]) -> int:
-    """Return the smallest delay that jitter and skipped delays allow in any of the states."""
+    """Return the shortest time in which the smallest packet crosses a channel in any state.
+
+    Jitter and skipped delays make it shorter. A rate of a trace or a model may be arbitrarily high.
+    """
     least: list[int] = []
     for channel in channels:
         if channel.reordering is not None:
             return 0
         below_ns = 0 if channel.jitter is None else channel.jitter.reach_ns[0]
-        least.append(max(nanoseconds(channel.delay_s) - below_ns, 0))
+        rate_bps = None if channel.rate_varies else channel.rate_bps
+        sending_ns = transmission_ns(ECHO_FRAME_BYTES, rate_bps)
+        least.append(sending_ns + max(nanoseconds(channel.delay_s) - below_ns, 0))
     return min(least)

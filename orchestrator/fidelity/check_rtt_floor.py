@@ -1,4 +1,4 @@
-"""RTT floor: no RTT that a sender measured is below the sum of the delays."""
+"""RTT floor: no RTT that a sender measured is below that of the idle network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orchestrator.recording.model import Check
 
 TOLERANCE_NS = 20_000
 """As of base_rtt. The kernel measures in whole microseconds. In virtual time the smallest RTT of a
-flow that met an empty queue was the sum of its delays to the microsecond, in all scenarios."""
+flow that met an empty queue was that of the idle network to the microsecond."""
 _UNKNOWN_US = 2**32 - 1
 """min_rtt_us of a connection without any RTT sample."""
 
@@ -21,8 +21,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
     from timestamps in whole milliseconds (tcp_rtt_tsopt_us() of net/ipv4/tcp_input.c), which were
     up to 3 ms too small in measured runs.
 
-    The smallest delays include jitter, skipped delays, and all events. Packets are sent at once by
-    an idle link, so serialisation adds nothing to them.
+    The smallest RTT is that of a small packet over idle links. It includes jitter, skipped delays,
+    and all events.
     """
     found = list(_found(evidence))
     if not found:

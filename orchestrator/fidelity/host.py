@@ -30,15 +30,12 @@ It was 0.13 to 0.18 ms in User Mode Linux in real time on a virtual machine that
 """
 
 RATE_TOLERANCE = 0.01
-"""Tolerance of rates in real time. A timer that is later than the bucket is deep loses bytes."""
+"""Tolerance of rates in real time, where frames at the ends of a measurement may leave late."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """Measurements of one machine while traffic ran, from the fact ``host``.
-
-    The token buckets hold a frame and what their rate sends in ``late_timers_s``.
-    """
+    """Measurements of one machine while traffic ran, from the fact ``host``."""
 
     name: str
     cpu: int
@@ -50,7 +47,6 @@ class Host:
     steal: float
     own: float
     softirq: float
-    late_timers_s: float
 
     @classmethod
     def of(cls, fact: facts.Host) -> Host:
@@ -64,7 +60,6 @@ class Host:
             fact["late_ns"]["p99"] / 1e9,
             fact["late_ns"]["max"] / 1e9,
             worst,
-            late_timers_s=fact.get("late_timers_ns", 0) / 1e9,
             **{
                 name: sum(second[name] for second in seconds) / len(seconds)
                 for name in ("others", "steal", "own", "softirq")

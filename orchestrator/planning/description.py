@@ -83,13 +83,15 @@ def _describe_flow(flow: PlannedFlow, live: bool) -> dict[str, Any]:
         "start_s": flow.start_s,
         "stop_s": flow.stop_s,
         "bytes": flow.bytes,
+        "propagation_rtt_s": None if live else flow.propagation_rtt_s,
         "base_rtt_s": None if live else flow.base_rtt_s,
+        "segment_rtt_s": None if live else flow.segment_rtt_s,
         "path": list(flow.path),
     }
 
 
 def _describe_bottleneck(hop: Hop, flows: tuple[PlannedFlow, ...]) -> dict[str, Any]:
-    """Return a bottleneck's rate, delay, loss, BDP (at the largest base RTT) and queue.
+    """Return a bottleneck's rate, delay, loss, BDP (at the largest propagation RTT) and queue.
 
     BDP and queue are at the initial rate. "rate_changes" is None when a trace or a model changes
     the rate.
@@ -97,7 +99,7 @@ def _describe_bottleneck(hop: Hop, flows: tuple[PlannedFlow, ...]) -> dict[str, 
     channel = hop.channel
     rate_bps, queue = channel.rate_bps, channel.queue
     rates_bps = [] if rate_bps is None else [rate_bps, *channel.later_rates]
-    rtts_s = [flow.base_rtt_s for flow in flows if hop.name in (*flow.path, *flow.ack_path)]
+    rtts_s = [flow.propagation_rtt_s for flow in flows if hop.name in (*flow.path, *flow.ack_path)]
     summary: dict[str, Any] = {
         "name": hop.name,
         "rate_bps": rate_bps,

@@ -12,9 +12,16 @@ from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.fields import MAX_FLOWS, Path
 from orchestrator.kinds.tcp import FlowEnd
 from orchestrator.kinds.traffic import Demand, Part, Segment
-from orchestrator.network import Hop, Network, path_delay_s
+from orchestrator.network import Hop, Network, crossing_ns, path_delay_s
 from orchestrator.planning.runspec import PlannedFlow
-from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES
+from orchestrator.protocol.frames import (
+    ACK_FRAME_BYTES,
+    ECHO_FRAME_BYTES,
+    ETHERNET_BYTES,
+    FRAME_BYTES,
+    IPV4_BYTES,
+    TCP_BYTES,
+)
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import LoadedVariant, Scenario
 from orchestrator.units import RATE_MIN_BPS, LinkRate, format_time, shown
@@ -100,10 +107,17 @@ class _FlowEntry:
             "segment": self._segment,
             "server": demand.server,
             "traffic_parameters": self._parameters(demand, there),
-            "base_rtt_s": _rtt_ns(hops) / NS_PER_S,
+            "propagation_rtt_s": _rtt_ns(hops) / NS_PER_S,
+            "base_rtt_s": crossing_ns((*there, *back), ECHO_FRAME_BYTES) / NS_PER_S,
+            "segment_rtt_s": self._segment_rtt_ns(demand, there, back) / NS_PER_S,
             "path": tuple(hop.name for hop in there),
             "ack_path": tuple(hop.name for hop in back),
         }
+
+    def _segment_rtt_ns(self, demand: Demand, there: Hops, back: Hops) -> int:
+        """Return the RTT of a full packet of the flow: a segment and its ACK, or two datagrams."""
+        answer = ACK_FRAME_BYTES if demand.transport == "tcp" else FRAME_BYTES
+        return crossing_ns(there, FRAME_BYTES) + crossing_ns(back, answer)
 
     def _start(self, part: Part, number: int) -> dict[str, Any]:
         """Return when the flow of that number starts; ScenarioError when that is too late."""

@@ -35,9 +35,12 @@ class PlannedFlow:
     ``source`` sends in either direction; ``server`` listens. ``congestion`` is None for UDP.
     ``start_s`` includes the jitter; ``start_window_s`` is the time within which it was drawn.
     ``stop_s`` None means the end of the run; ``bytes`` None means no limit. ``traffic_parameters``
-    are those of its engine (see testbed/traffic). ``base_rtt_s`` is the sum of the delays there and
-    back, without serialisation; ``path`` names the channels that the data cross, and ``ack_path``
-    those of the return path. ``segment`` describes a full TCP segment.
+    are those of its engine (see testbed/traffic). ``path`` names the channels that the data cross,
+    and ``ack_path`` those of the return path. ``segment`` describes a full TCP segment.
+
+    Three RTTs are those of the idle network as the run begins. ``propagation_rtt_s`` is the sum of
+    the delays there and back, without transmission. ``base_rtt_s`` is that of a small packet (an
+    ICMP echo), and ``segment_rtt_s`` that of a full segment and its ACK.
 
     ``parameters`` apply to the congestion control's module, so to the whole kernel. ``settings``
     apply to the namespace of ``source``. Both are in the units of their names. ``module`` is the
@@ -62,7 +65,9 @@ class PlannedFlow:
     transport: Transport
     traffic_parameters: dict[str, Any]
     port: int
+    propagation_rtt_s: float
     base_rtt_s: float
+    segment_rtt_s: float
     path: tuple[str, ...]
     ack_path: tuple[str, ...]
     start_window_s: float = 0.0

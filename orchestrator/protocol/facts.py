@@ -25,23 +25,19 @@ Fact: TypeAlias = "Mapping[str, object]"
 SettingValue: TypeAlias = "int | str | None"
 
 
-class Rate(TypedDict, total=False):
-    """The token bucket of a channel, empty where it has none."""
-
-    kind: str
-    rate_bps: int
-
-
 class _OfChannel(TypedDict, total=False):
     policer: dict[str, Any]
 
 
 class Channel(_OfChannel):
-    """One direction of a link as the kernel has it: {name of a setting: value} and the kinds."""
+    """One direction of a link as the kernel has it: {name of a setting: value} and the kinds.
 
-    rate: Rate
+    A kind is empty where the kernel has no such qdisc.
+    """
+
+    link: dict[str, Any]
     queue: dict[str, Any]
-    delay: dict[str, Any]
+    netem: dict[str, Any]
 
 
 class _OfChannels(TypedDict, total=False):

@@ -8,5 +8,20 @@ ETHERNET_BYTES = 14
 FRAME_BYTES = 1514
 """A full frame: an MTU of 1500 bytes and Ethernet's header."""
 
-IPV4_BYTES, TCP_BYTES, UDP_BYTES = 20, 20, 8
+IPV4_BYTES, TCP_BYTES, UDP_BYTES, ICMP_BYTES = 20, 20, 8, 8
 """Headers without options."""
+
+ECHO_DATA_BYTES = 8
+ECHO_FRAME_BYTES = ETHERNET_BYTES + IPV4_BYTES + ICMP_BYTES + ECHO_DATA_BYTES
+"""The frame of an ICMP echo that measures a base RTT."""
+
+ACK_FRAME_BYTES = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES + 12
+"""The frame of an ACK with timestamps."""
+
+
+def transmission_ns(frame_bytes: int, rate_bps: int | None) -> int:
+    """Return how long a link's transmission of a frame takes; no rate means no time.
+
+    sch_link (kmods/sch_link.c) rounds down in the same way.
+    """
+    return 0 if rate_bps is None else frame_bytes * 8_000_000_000 // rate_bps

@@ -50,7 +50,6 @@ class Load(TypedDict):
 
 
 class _OfMachine(TypedDict, total=False):
-    late_timers_ns: int
     netem_seeded: bool
     """Whether the machine's netem takes a seed."""
     uptime_s: float

@@ -1,7 +1,7 @@
 """Numbers devices and qdiscs; samples and facts refer to them by these numbers.
 
-A link has four devices. The nodes are attached to "a" and "b". "f" has the queue of packets that go
-forward (from a to b), and "r" has the reverse queue.
+A link has two devices of its own, to which the nodes at its ends "a" and "b" are attached. A packet
+enters the link by one of them and leaves it by the other, whose qdiscs have queue, rate and delay.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 WIRE_INDEX_BASE = 100
 """Interface index of the first link's first device."""
 
-LINK_ENDS = "abfr"
+LINK_ENDS = "ab"
 """A link's ends in the order of their interface indices."""
 
-CHANNEL_ENDS: dict[Direction, tuple[str, str, str]] = {
-    "forward": ("a", "f", "b"),
-    "reverse": ("b", "r", "a"),
-}
-"""For each direction, the devices in the order of a packet: entry, queue, exit."""
+CHANNEL_ENDS: dict[Direction, tuple[str, str]] = {"forward": ("a", "b"), "reverse": ("b", "a")}
+"""For each direction, the devices by which a packet enters and leaves."""
 
-ROOT_HANDLE, CHILD_HANDLE = 0x0001_0000, 0x0010_0000
-"""Handles 1: of a device's root qdisc (token bucket or netem) and 10: of the queue below it."""
+LINK_HANDLE, QUEUE_HANDLE, NETEM_HANDLE = 0x0001_0000, 0x0010_0000, 0x0020_0000
+"""Handles of the qdiscs at a link's exit: 1: is the root, sch_link. Below it are 10:, the queue of
+packets that wait for transmission, and 20:, the netem that packets pass after it."""
+
+QUEUE_CLASS, NETEM_CLASS = LINK_HANDLE | 1, LINK_HANDLE | 2
+"""The classes of sch_link that the queue and the netem are."""
 
 HOST_PREFIX_LENGTH = 8
 """All emulated hosts are in one network of this prefix length."""

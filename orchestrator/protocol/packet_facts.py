@@ -9,9 +9,9 @@ class _OfChannelPackets(TypedDict, total=False):
     policer: tuple[int, int]
     """Packets that passed and that were dropped, where there is a policer."""
     queue: tuple[int, int, int]
-    """Packets that left, were dropped, and wait, where there is a rate."""
+    """Packets that were transmitted, that the queue dropped, and that wait in it."""
     delay: tuple[int, int, int]
-    """The same of netem."""
+    """Packets that were delayed, that netem dropped, and that are on their way."""
 
 
 class ChannelPackets(_OfChannelPackets):

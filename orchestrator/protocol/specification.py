@@ -49,15 +49,18 @@ class WordSpec(TypedDict):
 
 
 class QueueSpec(TypedDict):
-    """A queueing discipline: the queue below the token bucket, or sch_netem."""
+    """A queueing discipline: sch_link, or the queue or sch_netem below it."""
 
     kind: str
     """The kernel's name of the qdisc, such as "pfifo" or "netem"."""
     settings: list[SettingSpec]
     """In the order in which they are sent to the kernel."""
     words: list[WordSpec]
-    """Samples beside bytes, packets and drops; empty for a netem."""
+    """Samples beside bytes, packets and drops; only queues have some."""
 
+
+LinkQdiscSpec: TypeAlias = QueueSpec
+"""Rate and propagation delay of a channel; see ``link.py``."""
 
 NetemSpec: TypeAlias = QueueSpec
 """Delay, jitter, loss, reordering, duplication and corruption of a channel; see ``netem.py``."""
@@ -70,15 +73,14 @@ class PolicerSpec(TypedDict):
 
 
 class ChannelSpec(TypedDict):
-    """One direction of a link: a policer, then a token bucket with its queue, then a netem."""
+    """One direction of a link: a policer, then a queue, a transmitter and a delay."""
 
-    rate_bps: int | None
-    """Rate of the token bucket; None means no bucket and no queue."""
-    late_timers_ns: int
-    """Largest lateness of timers, and depth of the token bucket; measured by real machines."""
+    link: LinkQdiscSpec | None
+    """None means that packets pass at once."""
     queue: QueueSpec | None
+    """Of packets that wait for the transmitter; None where there is no rate."""
     netem: NetemSpec | None
-    """None means no delay, no loss and no other impairment."""
+    """Impairments after the transmission, with the delay; None means no impairment."""
     policer: PolicerSpec | None
 
 
@@ -175,12 +177,12 @@ class TimedStep(TypedDict):
     """Number of the event in the run; absent for steps of models with a clock."""
 
 
-class RateStep(TimedStep):
-    """Another rate; the queue keeps its limit in bytes or packets."""
+class LinkStep(TimedStep):
+    """Another rate or delay of a link; the queue keeps its limit in bytes or packets."""
 
-    do: Literal["rate"]
+    do: Literal["link"]
     channel: str
-    rate_bps: int
+    settings: list[SettingSpec]
 
 
 class QueueStep(TimedStep):
@@ -225,7 +227,7 @@ class SysctlStep(TimedStep):
     value: str | int
 
 
-PlannedStep: TypeAlias = RateStep | QueueStep | NetemStep | RouteStep | SysctlStep
+PlannedStep: TypeAlias = LinkStep | QueueStep | NetemStep | RouteStep | SysctlStep
 """A change while traffic runs."""
 
 
@@ -271,6 +273,8 @@ class BurstProbe(TypedDict):
     """The queue's rate."""
     queue_packets: int | None
     """The limit of a queue that is overfilled; None if it is not."""
+    behind_ns: int
+    """From the end of a packet's wait in the queue to its exit: transmission and delay."""
 
 
 class PolicerProbe(TypedDict):
@@ -290,8 +294,6 @@ class PolicerProbe(TypedDict):
     rate_bps: int
     burst_bytes: int
     """The size of the bucket."""
-    queued: bool
-    """Whether a queue follows the policer in its channel."""
 
 
 class ProbesSpec(TypedDict):

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-SPECIFICATION_VERSION = 3
+SPECIFICATION_VERSION = 4
 """Version of this package's contract. Raise it when any form or meaning changes."""
+
+LINK_MODEL = 2
+"""Version of how links carry packets: LINK_MODEL of kmods/sch_link.c.
+
+1 was a token bucket and a netem. Runs of different models have different digests.
+"""
 
 
 class VersionError(ValueError):

@@ -40,7 +40,7 @@ class Link(Protocol):
         """The link's specification, which planned steps change."""
 
     def device(self, end: str) -> tuple[str, int]:
-        """Return (name, interface index) of the device of that end: a, b, or the queues' f, r."""
+        """Return (name, interface index) of the device of that end, a or b."""
 
 
 class ShapedNetwork(Protocol):
@@ -178,6 +178,9 @@ class Machine(LoadWatch, Protocol):
 
     def begin(self, spec: TestbedSpec) -> None:
         """Prepare the whole machine, before anything is built."""
+
+    def align(self) -> None:
+        """Wait for a time at which queues with timers of their own may be made."""
 
     def restart_randomness(self) -> None:
         """Restart the kernel's random generator, where it belongs to the bed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import time
 
 from orchestrator.protocol.numbering import CHANNEL_ENDS
 from orchestrator.testbed.kernel import system
@@ -25,6 +24,7 @@ ORIGIN_GRID_NS = 10_000_000_000
 ORIGIN_OFFSET_NS = 333_333
 """Samples and starts are at round times, and so are the kernel's ticks; this separates them."""
 
+_ALIGNED_NS = 1_000_000_000
 _SETTLE_NS = 100_000_000
 _LEAST_ROUNDS = 3
 """Of a burst probe: the machine may halt during one round."""
@@ -33,17 +33,6 @@ _LATE_DATAGRAMS_NS = 100_000_000
 part of the datagram's delay, and appears as the machine's scheduling delay."""
 _SEEDED_NETEM = (6, 6)
 """The first Linux whose netem takes a seed; an older one uses the kernel's common generator."""
-_TRIAL_WAKEUPS, _TRIAL_PERIOD_NS = 250, 2_000_000
-_LEAST_LATE_NS, _MOST_LATE_NS, _MARGIN = 500_000, 10_000_000, 4
-"""Timers of an idle machine are 0.1 ms late. A machine with a bucket for 0.34 ms lost 1% of a
-link's rate when 1% of its timers were 1 ms late. A bucket for more than 10 ms allows bursts that
-distort the results more."""
-_SOFTIRQ_ROUNDS = 20
-"""The kernel handles new packets up to ten times before it handles a timer again
-(MAX_SOFTIRQ_RESTART in kernel/softirq.c). A packet costs about as much CPU time as a wake-up. Ten
-rounds were too few: an emulated processor with wake-ups of 1 ms was 0.45 ms late when idle, and
-5 ms late in the run. With wake-ups of 0.3 ms, a 10 Mbit/s link lost 1% of its rate with a bucket
-for 3 ms, and less than 0.1% with a bucket for 5.5 ms."""
 
 
 class Guest:
@@ -61,6 +50,11 @@ class Guest:
             ovs.start_daemons()
         # At a fixed time, however long this took: queues' timers (PIE's) count from here.
         system.Timer().sleep_until(ovs.EARLIEST_START_NS)
+
+    def align(self) -> None:
+        """Wait for the next whole second, so that timers of queues do not depend on set-up."""
+        now_ns = system.monotonic_ns()
+        system.Timer().sleep_until((now_ns // _ALIGNED_NS + 1) * _ALIGNED_NS)
 
     def restart_randomness(self) -> None:
         """Begin a new epoch of the kernel's seeded generator (our guest's patch).
@@ -110,16 +104,18 @@ class Real:
         self._host, self._load = host, load
 
     def begin(self, spec: TestbedSpec) -> None:
-        """Start the switches' daemons, and size the token buckets for late timers.
+        """Start the switches' daemons, and fit the specification to the machine.
 
         The lock and the kernel modules, which concern the whole machine, are local.py's part.
         """
-        late_ns, seeded = fit_to_machine(spec)
-        self._host["late_timers_ns"], self._host["netem_seeded"] = late_ns, seeded
+        self._host["netem_seeded"] = fit_to_machine(spec)
         for probe in spec["probes"]["bursts"]:
             probe["rounds"] = max(probe["rounds"], _LEAST_ROUNDS)
         if spec["switches"]:
             ovs.start_daemons()
+
+    def align(self) -> None:
+        """Do nothing: real time passes anyway."""
 
     def restart_randomness(self) -> None:
         """Do nothing: the bed may not change the machine's random generator."""
@@ -145,39 +141,21 @@ class Real:
         return {"host": {**self._host, **self._load.result()}}
 
 
-def fit_to_machine(spec: TestbedSpec | AgentSpec) -> tuple[int, bool]:
+def fit_to_machine(spec: TestbedSpec | AgentSpec) -> bool:
     """Change a specification so that it requests only what this machine can do.
 
-    Token buckets get the depth that this machine's late timers need. Netems get no seed if the
-    kernel does not know it. Datagrams may be as late as on a real machine.
+    Netems get no seed if the kernel does not know it. Datagrams may be as late as on a real
+    machine.
 
     Returns:
-        How late timers are expected to be, in ns, and whether netems are seeded.
+        Whether netems are seeded.
     """
-    late_ns, cpu_ns = _measured_wakeups()
-    late_ns = max(_MARGIN * late_ns, _SOFTIRQ_ROUNDS * cpu_ns, _LEAST_LATE_NS)
-    late_ns = min(late_ns, _MOST_LATE_NS)
     seeded = system.linux_version() >= _SEEDED_NETEM
     spec["real_time"] = True
     spec["late_datagrams_ns"] = _LATE_DATAGRAMS_NS
     for link in spec["links"]:
         for direction in CHANNEL_ENDS:
-            link[direction]["late_timers_ns"] = late_ns
             netem = link[direction]["netem"]
             if netem is not None and not seeded:
                 netem["settings"] = [one for one in netem["settings"] if one["name"] != "seed"]
-    return late_ns, seeded
-
-
-def _measured_wakeups() -> tuple[int, int]:
-    """Return the 99th percentile of wake-ups' lateness now, and a wake-up's CPU time, in ns."""
-    timer = system.Timer()
-    late: list[int] = []
-    due_ns = system.monotonic_ns()
-    began_ns = time.thread_time_ns()
-    for _wakeup in range(_TRIAL_WAKEUPS):
-        due_ns += _TRIAL_PERIOD_NS
-        timer.sleep_until(due_ns)
-        late.append(system.monotonic_ns() - due_ns)
-    spent_ns = time.thread_time_ns() - began_ns
-    return sorted(late)[len(late) * 99 // 100], spent_ns // _TRIAL_WAKEUPS
+    return seeded

@@ -16,8 +16,7 @@ from orchestrator.protocol.netem import LOSS_PREFIX
 from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
-from orchestrator.testbed.network import openflow, qdisc
-from orchestrator.testbed.network.bucket import Bucket
+from orchestrator.testbed.network import link, openflow, qdisc
 from orchestrator.testbed.sampling.impairment_counters import ImpairmentCounters, is_counted
 
 TYPE_CHECKING = False
@@ -27,27 +26,27 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
     from orchestrator.protocol.specification import (
         ChannelSpec,
+        LinkStep,
         NetemStep,
         PlannedStep,
         QueueSpec,
         QueueStep,
-        RateStep,
         SettingSpec,
         TimedStep,
     )
-    from orchestrator.testbed.bed import Bed, Link
+    from orchestrator.testbed.bed import Bed
 
     class StopStep(TimedStep):
-        """Let packets through the bucket of a trace's channel by grants only."""
+        """Let packets leave a trace's link by grants only."""
 
         do: Literal["stop"]
-        bucket: Bucket
+        granted: link.GrantedLink
 
     class GrantStep(TimedStep):
-        """Let that many full-size frames through the bucket of a trace's channel."""
+        """Let that many full-size frames leave a trace's link."""
 
         do: Literal["grant"]
-        bucket: Bucket
+        granted: link.GrantedLink
         frames: int
 
     Step = PlannedStep | StopStep | GrantStep
@@ -79,10 +78,8 @@ class Scheduler:
             self._wires = netlink.Netlink()
         self._impairment_counters = ImpairmentCounters(bed, self._wires)
         self._netem_changes: dict[str, int] = {}
-        self._buckets: dict[str, Bucket] = {}
-        self._changed_buckets: list[Bucket] = []
         self._traces = {
-            self._bucket(trace["channel"]): trace["opportunities"] for trace in bed.spec["traces"]
+            self._granted(trace["channel"]): trace["opportunities"] for trace in bed.spec["traces"]
         }
 
     def start(self, origin_ns: int) -> None:
@@ -99,7 +96,7 @@ class Scheduler:
             "due": due,
             "late_ns": self._late_ns,
             "events": list(self._events.items()),
-            "granted_frames": sum(bucket.granted_frames for bucket in self._traces),
+            "granted_frames": sum(each.granted_frames for each in self._traces),
             "impairments": self._impairment_counters.totals(),
             "netem_changes": self._netem_changes,
         }
@@ -113,8 +110,6 @@ class Scheduler:
                 for step in steps:
                     self._apply(step)
                     self._note(step, system.monotonic_ns() - origin_ns)
-                while self._changed_buckets:
-                    self._changed_buckets.pop().look()
         except _FAILURES as error:
             self._report(f"at {time_ns / 1e9} s: {error}")
         except Exception as error:
@@ -123,20 +118,18 @@ class Scheduler:
 
     def _schedule(self) -> Iterator[Step]:
         """Return all steps in the order of time; those of traces come after the others."""
-        stops: list[Step] = [
-            {"time_ns": 0, "do": "stop", "bucket": bucket} for bucket in self._traces
-        ]
-        grants = [_grants(bucket, times) for bucket, times in self._traces.items()]
+        stops: list[Step] = [{"time_ns": 0, "do": "stop", "granted": each} for each in self._traces]
+        grants = [_grants(each, times) for each, times in self._traces.items()]
         steps = [*stops, *self._bed.spec["planned_steps"]]
         return heapq.merge(steps, *grants, key=_time_ns)
 
     def _apply(self, step: Step) -> None:
         if step["do"] == "grant":
-            step["bucket"].grant(step["frames"])
+            step["granted"].grant(step["frames"])
         elif step["do"] == "stop":
-            step["bucket"].stop()
-        elif step["do"] == "rate":
-            self._set_rate(step)
+            step["granted"].begin()
+        elif step["do"] == "link":
+            self._set_link(step)
         elif step["do"] == "queue":
             self._set_queue(step)
         elif step["do"] == "netem":
@@ -159,26 +152,26 @@ class Scheduler:
         if "event" in step:
             self._events[step["event"]] = done_ns
 
-    def _channel(self, name: str) -> tuple[Link, ChannelSpec, tuple[str, str, str]]:
-        """Return (link, specification, device ends) of a channel such as ``bottleneck:forward``."""
+    def _channel(self, name: str) -> tuple[ChannelSpec, str, int]:
+        """Return (specification, exit's name and index) of a channel, ``bottleneck:forward``."""
         link_name, direction = link_and_direction(name)
-        link = self._bed.links[link_name]
-        return link, link.spec[direction], CHANNEL_ENDS[direction]
+        its_link = self._bed.links[link_name]
+        _source, sink = CHANNEL_ENDS[direction]
+        return its_link.spec[direction], *its_link.device(sink)
 
-    def _bucket(self, name: str) -> Bucket:
-        """Return the token bucket of a channel."""
-        if name not in self._buckets:
-            self._buckets[name] = Bucket(self._bed, self._wires, name)
-        return self._buckets[name]
+    def _granted(self, name: str) -> link.GrantedLink:
+        """Return the link of a channel that follows a trace."""
+        channel, device, index = self._channel(name)
+        settings = _present(channel["link"], device)["settings"]
+        return link.GrantedLink(self._wires, index, device, settings)
 
-    def _set_rate(self, step: RateStep) -> None:
-        bucket = self._bucket(step["channel"])
-        bucket.set_rate(step["rate_bps"])
-        self._changed_buckets.append(bucket)
+    def _set_link(self, step: LinkStep) -> None:
+        channel, name, index = self._channel(step["channel"])
+        _replace(_present(channel["link"], name), step["settings"])
+        link.change(self._wires, index, step["settings"], name)
 
     def _set_queue(self, step: QueueStep) -> None:
-        link, channel, (_source, queue_end, _sink) = self._channel(step["channel"])
-        name, index = link.device(queue_end)
+        channel, name, index = self._channel(step["channel"])
         queue = _present(channel["queue"], name)
         _replace(queue, step["settings"])
         qdisc.add_queue(self._wires, index, queue, name, change=True)
@@ -186,8 +179,7 @@ class Scheduler:
 
     def _set_netem(self, step: NetemStep) -> None:
         """Replace settings by their names; a loss replaces all settings of the old loss."""
-        link, channel, (_source, _queue_end, sink) = self._channel(step["channel"])
-        name, index = link.device(sink)
+        channel, name, index = self._channel(step["channel"])
         netem = _present(channel["netem"], name)
         changes = self._netem_changes
         changes[step["channel"]] = changes.get(step["channel"], 0) + 1
@@ -200,11 +192,11 @@ class Scheduler:
         self._wires.flush()
 
 
-def _grants(bucket: Bucket, opportunities: Iterable[tuple[int, int]]) -> Iterator[Step]:
+def _grants(granted: link.GrantedLink, opportunities: Iterable[tuple[int, int]]) -> Iterator[Step]:
     """Yield the steps of one trace."""
     for time_ms, frames in opportunities:
         time_ns = time_ms * _NS_PER_MS
-        yield {"time_ns": time_ns, "do": "grant", "bucket": bucket, "frames": frames}
+        yield {"time_ns": time_ns, "do": "grant", "granted": granted, "frames": frames}
 
 
 def _time_ns(step: Step) -> int:

@@ -176,7 +176,7 @@ def _router(router: LabRouter, answer: SurveyAnswer) -> Iterator[Problem]:
         yield Problem(router.host, what, "reach it by another interface (ansible_host)")
     if answer["emulation"]:
         what = f"the kernel cannot emulate this: {answer['emulation']}"
-        fix = "a kernel with ifb, tbf, netem and the queue's kind (Debian: linux-image-amd64)"
+        fix = "make -C kmods dkms (for sch_link); a kernel with netem and the queue's kind"
         yield Problem(router.host, what, fix)
 
 

@@ -198,7 +198,7 @@ def _one(facts: Iterable[Fact], form: type[F], at: str | None = None) -> F:
 
 def _channels(run: RunSpec, of_router: list[Fact] | None, when: str) -> protocol.Channels:
     """Return every channel: the router's as the kernel has them, and the real ones without any."""
-    real: protocol.Channel = {"rate": {}, "queue": {"kind": ""}, "delay": {"kind": ""}}
+    real: protocol.Channel = {"link": {"kind": ""}, "queue": {"kind": ""}, "netem": {"kind": ""}}
     names = [f"{link.name}:{way}" for link in run.network.links for way in DIRECTIONS]
     channels = dict.fromkeys(names, real)
     differences: list[tuple[str, str, protocol.SettingValue, protocol.SettingValue]] = []

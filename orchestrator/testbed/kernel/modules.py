@@ -25,8 +25,6 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.protocol.specification import TestbedSpec
 
 SYSFS = "/sys/module"
-_OPTIONS = {"ifb": ("numifbs=0",)}
-"""By default ifb adds two interfaces to the machine."""
 _TRIES, _RETRY_NS = 100, 50_000_000
 """A module is in use until the kernel has removed the run's sockets, which takes up to 5 s."""
 
@@ -104,7 +102,7 @@ def loaded(spec: TestbedSpec, given: str) -> Iterator[dict[str, dict[str, Any]]]
 
 
 def _modprobe(name: str) -> None:
-    words = ["modprobe", name, *_OPTIONS.get(name, ())]
+    words = ["modprobe", name]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")

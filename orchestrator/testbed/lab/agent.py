@@ -27,6 +27,7 @@ import threading
 import time
 import traceback
 
+from orchestrator.protocol.numbering import LINK_ENDS
 from orchestrator.protocol.version import check_version
 from orchestrator.testbed import machines, sequence
 from orchestrator.testbed.kernel import system
@@ -245,9 +246,8 @@ class _LabHost:
         self.load: LoadWatch = _LabLoad(monitor, self._host)
 
     def build(self) -> LabBed:
-        """Measure how late timers are here, set what the run needs, and return the bed."""
-        late_ns, seeded = machines.fit_to_machine(self._spec)
-        self._host |= {"late_timers_ns": late_ns, "netem_seeded": seeded}
+        """Set what the run needs of this host, and return the bed."""
+        self._host["netem_seeded"] = machines.fit_to_machine(self._spec)
         self._bed = LabBed(self._spec, self._records, self._undo_log)
         self._bed.build()
         return self._bed
@@ -270,7 +270,7 @@ class _LabHost:
     def queue_devices(self) -> Mapping[str, object]:
         """Return the interface indices of the devices of the emulated link."""
         links = self._bed.links.values()
-        return {"devices": {end: link.device(end)[1] for link in links for end in "abfr"}}
+        return {"devices": {end: link.device(end)[1] for link in links for end in LINK_ENDS}}
 
     def probe_before_traffic(self) -> None:
         """Measure the round trips when the controller commands it."""

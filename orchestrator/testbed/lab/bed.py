@@ -11,12 +11,12 @@ import contextlib
 import os
 from subprocess import Popen
 
-from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.protocol.numbering import CHANNEL_ENDS, LINK_ENDS
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
 from orchestrator.testbed.lab import modules
-from orchestrator.testbed.network import host_state, qdisc, readback, redirect, rtnl
+from orchestrator.testbed.network import channels, host_state, qdisc, readback, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
 
 TYPE_CHECKING = False
@@ -28,15 +28,11 @@ if TYPE_CHECKING:
     from orchestrator.protocol.specification import (
         AgentLinkSpec,
         AgentSpec,
-        ChannelSpec,
         RuleSpec,
         WordSpec,
     )
     from orchestrator.testbed.bed import FactWriter, QueueCounters
     from orchestrator.testbed.lab.undo_log import UndoLog
-
-DEVICES = {"f": "tcplab-f", "r": "tcplab-r"}
-"""Our own queue devices on a router."""
 
 
 class _Host:
@@ -51,14 +47,14 @@ class _Host:
 
 
 class _Link:
-    """The link that this router emulates: a and b are interfaces, f and r our own devices."""
+    """The link that this router emulates; its ends a and b are interfaces of the router."""
 
     def __init__(self, spec: AgentLinkSpec, indices: Mapping[str, int]) -> None:
         self.spec, self._indices = spec, indices
 
     def device(self, end: str) -> tuple[str, int]:
         """Return (name, index) of the device of that end."""
-        name = DEVICES.get(end) or {"a": self.spec["left"], "b": self.spec["right"]}[end]
+        name = {"a": self.spec["left"], "b": self.spec["right"]}[end]
         return name, self._indices[name]
 
 
@@ -126,7 +122,7 @@ class LabBed:
         """Return what samples our qdiscs; see qdisc.Counters."""
         if not self.links:
             return _NoQueues()
-        devices = [link.device(end)[1] for link in self.links.values() for end in "abfr"]
+        devices = [link.device(end)[1] for link in self.links.values() for end in LINK_ENDS]
         return qdisc.Counters(self.wires, words, only=frozenset(devices))
 
     def set_namespace(self, host: str, name: str, value: str | int) -> None:
@@ -199,53 +195,18 @@ class LabBed:
         self._records.fact("route", destination=destination, metrics=found)
 
     def _emulate(self, spec: AgentLinkSpec) -> None:
-        """Set queue, rate, delay and loss of each direction where packets leave the router.
-
-        Packets that leave by an interface first pass a device of ours, which has rate and queue.
-        Then they pass the interface's root qdisc, a netem.
-        """
+        """Set queue, rate, delay and loss of each direction where packets leave the router."""
         present = rtnl.interfaces(self.wires)
         for interface in (spec["left"], spec["right"]):
             require_free(self.wires, interface, present[interface][0])
-        for device in DEVICES.values():
-            self._undo_log.note("device", device=device)
-            rtnl.add_ifb(self.wires, rtnl.End(device))
-        self.wires.flush()
-        indices = {name: index for name, (index, _c) in rtnl.interfaces(self.wires).items()}
+        indices = {name: index for name, (index, _counters) in present.items()}
         link = self.links[spec["name"]] = _Link(spec, indices)
-        self._bring_up(indices)
         for interface in (spec["left"], spec["right"]):
-            self._undo_log.note("hook", interface=interface)
             self._undo_log.note("queue", interface=interface)
-        for direction, (_source, queue_end, sink_end) in CHANNEL_ENDS.items():
-            self._emulate_channel(link, spec[direction], queue_end, sink_end)
+        for direction, (_source, sink) in CHANNEL_ENDS.items():
+            channels.shape(self.wires, spec[direction], *link.device(sink))
         self.wires.flush()
-
-    def _bring_up(self, indices: Mapping[str, int]) -> None:
-        """Set our devices up, without offloads and without IPv6, which would send packets."""
-        tool = Ethtool()
-        for device in DEVICES.values():
-            tool.set_offloads(device)
-            if read_sysctl(f"net.ipv6.conf.{device}.disable_ipv6") is not None:
-                write_sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 1)
-            rtnl.set_up(self.wires, indices[device], device)
-        tool.close()
-
-    def _emulate_channel(
-        self, link: _Link, channel: ChannelSpec, queue_end: str, sink_end: str
-    ) -> None:
-        name, index = link.device(sink_end)
-        if channel["netem"] is not None:
-            qdisc.add_netem(self.wires, index, channel["netem"], name)
-        if channel["rate_bps"] is not None:
-            device, queue = link.device(queue_end)
-            if channel["queue"] is None:
-                raise BuildError(f"{device} has a rate and no queue")
-            late_ns = channel["late_timers_ns"]
-            qdisc.add_rate(self.wires, queue, channel["rate_bps"], device, late_ns=late_ns)
-            qdisc.add_queue(self.wires, queue, channel["queue"], device)
-            qdisc.add_classifier_hook(self.wires, index, name)
-            redirect.add_redirect(self.wires, index, qdisc.EGRESS, queue, name)
+        channels.impair(self)
 
     def interfaces(self) -> dict[str, dict[str, Any]]:
         """Return counters and offloads of the interfaces that take part; see readback."""
@@ -260,7 +221,7 @@ class LabBed:
         return found
 
     def _interfaces_of_run(self) -> list[str]:
-        return [*self.spec["interfaces"], *(DEVICES.values() if self.links else ())]
+        return list(self.spec["interfaces"])
 
     def host_state(self, when: str) -> dict[str, object]:
         """Return the values of the fact "host_state", at the "start" and at the "end".

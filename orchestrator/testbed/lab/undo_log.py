@@ -12,7 +12,7 @@ import errno
 import json
 import os
 
-from orchestrator.protocol.numbering import ROOT_HANDLE
+from orchestrator.protocol.numbering import LINK_HANDLE
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
 from orchestrator.testbed.network import qdisc, rtnl
@@ -84,23 +84,8 @@ def _queue(one: Entry) -> None:
     """Remove our root qdisc from an interface, which then gets the kernel's default again."""
     index = _index(one["interface"])
     if index is not None:
-        body = qdisc.TCMSG.pack(0, index, ROOT_HANDLE, qdisc.TC_H_ROOT, 0)
+        body = qdisc.TCMSG.pack(0, index, LINK_HANDLE, qdisc.TC_H_ROOT, 0)
         _request(RTM_DELQDISC, body, f"{one['interface']} qdisc")
-
-
-def _hook(one: Entry) -> None:
-    """Remove our clsact qdisc, with its filters, from an interface."""
-    index = _index(one["interface"])
-    if index is not None:
-        handle = qdisc.TC_H_CLSACT & 0xFFFF0000
-        body = qdisc.TCMSG.pack(0, index, handle, qdisc.TC_H_CLSACT, 0)
-        _request(RTM_DELQDISC, body, f"{one['interface']} clsact")
-
-
-def _device(one: Entry) -> None:
-    """Remove a device of ours."""
-    body = rtnl.link_message(0) + netlink.attribute(rtnl.IFLA_IFNAME, one["device"])
-    _request(RTM_DELLINK, body, one["device"])
 
 
 def _sysctl(one: Entry) -> None:
@@ -138,8 +123,6 @@ def _module(one: Entry) -> None:
 
 _UNDO: dict[str, Callable[[Entry], None]] = {
     "queue": _queue,
-    "hook": _hook,
-    "device": _device,
     "sysctl": _sysctl,
     "parameter": _parameter,
     "offloads": _offloads,

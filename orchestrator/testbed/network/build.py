@@ -5,11 +5,11 @@ from __future__ import annotations
 from mininet.net import Mininet
 
 from orchestrator.protocol.netem import CORRUPTION
-from orchestrator.protocol.numbering import CHANNEL_ENDS, HOST_PREFIX_LENGTH
+from orchestrator.protocol.numbering import CHANNEL_ENDS, HOST_PREFIX_LENGTH, LINK_ENDS
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
-from orchestrator.testbed.network import openflow, ovs, qdisc, redirect, rtnl
+from orchestrator.testbed.network import channels, openflow, ovs, qdisc, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
 from orchestrator.testbed.network.nodes import (
     HOST_INDEX,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from typing import Any
 
     from orchestrator.protocol.specification import (
-        ChannelSpec,
         HostSpec,
         RuleSpec,
         TestbedSpec,
@@ -150,7 +149,7 @@ class Bed:
         self._configure_switches()
 
     def _make_devices(self) -> None:
-        """Create the veth pairs and queue devices, each in its namespace, in one batch."""
+        """Create the veth pairs, each device in its namespace, in one batch."""
         route = netlink.Netlink()
         for link in self.links.values():
             for end, interface in (("a", link.intf1), ("b", link.intf2)):
@@ -166,9 +165,6 @@ class Bed:
                         node.params["mac"] if host else None,
                     ),
                 )
-            for end, spec in (("f", link.spec["forward"]), ("r", link.spec["reverse"])):
-                if spec["rate_bps"] is not None:
-                    rtnl.add_ifb(route, self._wire_end(link, end))
         route.flush()
         route.close()
 
@@ -178,22 +174,22 @@ class Bed:
 
     def _configure_wires(self) -> None:
         for link in self.links.values():
-            for end in "ab":
+            for end in LINK_ENDS:
                 name, index = link.device(end)
                 qdisc.add_classifier_hook(self.wires, index, name)
             for direction, ends in CHANNEL_ENDS.items():
-                configure_channel(self.wires, link, link.spec[direction], *ends)
+                channel = link.spec[direction]
+                channels.redirect(self.wires, link, channel["policer"], *ends)
+                channels.shape(self.wires, channel, *link.device(ends[1]))
         for link in self.links.values():
-            for end in "abfr":
+            for end in LINK_ENDS:
                 name, index = link.device(end)
-                spec = {"f": link.spec["forward"], "r": link.spec["reverse"]}.get(end)
-                if spec is None or spec["rate_bps"]:
-                    rtnl.set_up(self.wires, index, name)
+                rtnl.set_up(self.wires, index, name)
         self.wires.flush()
         with system.inside(self.wires_fd, self.home_fd):
             tool = Ethtool()
             for link in self.links.values():
-                for end in "ab":
+                for end in LINK_ENDS:
                     tool.set_offloads(link.device(end)[0])
             tool.close()
 
@@ -288,40 +284,3 @@ def corrupts(spec: TestbedSpec) -> bool:
     """
     netems = [link[direction]["netem"] for link in spec["links"] for direction in CHANNEL_ENDS]
     return any(one and any(s["name"] == CORRUPTION for s in one["settings"]) for one in netems)
-
-
-def configure_channel(
-    route: netlink.Netlink,
-    link: WireLink,
-    channel: ChannelSpec,
-    source: str,
-    queue: str,
-    sink: str,
-) -> None:
-    """Queue the requests that set up one direction of a link, from end ``source`` to ``sink``."""
-    source_name, source_index = link.device(source)
-    sink_name, sink_index = link.device(sink)
-    redirect.add_redirect(
-        route, source_index, qdisc.INGRESS, sink_index, source_name, channel["policer"]
-    )
-    if channel["rate_bps"] is not None:
-        name, index = link.device(queue)
-        if channel["queue"] is None:
-            raise BuildError(f"{name} has a rate and no queue")
-        qdisc.add_rate(route, index, channel["rate_bps"], name, late_ns=channel["late_timers_ns"])
-        qdisc.add_queue(route, index, channel["queue"], name)
-        redirect.add_redirect(route, sink_index, qdisc.EGRESS, index, sink_name)
-    if channel["netem"] is not None:
-        qdisc.add_netem(route, sink_index, channel["netem"], sink_name)
-
-
-def reset_queues(bed: Bed) -> None:
-    """Reset the state of every queue that is no FIFO; its settings stay."""
-    for link in bed.links.values():
-        for direction, (_source, queue, _sink) in CHANNEL_ENDS.items():
-            spec = link.spec[direction]["queue"]
-            if spec is not None and spec["kind"] not in qdisc.FIFOS:
-                name, index = link.device(queue)
-                rtnl.set_down(bed.wires, index, name)
-                rtnl.set_up(bed.wires, index, name)
-    bed.wires.flush()

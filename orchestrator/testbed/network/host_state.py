@@ -10,10 +10,10 @@ import socket
 
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
-    CHILD_HANDLE,
     HOST_PREFIX_LENGTH,
-    LINK_ENDS,
-    ROOT_HANDLE,
+    LINK_HANDLE,
+    NETEM_HANDLE,
+    QUEUE_HANDLE,
 )
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.network import qdisc, readback, rtnl
@@ -122,17 +122,16 @@ def requested_of_wires(links: Iterable[LinkSpec]) -> State:
     """Return the requested state of the namespace in which the devices of all links are."""
     found: State = {}
     for number, link in enumerate(links):
-        qdiscs: dict[str, list[str]] = {end: [] for end in LINK_ENDS}
-        for direction, (_source, queue, sink) in CHANNEL_ENDS.items():
-            netem, child = link[direction]["netem"], link[direction]["queue"]
-            root = qdisc.text(netem["kind"], ROOT_HANDLE, qdisc.TC_H_ROOT) if netem else _NO_QUEUE
-            qdiscs[sink] = [_HOOK, root]
-            if link[direction]["rate_bps"] is not None and child is not None:
-                rate = qdisc.text("tbf", ROOT_HANDLE, qdisc.TC_H_ROOT)
-                qdiscs[queue] = [rate, qdisc.text(child["kind"], CHILD_HANDLE, ROOT_HANDLE)]
-        for end, texts in qdiscs.items():
-            if texts:
-                found |= _interface(f"w{number}{end}", _MTU, _joined(texts))
+        for direction, (_source, sink) in CHANNEL_ENDS.items():
+            channel = link[direction]
+            places = (
+                (channel["link"], LINK_HANDLE, qdisc.TC_H_ROOT),
+                (channel["queue"], QUEUE_HANDLE, LINK_HANDLE),
+                (channel["netem"], NETEM_HANDLE, LINK_HANDLE),
+            )
+            texts = [qdisc.text(one["kind"], *place) for one, *place in places if one is not None]
+            qdiscs = _joined([_HOOK, *(texts or [_NO_QUEUE])])
+            found |= _interface(f"w{number}{sink}", _MTU, qdiscs)
     return found
 
 

@@ -99,8 +99,8 @@ class WireLink(Link):
     """A link through the namespace ``wires``, where its rate, queues and impairments are.
 
     Each end is a veth pair, with one device in the node and one in ``wires``. The devices in
-    ``wires``, ``w<i>a`` and ``w<i>b``, redirect packets to each other. On the way packets pass a
-    token bucket and its queue on an ifb device, and then a netem. The nodes' own interfaces have no
+    ``wires``, ``w<i>a`` and ``w<i>b``, redirect packets to each other. Packets leave by one of them
+    through its qdisc sch_link, which has queue, rate and delay. The nodes' own interfaces have no
     qdisc, so no drop is reported to the sender as local congestion.
     """
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import struct
 
-from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE, ROOT_HANDLE
+from orchestrator.protocol.numbering import (
+    CHANNEL_ENDS,
+    LINK_HANDLE,
+    NETEM_HANDLE,
+    QUEUE_HANDLE,
+)
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.network import qdisc, readback, redirect, rtnl
 
@@ -49,7 +54,7 @@ def _reading(bed: Bed) -> PacketReading:
                 ("b", link.spec["b"], link.intf2),
             )
         }
-        for direction, (source, queue, sink) in CHANNEL_ENDS.items():
+        for direction, (source, sink) in CHANNEL_ENDS.items():
             entry: ChannelPackets = {
                 "sent": ends[source][_TRANSMITTED],
                 "entered": wires[link.device(source)[0]][1][_RECEIVED],
@@ -59,11 +64,8 @@ def _reading(bed: Bed) -> PacketReading:
             spec = link.spec[direction]
             if spec["policer"] is not None:
                 entry["policer"] = _policer(bed, link, source)
-            if spec["rate_bps"] is not None:
-                entry["queue"] = _queued(words, link, queue)
-            if spec["netem"] is not None:
-                row = words[(link.device(sink)[1], ROOT_HANDLE)]
-                entry["delay"] = row[_PACKETS], row[_DROPS], row[_WAITING]
+            if spec["link"] is not None:
+                _add_link(entry, words, link.device(sink)[1])
             channels[f"{name}:{direction}"] = entry
     hosts = {
         name: _host(bed, name, nodes[name].get("lo", (0, (0, 0)))[1][_RECEIVED]) for name in nodes
@@ -90,17 +92,22 @@ def _qdisc_words(bed: Bed) -> dict[tuple[int, int], tuple[int, ...]]:
     return dict(zip(counters.names, rows, strict=True))
 
 
-def _queued(
-    words: Mapping[tuple[int, int], tuple[int, ...]], link: Link, end: str
-) -> tuple[int, int, int]:
-    """Return the packets that left the token bucket, and those that its queue dropped and has.
+def _add_link(
+    entry: ChannelPackets, words: Mapping[tuple[int, int], tuple[int, ...]], index: int
+) -> None:
+    """Add the packets in and behind the queue of a link that packets leave by that interface.
 
-    The queue counts a packet as sent when the bucket looks at it, and still has it. The bucket's
-    own drops include changes of its rate.
+    sch_link counts a packet as sent when its transmission begins. All that it has are waiting in
+    its queue, being transmitted, or on their way.
     """
-    index = link.device(end)[1]
-    bucket, queue = words[(index, ROOT_HANDLE)], words[(index, CHILD_HANDLE)]
-    return bucket[_PACKETS], queue[_DROPS], queue[_WAITING]
+    link = words[(index, LINK_HANDLE)]
+    nothing = (0,) * len(link)
+    queue, netem = words.get((index, QUEUE_HANDLE), nothing), words.get((index, NETEM_HANDLE))
+    passed, dropped = entry["exited"], 0
+    if netem is not None:
+        passed, dropped = netem[_PACKETS], netem[_DROPS]
+    entry["queue"] = link[_PACKETS], queue[_DROPS], queue[_WAITING]
+    entry["delay"] = passed, dropped, link[_WAITING] - queue[_WAITING]
 
 
 def _policer(bed: Bed, link: Link, end: str) -> tuple[int, int]:

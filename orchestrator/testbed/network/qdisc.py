@@ -1,10 +1,10 @@
 """Queueing disciplines over rtnetlink: set, read back, count.
 
-A channel's rate and queue are a token bucket (sch_tbf) of one full-size frame, whose child is the
-queue itself. Its delay and loss are a netem on another device. Settings of queues and netems come
-as plain data (protocol/specification.py, SettingSpec), so this module knows no kind of queue.
-Structures are those of include/uapi/linux/pkt_sched.h and tc's 64-bit extensions. Functions named
-``add_*`` queue a request. ``read`` returns what the kernel reports.
+A direction of a link is a sch_link (kmods/sch_link.c) at the interface where packets leave. Below
+it are the queue, and the netem where packets are impaired. The settings of all of them come as
+plain data (protocol/specification.py, SettingSpec), so this module knows no kind of queue.
+Structures are those of include/uapi/linux/pkt_sched.h. Functions named ``add_*`` queue a request.
+``read`` returns what the kernel reports.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from __future__ import annotations
 import operator
 import struct
 
-from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
+from orchestrator.protocol.numbering import (
+    LINK_HANDLE,
+    NETEM_CLASS,
+    NETEM_HANDLE,
+    QUEUE_CLASS,
+    QUEUE_HANDLE,
+)
 from orchestrator.testbed.kernel import netlink as nl
 
 TYPE_CHECKING = False
@@ -26,20 +31,16 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     Value = int | str
     Span = tuple[int, int]
 
-RTM_NEWQDISC, RTM_GETQDISC = 36, 38
+RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 FIFOS = ("pfifo", "bfifo")
 FIFO_LIMITS = ("limit_packets", "limit_bytes")
 """Names of the settings that limit a FIFO."""
 TC_H_ROOT, TC_H_CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
 INGRESS, EGRESS = 0xFFFFFFF2, 0xFFFFFFF3  # TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS / _EGRESS)
-SLACK_BYTES = 64
-NANOSECONDS_PER_TICK = 64  # PSCHED_SHIFT 6
 
 TCMSG = struct.Struct("=BxxxiIII")
-_RATESPEC = struct.Struct("=BBHhHI")
-
-TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_TBF_BURST = 1, 4, 6
+_OURS = (LINK_HANDLE, QUEUE_HANDLE, NETEM_HANDLE)
 
 
 def _request(
@@ -62,53 +63,27 @@ def _request(
     route.queue(RTM_NEWQDISC, flags, body, what)
 
 
-def bucket_bytes(rate: int, late_ns: int) -> int:
-    """Return the size of the token bucket of a rate in bytes per second: a bit over one frame.
-
-    When a timer fires up to ``late_ns`` late, the bucket must not lose the tokens of that time.
-    With a bucket of exactly one frame, the rate was 0.04% too low at 10 Mbit/s.
-    """
-    return FRAME_BYTES + SLACK_BYTES + rate * late_ns // 10**9
-
-
-def add_rate(
-    route: nl.Netlink,
-    index: int,
-    rate_bps: int,
-    what: str,
-    change: bool = False,
-    late_ns: int = 1_000,
-) -> None:
-    """Queue the request for a token bucket, for timers that are up to ``late_ns`` late.
-
-    After a change the queue must be set again: sch_tbf passes its own limit to a fifo below it.
-    """
-    rate = rate_bps // 8
-    burst = bucket_bytes(rate, late_ns)
-    spec = _RATESPEC.pack(0, 1, 0, 0, 0, min(rate, 0xFFFFFFFF))
-    buffer_ticks = burst * 10**9 // rate // NANOSECONDS_PER_TICK
-    parameters = spec + bytes(12) + struct.pack("=III", 0x7FFFFFFF, buffer_ticks, 0)
-    options = [nl.attribute(TCA_TBF_PARMS, parameters), nl.u32(TCA_TBF_BURST, burst)]
-    if rate > 0xFFFFFFFF:
-        options.append(nl.u64(TCA_TBF_RATE64, rate))
-    _request(route, index, TC_H_ROOT, ROOT_HANDLE, "tbf", options, f"{what} tbf", change)
+def add_link(route: nl.Netlink, index: int, link: QueueSpec, what: str) -> None:
+    """Queue the request for the link that an interface's packets pass: its root qdisc."""
+    options, what = pack(link["settings"]), f"{what} {link['kind']}"
+    _request(route, index, TC_H_ROOT, LINK_HANDLE, link["kind"], options, what)
 
 
 def change_root(route: nl.Netlink, index: int, kind: str, options: nl.Payload, what: str) -> None:
-    """Queue other options, as a list of attributes, for an interface's root qdisc."""
-    _request(route, index, TC_H_ROOT, ROOT_HANDLE, kind, options, what, change=True)
+    """Queue other options, as packed attributes, for an interface's root qdisc."""
+    _request(route, index, TC_H_ROOT, LINK_HANDLE, kind, options, what, change=True)
 
 
 def add_queue(
     route: nl.Netlink, index: int, queue: QueueSpec, what: str, change: bool = False
 ) -> None:
-    """Queue the request for the queue below the token bucket."""
+    """Queue the request for the queue of packets that wait for transmission."""
     settings = _sent(queue, change)
     _request(
         route,
         index,
-        ROOT_HANDLE | 1,
-        CHILD_HANDLE,
+        QUEUE_CLASS,
+        QUEUE_HANDLE,
         queue["kind"],
         pack(settings),
         f"{what} {queue['kind']}",
@@ -117,12 +92,18 @@ def add_queue(
     )
 
 
+def remove_queue(route: nl.Netlink, index: int, what: str) -> None:
+    """Queue the request that removes the queue of packets that wait for transmission."""
+    body = TCMSG.pack(0, index, QUEUE_HANDLE, QUEUE_CLASS, 0)
+    route.queue(RTM_DELQDISC, 0, body, f"{what} without queue")
+
+
 def add_netem(
     route: nl.Netlink, index: int, netem: QueueSpec, what: str, change: bool = False
 ) -> None:
-    """Queue the request for the netem that packets pass after the queue."""
+    """Queue the request for the netem that packets pass after their transmission."""
     options, what = pack(_sent(netem, change)), f"{what} {netem['kind']}"
-    _request(route, index, TC_H_ROOT, ROOT_HANDLE, netem["kind"], options, what, change)
+    _request(route, index, NETEM_CLASS, NETEM_HANDLE, netem["kind"], options, what, change)
 
 
 def fifo_limit(queue: QueueSpec) -> int | None:
@@ -260,7 +241,7 @@ class Counters:
                 continue
             _family, index, handle, _parent, _info = TCMSG.unpack_from(data, start)
             ours = self._only is None or index in self._only
-            if ours and handle in (ROOT_HANDLE, CHILD_HANDLE):
+            if ours and handle in _OURS:
                 names.append((index, handle))
                 common += counter_places(data, start + TCMSG.size, end, [TCA_STATS2])
                 for word in self._words.get((index, handle), ()):
@@ -320,7 +301,7 @@ def listed(route: nl.Netlink) -> Iterator[tuple[int, str, int, int]]:
 
 
 def text(kind: str, handle: int, parent: int) -> str:
-    """Return a qdisc as text, such as "tbf 1: root", "pfifo 10: below 1:" or "clsact ffff:"."""
+    """Return a qdisc as text, such as "link 1: root", "pfifo 10: below 1:" or "clsact ffff:"."""
     places = {TC_H_ROOT: " root", TC_H_CLSACT: ""}
     return f"{kind} {handle >> 16:x}:{places.get(parent, f' below {parent >> 16:x}:')}"
 
@@ -347,34 +328,19 @@ def root_kind(route: nl.Netlink, wanted: int) -> str | None:
     return next(kinds, None)
 
 
-def rate_bps(options: bytes) -> int:
-    """Return the rate of a token bucket's TCA_OPTIONS."""
-    attributes = nl.parse_attributes(options)
-    rate = int(_RATESPEC.unpack_from(attributes[TCA_TBF_PARMS])[5])
-    if TCA_TBF_RATE64 in attributes:
-        rate = int(struct.unpack_from("=Q", attributes[TCA_TBF_RATE64])[0])
-    return rate * 8
-
-
 def decided(route: nl.Netlink, index: int) -> tuple[int, int, int]:
-    """Return (packets, drops, requeues) of an interface's root qdisc since it was made.
+    """Return (packets, drops, requeues) of an interface's netem since it was made.
 
     Packets are those that left it, wait in it, or were dropped. Each number has 32 bits.
     """
-    _low, _high, packets, drops, _over, requeues, _bytes, waiting = _root_words(route, index)
+    _low, _high, packets, drops, _over, requeues, _bytes, waiting = _netem_words(route, index)
     return (packets + waiting + drops) & 0xFFFFFFFF, drops, requeues
 
 
-def passed(route: nl.Netlink, index: int) -> tuple[int, int]:
-    """Return (bytes that have left an interface's root qdisc, packets that wait in it)."""
-    low, high, *_rest, waiting = _root_words(route, index)
-    return low | high << 32, waiting
-
-
-def _root_words(route: nl.Netlink, index: int) -> list[int]:
-    """Return the eight words that ``Counters`` packs, of an interface's root qdisc now."""
+def _netem_words(route: nl.Netlink, index: int) -> list[int]:
+    """Return the eight words that ``Counters`` packs, of an interface's netem now."""
     # Without NLM_F_ECHO, the kernel answers only to sockets of the multicast group.
-    body = TCMSG.pack(0, index, ROOT_HANDLE, TC_H_ROOT, 0)
+    body = TCMSG.pack(0, index, NETEM_HANDLE, NETEM_CLASS, 0)
     data = route.ask(RTM_GETQDISC, body, nl.NLM_F_ECHO)
     found = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])
     return [struct.unpack_from("=I", data, place)[0] for place in found]

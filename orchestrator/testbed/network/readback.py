@@ -6,7 +6,12 @@ import os
 import subprocess
 
 from orchestrator.protocol import engines
-from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE, ROOT_HANDLE
+from orchestrator.protocol.numbering import (
+    CHANNEL_ENDS,
+    LINK_HANDLE,
+    NETEM_HANDLE,
+    QUEUE_HANDLE,
+)
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
@@ -72,14 +77,12 @@ def channels(bed: ShapedNetwork) -> Channels:
     present = qdisc.read(bed.wires)
     found: Channels = {}
     for name, link in bed.links.items():
-        for direction, (source_end, queue_end, sink_end) in CHANNEL_ENDS.items():
-            spec = link.spec[direction]
-            queue_index, sink_index = link.device(queue_end)[1], link.device(sink_end)[1]
-            kind, options = present.get((queue_index, ROOT_HANDLE), ("", b""))
+        for direction, (source_end, sink_end) in CHANNEL_ENDS.items():
+            spec, index = link.spec[direction], link.device(sink_end)[1]
             found[f"{name}:{direction}"] = {
-                "rate": {"kind": kind, "rate_bps": qdisc.rate_bps(options)} if options else {},
-                "queue": _settings(present, queue_index, CHILD_HANDLE, spec["queue"]),
-                "delay": _settings(present, sink_index, ROOT_HANDLE, spec["netem"]),
+                "link": _settings(present, index, LINK_HANDLE, spec["link"]),
+                "queue": _settings(present, index, QUEUE_HANDLE, spec["queue"]),
+                "netem": _settings(present, index, NETEM_HANDLE, spec["netem"]),
             }
             if spec["policer"] is not None:
                 found[f"{name}:{direction}"]["policer"] = redirect.read_policer(
@@ -130,11 +133,10 @@ def differences(bed: ShapedNetwork, found: Channels) -> list[list[Value]]:
 
 def _compared(requested: ChannelSpec, found: Mapping[str, Settings]) -> Iterator[Compared]:
     """Yield (setting, requested, found) of one channel."""
-    if requested["rate_bps"] is not None:
-        yield "rate_bps", requested["rate_bps"] // 8 * 8, found["rate"].get("rate_bps")
     for part, spec, has in (
+        ("link", requested["link"], found["link"]),
         ("queue", requested["queue"], found["queue"]),
-        ("netem", requested["netem"], found["delay"]),
+        ("netem", requested["netem"], found["netem"]),
     ):
         yield f"{part} kind", spec["kind"] if spec else "", has["kind"]
         yield from _compared_settings(part, spec, has)

@@ -94,12 +94,6 @@ def add_veth(route: Netlink, end: End, peer: End) -> None:
     route.queue(RTM_NEWLINK, flags, body, f"veth {end.name} - {peer.name}")
 
 
-def add_ifb(route: Netlink, end: End) -> None:
-    """Queue the request for an intermediate functional block device (drivers/net/ifb.c)."""
-    body = end.message() + nl.attribute(IFLA_LINKINFO, [nl.attribute(IFLA_INFO_KIND, "ifb")])
-    route.queue(RTM_NEWLINK, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, f"ifb {end.name}")
-
-
 def set_up(route: Netlink, index: int, what: str, mtu: int | None = None) -> None:
     """Queue the request that sets an interface up."""
     body = _IFINFO.pack(0, 0, index, IFF_UP, IFF_UP)

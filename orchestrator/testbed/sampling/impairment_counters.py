@@ -46,7 +46,7 @@ class ImpairmentCounters:
         netem = link.spec[direction]["netem"]
         settings = [one for one in netem["settings"] if is_counted(one)] if netem else []
         condition = json.dumps({one["name"]: one["value"] for one in settings})
-        _name, index = link.device(CHANNEL_ENDS[direction][2])
+        _name, index = link.device(CHANNEL_ENDS[direction][1])
         found = qdisc.decided(self._route, index)
         counts = self._counts.setdefault(channel, {}).setdefault(condition, [0] * len(found))
         before = self._seen.get(channel, (0,) * len(found))

@@ -1,9 +1,9 @@
 """Measures the idle network before any flow starts: base RTTs, bottlenecks, policers.
 
 The queue probe sends a burst that overfills the queue, and captures when each packet enters and
-leaves the queue. The spacing of the packets that leave gives the rate. The longest stay gives the
-queue's length. Neither depends on the other links of the path. The policer probe empties the
-policer's bucket repeatedly. What passes in between gives its rate.
+leaves the link. The spacing of the packets that leave gives the rate. The longest stay, less the
+time behind the queue, gives the queue's length. Neither depends on the other links of the path. The
+policer probe empties the policer's bucket repeatedly. What passes in between gives its rate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     Passed = tuple[int, int, int, int]
 
     class BurstResult(TypedDict):
-        """When the packets of bursts passed a queue or a policer."""
+        """When the packets of bursts came to a link and left it."""
 
         came: int
         """Number of packets that came to it."""
@@ -99,13 +99,13 @@ def round_trip_ns(bed: Bed, probe: RoundTripProbe, echoes: int) -> int | None:
 
 
 def queue_burst(bed: Bed, probe: BurstProbe) -> BurstResult:
-    """Overfill a queue in each of the probe's rounds, and return when packets passed it.
+    """Overfill a queue in each of the probe's rounds, and return when packets passed the link.
 
-    The probe's ``settle_ns`` is long enough for the last packet to leave the queue.
+    The probe's ``settle_ns`` is long enough for the last packet to leave the link.
     """
-    entry, queue, _exit = _devices(bed, probe["channel"])
     with system.inside(bed.wires_fd, bed.home_fd):
-        captures = [PacketCapture(name, 2 * probe["packets"]) for name in (entry, queue)]
+        ends = _devices(bed, probe["channel"])
+        captures = [PacketCapture(name, 2 * probe["packets"]) for name in ends]
     sender, receiver = _ends(bed, probe)
     padding = bytes(PAYLOAD_BYTES - _STAMP.size)
     timer = system.Timer()
@@ -123,15 +123,13 @@ def queue_burst(bed: Bed, probe: BurstProbe) -> BurstResult:
 
 
 def policer_bursts(bed: Bed, probe: PolicerProbe) -> BurstResult:
-    """Empty a policer's bucket in each of the probe's rounds, and return when packets passed it.
+    """Empty a policer's bucket in each of the probe's rounds, and return when packets passed.
 
     The bucket is full again when this returns, because of the probe's ``settle_ns``.
     """
-    entry, queue, leaving = _devices(bed, probe["channel"])
     with system.inside(bed.wires_fd, bed.home_fd):
         room = 2 * probe["packets"] * probe["rounds"]
-        behind = queue if probe["queued"] else leaving
-        captures = [PacketCapture(name, room) for name in (entry, behind)]
+        captures = [PacketCapture(name, room) for name in _devices(bed, probe["channel"])]
     sender, receiver = _ends(bed, probe)
     padding = bytes(PAYLOAD_BYTES - _STAMP.size)
     timer = system.Timer()
@@ -152,7 +150,7 @@ def _close(*opened: PacketCapture | socket.socket) -> None:
 
 
 def _devices(bed: ShapedNetwork, channel: str) -> list[str]:
-    """Return the names of a channel's devices: where packets enter, its queue's, its last."""
+    """Return the names of the devices by which packets enter and leave a channel."""
     link_name, direction = link_and_direction(channel)
     return [bed.links[link_name].device(end)[0] for end in CHANNEL_ENDS[direction]]
 

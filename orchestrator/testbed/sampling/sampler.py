@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.protocol import sampling_schedule
 from orchestrator.protocol.engines import ENGINES
-from orchestrator.protocol.numbering import CHANNEL_ENDS, CHILD_HANDLE
+from orchestrator.protocol.numbering import CHANNEL_ENDS, QUEUE_HANDLE
 from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.kernel import system, tcpdiag
 from orchestrator.testbed.network import redirect
@@ -172,9 +172,9 @@ def _closes(flow: FlowSpec) -> bool:
 def _words(bed: Bed) -> dict[tuple[int, int], list[WordSpec]]:
     """Return which words of each queue are sampled beside its counters; see qdisc.Counters."""
     return {
-        (link.device(queue_end)[1], CHILD_HANDLE): queue["words"]
+        (link.device(sink)[1], QUEUE_HANDLE): queue["words"]
         for link in bed.links.values()
-        for direction, (_source, queue_end, _sink) in CHANNEL_ENDS.items()
+        for direction, (_source, sink) in CHANNEL_ENDS.items()
         for queue in [link.spec[direction]["queue"]]
         if queue is not None
     }
@@ -185,6 +185,6 @@ def _policed(bed: Bed) -> list[int]:
     return [
         link.device(source)[1]
         for link in bed.links.values()
-        for direction, (source, _queue, _sink) in CHANNEL_ENDS.items()
+        for direction, (source, _sink) in CHANNEL_ENDS.items()
         if link.spec[direction]["policer"] is not None
     ]

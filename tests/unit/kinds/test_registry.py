@@ -67,7 +67,7 @@ def test_a_topology_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert set(kinds.found) == {*TOPOLOGIES.found, "line"}
     line = kinds.found["line"].model_validate({"kind": "line"})
     assert isinstance(line, topologies.Topology)
-    assert line.layout(1).network.base_rtt_s("left", "right") == 0.02
+    assert line.layout(1).network.propagation_rtt_s("left", "right") == 0.02
 
 
 def queue_kinds() -> Kinds[QueueSpec]:

@@ -51,8 +51,8 @@ def test_a_dumbbell_has_its_hosts_and_links() -> None:
 
 def test_the_base_rtt_sums_the_delays_of_both_directions() -> None:
     network = dumbbell(BOTTLENECK, group("a"), group("b", delay="45ms")).network
-    assert network.base_rtt_s("a_src0", "a_dst0") == pytest.approx(0.1)
-    assert network.base_rtt_s("b_dst0", "b_src0") == pytest.approx(0.2)
+    assert network.propagation_rtt_s("a_src0", "a_dst0") == pytest.approx(0.1)
+    assert network.propagation_rtt_s("b_dst0", "b_src0") == pytest.approx(0.2)
     assert [hop.name for hop in network.path("a_src0", "a_dst0")] == [
         "a_src0:forward",
         "bottleneck:forward",
@@ -117,7 +117,7 @@ def test_each_direction_may_have_its_own_values() -> None:
     assert link.forward == Channel(0.01, 10_000_000, None, loss(0.001), is_bottleneck=True)
     assert link.reverse == Channel(0.03, 1_000_000, None, loss(0.0), is_bottleneck=True)
     assert str(layout.queues["bottleneck:reverse"].spec.limit) == "10kB"
-    assert layout.network.base_rtt_s("a_src0", "a_dst0") == pytest.approx(0.12)
+    assert layout.network.propagation_rtt_s("a_src0", "a_dst0") == pytest.approx(0.12)
 
 
 def test_one_loss_is_for_both_directions_of_every_access_link() -> None:
@@ -162,7 +162,7 @@ def test_the_papers_rtts_spread_over_the_flows() -> None:
         ]
         for layout in layouts:
             found = [
-                layout.network.base_rtt_s(f"a_src{i}", f"a_dst{i}") * 1e3 for i in range(hosts)
+                layout.network.propagation_rtt_s(f"a_src{i}", f"a_dst{i}") * 1e3 for i in range(hosts)
             ]
             wanted = [20 + 230 * (i + 1) / hosts for i in range(hosts)]
             assert found == pytest.approx(wanted, abs=4e-6)  # four links, a nanosecond each
@@ -175,9 +175,9 @@ def test_a_spread_may_include_both_ends() -> None:
         {"name": "a", "hosts": 5, "rtt": {"from": "66ms", "to": "250ms"}, "access": {}},
         {"name": "one", "rtt": {"from": "66ms", "to": "250ms"}, "access": {}},
     )
-    found = [layout.network.base_rtt_s(f"a_src{i}", f"a_dst{i}") for i in range(5)]
+    found = [layout.network.propagation_rtt_s(f"a_src{i}", f"a_dst{i}") for i in range(5)]
     assert found == pytest.approx([0.066, 0.112, 0.158, 0.204, 0.250], abs=1e-12)
-    assert layout.network.base_rtt_s("one_src0", "one_dst0") == pytest.approx(0.25)
+    assert layout.network.propagation_rtt_s("one_src0", "one_dst0") == pytest.approx(0.25)
 
 
 def test_an_rtt_is_exact_to_the_nanosecond() -> None:
@@ -276,7 +276,7 @@ def test_an_rtt_is_drawn_for_each_pair_from_the_seed() -> None:
     def rtts_s(seed: int) -> list[float]:
         found = drawn(seed, rtt=DRAWN)
         assert found.drawn
-        return [found.network.base_rtt_s(f"a_src{i}", f"a_dst{i}") for i in range(40)]
+        return [found.network.propagation_rtt_s(f"a_src{i}", f"a_dst{i}") for i in range(40)]
 
     mine = rtts_s(7)
     assert mine == rtts_s(7) != rtts_s(8)

@@ -38,7 +38,7 @@ def test_the_path_of_least_delay_may_have_more_hops() -> None:
     net = network(*RING)
     assert crossed(net) == ["hr:forward", "r51:reverse", "r45:reverse", "r34:reverse", "rk:forward"]
     assert path_delay_s(net.path("h", "k")) == pytest.approx(0.005)
-    assert net.base_rtt_s("h", "k") == pytest.approx(0.010)
+    assert net.propagation_rtt_s("h", "k") == pytest.approx(0.010)
 
 
 def test_the_reverse_path_follows_its_own_delays() -> None:
@@ -56,7 +56,7 @@ def test_the_reverse_path_follows_its_own_delays() -> None:
     )
     assert crossed(net) == ["fast:forward", "last:forward"]
     assert crossed(net, "k", "h") == ["last:reverse", "slow:reverse"]
-    assert net.base_rtt_s("h", "k") == pytest.approx(0.103)
+    assert net.propagation_rtt_s("h", "k") == pytest.approx(0.103)
 
 
 def test_ties_go_to_fewer_hops_and_then_to_the_first_link() -> None:

@@ -38,7 +38,7 @@ def crossed(network: Network, group: str, index: int = 0) -> list[str]:
 
 def rtt_ms(network: Network, group: str, index: int = 0) -> float:
     pair = network.group(group)
-    return 1e3 * network.base_rtt_s(pair.sources[index], pair.sinks[index])
+    return 1e3 * network.propagation_rtt_s(pair.sources[index], pair.sinks[index])
 
 
 def lot(groups: Sequence[Mapping[str, object]], **hops: Any) -> Layout:

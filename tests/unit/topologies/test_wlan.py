@@ -205,8 +205,8 @@ def test_a_wlan_has_its_links_and_delays() -> None:
     assert isinstance(wireless.forward.loss, Fading)
     assert wireless.forward.rate_model == wireless.forward.loss
     assert wireless.forward.rate_bps == spec.wireless.state(0.0)[0]
-    assert network.base_rtt_s("a_src1", "a_dst1") == pytest.approx(0.04)
-    assert network.base_rtt_s("b_src0", "b_dst0") == pytest.approx(0.05)
+    assert network.propagation_rtt_s("a_src1", "a_dst1") == pytest.approx(0.04)
+    assert network.propagation_rtt_s("b_src0", "b_dst0") == pytest.approx(0.05)
     written = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert Wlan.model_validate(written) == spec
 

@@ -1,0 +1,54 @@
+"""Describes the transmitter and the propagation delay of one direction of a link: sch_link.
+
+sch_link is a module of this project, kmods/sch_link.c. Its attributes are those of the enum there.
+A netem below it has the delay where packets are impaired; the link's own delay is then 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.units import nanoseconds
+from orchestrator.protocol.version import LINK_MODEL
+
+RATE_MAX_BPS = 100_000_000_000
+"""LINK_RATE_MAX_BPS: a time in bit * ns must fit into 64 bits."""
+
+RATE, DELAY, GRANTED = "rate_bps", "delay_ns", "granted"
+"""Names of the settings."""
+
+_MODEL, _RATE_BPS, _DELAY_NS, _GRANTED = (1,), (2,), (3,), (4,)
+GRANT_BYTES_ATTRIBUTE = 5
+"""TCA_LINK_GRANT_BYTES: lets so many bytes more leave at once, on a link that is granted."""
+
+
+class Transmitter(NamedTuple):
+    """How one direction of a link sends packets; a rate of None takes no time."""
+
+    rate_bps: int | None
+    delay_s: float
+
+    def qdisc(self) -> Qdisc:
+        """Return the sch_link that does this."""
+        return Qdisc("link", (
+            Setting("model", _MODEL, LINK_MODEL),
+            rate_setting(self.rate_bps or 0),
+            delay_setting(self.delay_s),
+            Setting(GRANTED, _GRANTED, 0, "B"),
+        ))  # fmt: skip
+
+
+def rate_setting(rate_bps: int) -> Setting:
+    """Return the setting of the rate."""
+    return Setting(RATE, _RATE_BPS, rate_bps, "Q")
+
+
+def delay_setting(delay_s: float) -> Setting:
+    """Return the setting of the propagation delay."""
+    return Setting(DELAY, _DELAY_NS, nanoseconds(delay_s), "Q")
+
+
+def granted_setting() -> Setting:
+    """Return the setting with which packets leave by grants only, and not by the rate."""
+    return Setting(GRANTED, _GRANTED, 1, "B")

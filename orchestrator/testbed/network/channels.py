@@ -1,0 +1,59 @@
+"""Sets up the directions of links: ways of packets, queues, rates, delays, impairments."""
+
+from __future__ import annotations
+
+from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.testbed.errors import BuildError
+from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network import redirect as redirection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.protocol.specification import ChannelSpec, PolicerSpec
+    from orchestrator.testbed.bed import Link, ShapedNetwork
+    from orchestrator.testbed.kernel.netlink import Netlink
+
+
+def redirect(
+    route: Netlink, link: Link, policer: PolicerSpec | None, source: str, sink: str
+) -> None:
+    """Queue the request that moves packets from end ``source`` to ``sink``, past the policer."""
+    name, index = link.device(source)
+    redirection.add_redirect(route, index, qdisc.INGRESS, link.device(sink)[1], name, policer)
+
+
+def shape(route: Netlink, channel: ChannelSpec, name: str, index: int) -> None:
+    """Queue the requests for queue, rate and delay where packets leave a direction of a link.
+
+    The netem is added later, by ``impair``. So probes measure queue and rate without impairments.
+    """
+    link, queue = channel["link"], channel["queue"]
+    if link is not None:
+        qdisc.add_link(route, index, link, name)
+        if queue is not None:
+            qdisc.add_queue(route, index, queue, name)
+    if link is None and (queue or channel["netem"]):
+        raise BuildError(f"{name} has a queue or impairments, and no link")
+
+
+def impair(bed: ShapedNetwork) -> None:
+    """Add the netem of every channel that has one."""
+    for link in bed.links.values():
+        for direction, (_source, sink) in CHANNEL_ENDS.items():
+            netem = link.spec[direction]["netem"]
+            if netem is not None:
+                name, index = link.device(sink)
+                qdisc.add_netem(bed.wires, index, netem, name)
+    bed.wires.flush()
+
+
+def reset_queues(bed: ShapedNetwork) -> None:
+    """Make every queue that is no FIFO anew, so that it has forgotten set-up and probes."""
+    for link in bed.links.values():
+        for direction, (_source, sink) in CHANNEL_ENDS.items():
+            spec = link.spec[direction]["queue"]
+            if spec is not None and spec["kind"] not in qdisc.FIFOS:
+                name, index = link.device(sink)
+                qdisc.remove_queue(bed.wires, index, name)
+                qdisc.add_queue(bed.wires, index, spec, name)
+    bed.wires.flush()
