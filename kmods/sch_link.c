@@ -10,7 +10,8 @@
  * delay, in the order of transmission. Without a rate the transmission takes no time.
  *
  * A qdisc of class 2, such as netem, takes packets when their transmission ends. The delay should
- * then be its own, as should all else that happens to packets on the way.
+ * then be its own, as should all else that happens to packets on the way. Packets can be made to
+ * bypass it, to measure queue and rate without what it does.
  *
  * A link can instead transmit by grants: each lets a number of bytes leave at once, as the
  * opportunities to send of a recorded trace of a cellular link do. A packet that is larger than the
@@ -53,6 +54,7 @@ enum {
 	TCA_LINK_DELAY_NS,	/* u64, propagation delay */
 	TCA_LINK_GRANTED,	/* u8, 1: transmit by grants; 0: by the rate */
 	TCA_LINK_GRANT_BYTES,	/* u32, one more grant */
+	TCA_LINK_BYPASS,	/* u8, 1: packets pass by the line, as if there were none */
 	TCA_LINK_PAD,
 	__TCA_LINK_MAX
 };
@@ -76,6 +78,7 @@ struct link_sched_data {
 	bool fifo;			/* whether the queue ignores the clock */
 	bool waited;			/* whether a packet has waited since the transmitter began */
 	bool granted;
+	bool bypass;			/* whether packets pass by the line */
 	bool impairing;			/* whether the line is being given a packet */
 	struct sk_buff *partial;	/* by grants: the packet of which a part has been sent */
 	u32 partial_bytes;		/* bytes of it that are left */
@@ -265,7 +268,7 @@ static struct sk_buff *link_arrived(struct Qdisc *sch, u64 now_ns)
 	struct sk_buff *to_free = NULL;
 
 	while (q->first && link_cb(q->first)->arrives_ns <= now_ns) {
-		if (q->line == &noop_qdisc)
+		if (q->bypass || q->line == &noop_qdisc)
 			return link_take(q);
 		link_impair(sch, link_take(q), &to_free);
 	}
@@ -321,6 +324,7 @@ static const struct nla_policy link_policy[TCA_LINK_MAX + 1] = {
 	[TCA_LINK_DELAY_NS] = { .type = NLA_U64 },
 	[TCA_LINK_GRANTED] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_GRANT_BYTES] = { .type = NLA_U32 },
+	[TCA_LINK_BYPASS] = NLA_POLICY_MAX(NLA_U8, 1),
 };
 
 /* The packet in transmission, if any, is the last one on its way: its rest has the new rate. */
@@ -373,6 +377,8 @@ static int link_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		link_put(sch, q->partial, now_ns);
 		q->partial = NULL;
 	}
+	if (tb[TCA_LINK_BYPASS])
+		q->bypass = nla_get_u8(tb[TCA_LINK_BYPASS]);
 	if (tb[TCA_LINK_GRANT_BYTES] && (q->partial || q->queue->q.qlen))
 		q->credit_bytes += nla_get_u32(tb[TCA_LINK_GRANT_BYTES]);
 	sch_tree_unlock(sch);
@@ -435,7 +441,8 @@ static int link_dump(struct Qdisc *sch, struct sk_buff *skb)
 	if (nla_put_u32(skb, TCA_LINK_MODEL, LINK_MODEL) ||
 	    nla_put_u64_64bit(skb, TCA_LINK_RATE_BPS, q->rate_bps, TCA_LINK_PAD) ||
 	    nla_put_u64_64bit(skb, TCA_LINK_DELAY_NS, q->delay_ns, TCA_LINK_PAD) ||
-	    nla_put_u8(skb, TCA_LINK_GRANTED, q->granted)) {
+	    nla_put_u8(skb, TCA_LINK_GRANTED, q->granted) ||
+	    nla_put_u8(skb, TCA_LINK_BYPASS, q->bypass)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

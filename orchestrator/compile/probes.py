@@ -94,8 +94,8 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
     """Return the probe of the queue at ``position``, None when this path cannot measure it.
 
     Two conditions must hold. The rate before the queue is higher, so that the queue fills. And the
-    queues before it hold the burst without drops. Nothing else loses, delays or reorders packets,
-    because the bed adds impairments after these probes. Only a drop-tail queue without a policer
+    queues before it hold the burst without drops. Nothing else loses or reorders packets, because
+    they bypass all impairments during these probes. Only a drop-tail queue without a policer
     before it is overfilled. For all other queues a few short bursts measure the rate, because their
     algorithm controls their length.
     """
@@ -129,7 +129,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
         "settle_ns": nanoseconds(settle_s),
         "rate_bps": rate,
         "queue_packets": queue_packets(queue) if overfilled else None,
-        # Where packets are impaired, the delay is part of what the bed adds later.
+        # Where packets are impaired, the delay is part of what they bypass.
         "behind_ns": transmission_ns(FRAME_BYTES, rate)
         + (0 if channel.impaired else nanoseconds(channel.delay_s)),
     }

@@ -15,12 +15,13 @@ from orchestrator.protocol.version import LINK_MODEL
 RATE_MAX_BPS = 100_000_000_000
 """LINK_RATE_MAX_BPS: a time in bit * ns must fit into 64 bits."""
 
-RATE, DELAY, GRANTED = "rate_bps", "delay_ns", "granted"
+RATE, DELAY, GRANTED, BYPASS = "rate_bps", "delay_ns", "granted", "bypass"
 """Names of the settings."""
 
 _MODEL, _RATE_BPS, _DELAY_NS, _GRANTED = (1,), (2,), (3,), (4,)
 GRANT_BYTES_ATTRIBUTE = 5
 """TCA_LINK_GRANT_BYTES: lets so many bytes more leave at once, on a link that is granted."""
+_BYPASS = (6,)
 
 
 class Transmitter(NamedTuple):
@@ -36,6 +37,7 @@ class Transmitter(NamedTuple):
             rate_setting(self.rate_bps or 0),
             delay_setting(self.delay_s),
             Setting(GRANTED, _GRANTED, 0, "B"),
+            bypass_setting(False),
         ))  # fmt: skip
 
 
@@ -47,6 +49,11 @@ def rate_setting(rate_bps: int) -> Setting:
 def delay_setting(delay_s: float) -> Setting:
     """Return the setting of the propagation delay."""
     return Setting(DELAY, _DELAY_NS, nanoseconds(delay_s), "Q")
+
+
+def bypass_setting(on: bool) -> Setting:
+    """Return the setting with which packets bypass the link's netem, as probes need it."""
+    return Setting(BYPASS, _BYPASS, int(on), "B")
 
 
 def granted_setting() -> Setting:

@@ -48,13 +48,11 @@ class _WholeNetwork:
         self.load: LoadWatch = machine
 
     def build(self) -> build.Bed:
-        """Prepare the machine, build the network, measure its queues and return it."""
+        """Prepare the machine, build the network and return it."""
         self._machine.begin(self._spec)
         readback.verify_modules(self._spec)
         self._bed = build.Bed(self._spec, self._records)
         self._bed.build()
-        self._measure_queues()
-        channels.impair(self._bed)
         self._host_states = host_state.HostStates(self._bed)
         return self._bed
 
@@ -65,7 +63,7 @@ class _WholeNetwork:
     def probe_before_engines(self) -> None:
         """Measure the idle network, set the start thresholds and reset the queues."""
         self._run_hook()
-        self._measure_round_trips()
+        self._probe()
         thresholds.make_known(self._bed)
         self._machine.align()
         channels.reset_queues(self._bed)
@@ -106,20 +104,19 @@ class _WholeNetwork:
     def _count_packets(self, when: str) -> None:
         self._records.fact("packets", at=when, **packet_counters.read(self._bed))
 
-    def _measure_round_trips(self) -> None:
-        bed, records = self._bed, self._records
-        for echo in self._spec["probes"]["round_trips"]:
-            measured_ns = probes.round_trip_ns(bed, echo, self._machine.echoes)
-            records.fact("round_trip", **echo, measured_ns=measured_ns)
-
-    def _measure_queues(self) -> None:
-        """Measure rates and queues before impairments, which would hide some of the packets."""
+    def _probe(self) -> None:
         bed, records, planned = self._bed, self._records, self._spec["probes"]
         records.progress("probes")
+        for echo in planned["round_trips"]:
+            measured_ns = probes.round_trip_ns(bed, echo, self._machine.echoes)
+            records.fact("round_trip", **echo, measured_ns=measured_ns)
+        # Losses and jitter would hide what these measure.
+        channels.bypass_netems(bed, True)
         for burst in planned["bursts"]:
             records.fact("burst", **burst, **probes.queue_burst(bed, burst))
         for policer in planned["policers"]:
             records.fact("policer", **policer, **probes.policer_bursts(bed, policer))
+        channels.bypass_netems(bed, False)
 
     def _run_hook(self) -> None:
         """Run the file that a test names to break the finished bed on purpose."""

@@ -206,7 +206,6 @@ class LabBed:
         for direction, (_source, sink) in CHANNEL_ENDS.items():
             channels.shape(self.wires, spec[direction], *link.device(sink))
         self.wires.flush()
-        channels.impair(self)
 
     def interfaces(self) -> dict[str, dict[str, Any]]:
         """Return counters and offloads of the interfaces that take part; see readback."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.protocol.link import bypass_setting
 from orchestrator.protocol.numbering import CHANNEL_ENDS
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.network import qdisc
@@ -23,27 +24,26 @@ def redirect(
 
 
 def shape(route: Netlink, channel: ChannelSpec, name: str, index: int) -> None:
-    """Queue the requests for queue, rate and delay where packets leave a direction of a link.
-
-    The netem is added later, by ``impair``. So probes measure queue and rate without impairments.
-    """
-    link, queue = channel["link"], channel["queue"]
+    """Queue the requests for all qdiscs where packets leave a direction of a link."""
+    link, queue, netem = channel["link"], channel["queue"], channel["netem"]
     if link is not None:
         qdisc.add_link(route, index, link, name)
         if queue is not None:
             qdisc.add_queue(route, index, queue, name)
-    if link is None and (queue or channel["netem"]):
+        if netem is not None:
+            qdisc.add_netem(route, index, netem, name)
+    elif queue is not None or netem is not None:
         raise BuildError(f"{name} has a queue or impairments, and no link")
 
 
-def impair(bed: ShapedNetwork) -> None:
-    """Add the netem of every channel that has one."""
+def bypass_netems(bed: ShapedNetwork, on: bool) -> None:
+    """Let all packets bypass all netems, or no longer."""
+    setting = bypass_setting(on).document()
     for link in bed.links.values():
         for direction, (_source, sink) in CHANNEL_ENDS.items():
-            netem = link.spec[direction]["netem"]
-            if netem is not None:
+            if link.spec[direction]["netem"] is not None:
                 name, index = link.device(sink)
-                qdisc.add_netem(bed.wires, index, netem, name)
+                qdisc.change_root(bed.wires, index, "link", qdisc.pack([setting]), name)
     bed.wires.flush()
 
 
