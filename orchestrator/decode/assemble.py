@@ -277,8 +277,9 @@ def _queue(
         delay = settings["netem"]
         return QueueRecord(
             *common, "delay", delay["kind"], False,
-            delay_s=delay["delay_ns"] / 1e9, loss=channel.mean_loss,
-            limit_packets=delay["limit_packets"],
+            # A netem that the specification did not request has no settings here.
+            delay_s=delay.get("delay_ns", 0) / 1e9, loss=channel.mean_loss,
+            limit_packets=delay.get("limit_packets"),
         )  # fmt: skip
     if role == "policer":
         assert channel.policer is not None, "or the bed would have none"
