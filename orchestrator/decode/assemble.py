@@ -24,6 +24,7 @@ from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol import facts as protocol
 from orchestrator.protocol.facts import Fact
+from orchestrator.protocol.frames import ECHO_FRAME_BYTES
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     NETEM_HANDLE,
@@ -318,6 +319,7 @@ def _flows(
     trips = {
         (fact["source"], fact["sink"]): fact["measured_ns"]
         for fact in protocol.of(facts, protocol.RoundTrip)
+        if fact["frame_bytes"] == ECHO_FRAME_BYTES
     }
     reported = {fact["flow"]: fact["kernel"] for fact in protocol.of(facts, protocol.Congestion)}
     records = []

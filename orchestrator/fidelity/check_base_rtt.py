@@ -1,4 +1,4 @@
-"""Base RTT: the RTT of a small probe over the idle network is the sum of the delays."""
+"""Base RTT: the RTT of probes over the idle network is what store and forward gives."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import TIMER_S
 from orchestrator.network import Channel, passing_share
 from orchestrator.protocol import facts
+from orchestrator.protocol.frames import ECHO_FRAME_BYTES
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import Check
 
@@ -66,7 +67,9 @@ def check(evidence: Evidence) -> Iterable[Check]:
     timers = _timers(evidence, trip)
     off_tolerance_s = TOLERANCE_S + timers * late_s
     range_s = max(expected_ns - nearest.low, nearest.high - expected_ns) / 1e9
-    detail = f"{trip['source']} to {trip['sink']}, farthest off of {len(trips)}"
+    length = trip.get("frame_bytes", ECHO_FRAME_BYTES)  # earlier versions had only these
+    detail = f"{trip['source']} to {trip['sink']}, frames of {length} bytes, "
+    detail += f"farthest off of {len(trips)}"
     if nearest != (expected_ns, expected_ns):
         detail += f"; {nearest.low / 1e6:g} to {nearest.high / 1e6:g} ms may be"
     good = evidence.judge(off_ns / 1e9, off_tolerance_s, timers * evidence.late_s)
