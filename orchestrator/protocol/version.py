@@ -1,9 +1,19 @@
-"""The version of the protocol between controller and test bed."""
+"""Versions: of the protocol between controller and test bed, of links and of digests."""
 
 from __future__ import annotations
 
 SPECIFICATION_VERSION = 3
 """Version of this package's contract. Raise it when any form or meaning changes."""
+
+LINK_MODEL = 1
+"""Version of the emulation of links. 1: a token bucket and its queue on an ifb device. Raise it
+when equal scenarios and seeds may give other packets. Each run stores it."""
+
+DIGEST_VERSION = 2
+"""Version of what a run's digest covers; see orchestrator/decode/digest.py. Each run stores it.
+
+1: cwnd every 100 ms, final counters of flows and queues, and transfers. 2: also RTTs, the delays of
+UDP packets, marks and other statistics of queues, and counters of flows every 100 ms."""
 
 
 class VersionError(ValueError):
