@@ -10,7 +10,7 @@ from results import columns, metrics
 from results.documents import SCHEMA, check_document, plain
 from results.metrics import METRICS
 from results.metrics.base import Scope
-from results.model import WHOLE, Number, Values, WindowMetrics
+from results.model import WHOLE, Number, RunRow, Values, WindowMetrics
 from results.stored import StoredRun
 
 
@@ -19,7 +19,8 @@ def compare(runs: Sequence[StoredRun]) -> dict[str, Any]:
 
     ``values`` always has one entry a run, null where a run has none; ``differences`` and
     ``ratios`` are against the first run. Flows and links are matched by name. ``differs`` holds,
-    by part, the paths (as of ``--set``) whose values are not the same in all runs.
+    by part, the paths (as of ``--set``) whose values are not the same in all runs. Digests of
+    different versions cannot be compared, so only their versions are listed there.
 
     Raises:
         UsageError: there are fewer than two runs.
@@ -35,7 +36,7 @@ def compare(runs: Sequence[StoredRun]) -> dict[str, Any]:
         "flows": _subjects(runs, "flow", _flows),
         "links": _subjects(runs, "link", _bottlenecks),
         "differs": {
-            "run": _differing([_run(run) for run in runs]),
+            "run": _differing_fields(runs),
             "scenario": _differing([run.head.resolved for run in runs]),
             "provenance": _differing([run.provenance for run in runs]),
             "checks": _differing_checks(runs),
@@ -54,12 +55,18 @@ def _summary(run: StoredRun) -> dict[str, Any]:
         "seed": row.seed,
         "status": row.status,
         "digest": row.digest,
+        "digest_version": row.digest_version,
+        "link_model": row.link_model,
         "verdict": row.verdict,
     }
 
 
-def _run(run: StoredRun) -> dict[str, Any]:
-    return {name: getattr(run.row, name) for name in columns.names(run.row, columns.COMPARED)}
+def _differing_fields(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
+    """Return the fields that differ; of digests of several versions only their versions."""
+    names = columns.names(RunRow, columns.COMPARED)
+    if len({run.row.digest_version for run in runs}) > 1:
+        names.remove("digest")
+    return _differing([{name: getattr(run.row, name) for name in names} for run in runs])
 
 
 def _window(runs: Sequence[StoredRun], window: str) -> list[dict[str, Any]]:

@@ -32,6 +32,8 @@ class RunIdentity:
     """The fields of a run that are known before it begins and read with each list of runs.
 
     ``variant`` has the values of the matrix. ``unconfined`` is set for a guest without a sandbox.
+    ``link_model`` and ``digest_version`` are those of ``orchestrator.protocol.version`` when the
+    run was made. Digests are comparable only where both are equal.
     """
 
     experiment: Annotated[str, COMPARED]
@@ -45,6 +47,8 @@ class RunIdentity:
     warmup_s: float
     windows: Annotated[Sequence[Window], WINDOWS]
     scenario_sha256: Annotated[str, COMPARED]
+    link_model: Annotated[int, SHOWN, COMPARED]
+    digest_version: Annotated[int, SHOWN, COMPARED]
     git_commit: Annotated[str | None, COMPARED] = None
     unconfined: Annotated[bool, FLAG, COMPARED] = False
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import ScenarioError, UsageError
+from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 
 if TYPE_CHECKING:
     from orchestrator.planning.plan import Plan
+    from results.model import RunRow
     from results.store import Store
 
 
@@ -46,26 +48,32 @@ def remaining(plan: Plan, store: Store, backend: str) -> Remaining:
     A stored run is the same when its resolved scenario, variant, repetition and seed are equal.
     Earlier versions resolved a scenario to fewer keys; such a run is the same when this version
     resolves its scenario to the planned one.
+
+    Raises:
+        UsageError: a run of the plan is stored, but only with another link model or digest version.
+            It must not be grouped with runs of this program.
     """
-    known: dict[str, list[tuple[Mapping[str, Any], str]]] = {}
+    known: dict[str, list[tuple[Mapping[str, Any], RunRow]]] = {}
     seeds = {spec.seed for spec in plan.runs}
     for row in store.list_runs():
         if row.status == "ok" and row.backend == backend and row.seed in seeds:
             place = _place(row.variant, row.repetition, row.seed)
-            known.setdefault(place, []).append((store.load(row.id).head.resolved, row.id))
-    ids = tuple(
-        next(
-            (
-                run_id
-                for resolved, run_id in reversed(
-                    known.get(_place(spec.variant, spec.repetition, spec.seed), [])
-                )
-                if _is_same(resolved, spec.resolved)
-            ),
-            None,
+            known.setdefault(place, []).append((store.load(row.id).head.resolved, row))
+    same = [
+        _newest(
+            row
+            for resolved, row in known.get(_place(spec.variant, spec.repetition, spec.seed), [])
+            if _is_same(resolved, spec.resolved)
         )
         for spec in plan.runs
-    )
+    ]
+    others = [row for row in same if row is not None and not _is_of_this_program(row)]
+    if others:
+        raise UsageError(
+            f"--resume: {_versions_differ(others[0])}\n"
+            "  fix: run it again as a new run: without --resume, or with --resume and another --db"
+        )
+    ids = tuple(None if row is None else row.id for row in same)
     missing = [spec for spec, run_id in zip(plan.runs, ids, strict=True) if run_id is None]
     return Remaining(replace(plan, runs=missing), ids)
 
@@ -74,7 +82,8 @@ def verification(run: str, store: Store, backend: str) -> Verification:
     """Plan a stored run again, from the scenario that is stored with it.
 
     Raises:
-        UsageError: there is no such run, it did not end ok, or it ran on another back end.
+        UsageError: there is no such run, it did not end ok, it ran on another back end, or with
+            another link model, or its digest has another version.
     """
     stored = store.load(run)
     if stored.status != "ok" or stored.row.digest is None:
@@ -87,6 +96,11 @@ def verification(run: str, store: Store, backend: str) -> Verification:
             f"--verify: run {stored.id} ran with --backend {head.backend}, not {backend}: give "
             f"--backend {head.backend}"
         )
+    if not _is_of_this_program(stored.row):
+        raise UsageError(
+            f"--verify: {_versions_differ(stored.row)}\n"
+            "  fix: run its scenario again as a new run (orchestrator run FILE) and verify that"
+        )
     again = _plan_resolved(head.resolved, head.experiment)
     (spec,) = again.runs
     spec = replace(
@@ -97,6 +111,25 @@ def verification(run: str, store: Store, backend: str) -> Verification:
         scenario_sha256=head.scenario_sha256,
     )
     return Verification(replace(again, runs=[spec]), stored.id, stored.row.digest)
+
+
+def _newest(rows: Iterable[RunRow]) -> RunRow | None:
+    """Return the last run with this program's versions, else the last run, else None."""
+    ordered = sorted(rows, key=_is_of_this_program)  # which keeps the order of time otherwise
+    return ordered[-1] if ordered else None
+
+
+def _is_of_this_program(row: RunRow) -> bool:
+    """Tell whether the run's links and digest are those of runs that this program makes."""
+    return (row.link_model, row.digest_version) == (LINK_MODEL, DIGEST_VERSION)
+
+
+def _versions_differ(row: RunRow) -> str:
+    return (
+        f"run {row.id} has link model {row.link_model} and digest version {row.digest_version}, "
+        f"and this program has link model {LINK_MODEL} and digest version {DIGEST_VERSION}: "
+        "their results cannot be compared to the bit"
+    )
 
 
 def _place(variant: Mapping[str, Any], repetition: int, seed: int) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from orchestrator.compile.netem import netem_provenance
 from orchestrator.decode import decode
+from orchestrator.decode.digest import Observed, digest
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
@@ -34,15 +34,11 @@ from orchestrator.protocol.numbering import (
 )
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.qdisc import Statistic
-from orchestrator.protocol.sampling_schedule import DIGEST_NS
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import (
-    RECEIVER,
-    SENDER,
     FlowRecord,
     QueueRecord,
     Recording,
-    by_queue,
 )
 
 _DIRECTIONS: tuple[DirectionName, ...] = ("forward", "reverse")
@@ -132,7 +128,9 @@ def _assembled(
         kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
         digest=digest(
-            tcp_samples, samples, len(flows), len(queues), datagrams, transfers, _many(spec)
+            Observed(
+                tcp_samples, samples, datagrams, transfers, len(flows), len(queues), _many(spec)
+            )
         ),
         flows=flows,
         queues=queues,
@@ -151,61 +149,6 @@ def _assembled(
         facts=facts,
         windows=dict(receive_windows(spec, tcp_samples)),
     )
-
-
-def digest(
-    tcp: npt.NDArray[np.void],
-    queue_samples: npt.NDArray[np.void],
-    flows: int,
-    queues: int,
-    datagrams: npt.NDArray[np.void],
-    transfers: npt.NDArray[np.void],
-    many: Collection[int] = (),
-) -> str:
-    """Return sha256 over integers observed in the kernel, in a canonical order.
-
-    - Of each flow: cwnd at every 100 ms, and the final bytes received, bytes sent, segments and
-      retransmits. Of each UDP flow: the final packets and bytes sent and received.
-    - Of each queue: bytes, packets and drops since the start of traffic.
-    - Every transfer.
-
-    Of TCP only samples every 100 ms are included, so the digest does not depend on the sampling
-    period. Of ``many``, the flows with many connections at a time, only the last sample is.
-    """
-    total = hashlib.sha256()
-    on_grid = tcp[tcp["time_ns"] % DIGEST_NS == 0]
-    for flow in range(flows):
-        rows = tcp if flow in many else on_grid
-        sender, receiver = _at_end(rows, flow, SENDER), _at_end(rows, flow, RECEIVER)
-        if flow in many:
-            sender, receiver = sender[-1:], receiver[-1:]
-        total.update(sender["time_ns"].astype("<i8").tobytes())
-        total.update(sender["snd_cwnd_segments"].astype("<i8").tobytes())
-        final = [int(receiver["bytes_received"][-1])] if len(receiver) else [-1]
-        if len(sender):
-            last = sender[-1]
-            keys = ("bytes_sent", "data_segs_out", "total_retrans_segments")
-            final += [int(last[key]) for key in keys]
-        total.update(np.array(final, "<i8").tobytes())
-    for rows in by_queue(queue_samples, queues):
-        if len(rows):
-            grown = [int(rows[key][-1] - rows[key][0]) for key in ("bytes", "packets", "drops")]
-            total.update(np.array(grown, "<i8").tobytes())
-    for flow in np.unique(datagrams["flow"]).tolist():
-        last = datagrams[datagrams["flow"] == flow][-1]
-        counted = ("flow", "sent_packets", "sent_bytes", "received_packets", "received_bytes")
-        total.update(np.array([int(last[name]) for name in counted], "<i8").tobytes())
-    columns = [transfers[name].astype("<i8") for name in transfers.dtype.names or ()]
-    total.update(np.column_stack(columns).tobytes())
-    return total.hexdigest()
-
-
-def _at_end(tcp: npt.NDArray[np.void], flow: int, endpoint: int) -> npt.NDArray[np.void]:
-    """Return the samples of one end of a flow."""
-    flows: npt.NDArray[np.int32] = tcp["flow"]
-    endpoints: npt.NDArray[np.uint8] = tcp["endpoint"]
-    rows: npt.NDArray[np.void] = tcp[(flows == flow) & (endpoints == endpoint)]
-    return rows
 
 
 def _many(spec: RunSpec) -> set[int]:

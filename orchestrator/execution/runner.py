@@ -36,6 +36,7 @@ from orchestrator.files.temporary import (
 )
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.recording.model import Recording
 from results.model import RunHead, summarise_links
 from results.store import Store
@@ -296,6 +297,8 @@ class _HeadMaker:
             windows=spec.windows,
             scenario_text=spec.scenario_text,
             scenario_sha256=spec.scenario_sha256,
+            link_model=LINK_MODEL,
+            digest_version=DIGEST_VERSION,
             resolved=spec.resolved,
             links=summarise_links(spec.network.links),
             git_commit=self.git_commit,

@@ -1,4 +1,4 @@
-"""The version of the protocol between controller and test bed."""
+"""Versions: of the protocol between controller and test bed, of links and of digests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ SPECIFICATION_VERSION = 4
 """Version of this package's contract. Raise it when any form or meaning changes."""
 
 LINK_MODEL = 2
-"""Version of how links carry packets: LINK_MODEL of kmods/sch_link.c.
+"""Version of how links carry packets: LINK_MODEL of kmods/sch_link.c. Each run stores it.
 
-1 was a token bucket and a netem. Runs of different models have different digests.
+1: a token bucket and its queue on an ifb device, and a netem. 2: sch_link, which serialises each
+frame. Raise it when equal scenarios and seeds may give other packets.
 """
+
+DIGEST_VERSION = 2
+"""Version of what a run's digest covers; see orchestrator/decode/digest.py. Each run stores it.
+
+1: cwnd every 100 ms, final counters of flows and queues, and transfers. 2: also RTTs, the delays of
+UDP packets, marks and other statistics of queues, and counters of flows every 100 ms."""
 
 
 class VersionError(ValueError):

@@ -185,6 +185,9 @@ class Machine(LoadWatch, Protocol):
     def restart_randomness(self) -> None:
         """Restart the kernel's random generator, where it belongs to the bed."""
 
+    def rank_programs(self, spec: TestbedSpec) -> None:
+        """Decide whether programs of engines run after this process; before engines are made."""
+
     def origin_ns(self) -> int:
         """Return when traffic starts, by the monotonic clock."""
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 
+from orchestrator.protocol.engines import processes
 from orchestrator.protocol.numbering import CHANNEL_ENDS
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
@@ -67,6 +68,11 @@ class Guest:
         finally:
             os.close(descriptor)
 
+    def rank_programs(self, spec: TestbedSpec) -> None:
+        """Let this process run before the programs of engines, so that sampling changes nothing."""
+        if processes(flow["engine"] for flow in spec["flows"]):
+            system.rank_before_programs()
+
     def origin_ns(self) -> int:
         """Return when traffic starts: on a coarse grid of the clock, however long set-up took."""
         soonest = system.monotonic_ns() + _SETTLE_NS
@@ -119,6 +125,9 @@ class Real:
 
     def restart_randomness(self) -> None:
         """Do nothing: the bed may not change the machine's random generator."""
+
+    def rank_programs(self, spec: TestbedSpec) -> None:
+        """Do nothing: ``begin`` has given the run's processes their priority."""
 
     def origin_ns(self) -> int:
         """Return when traffic starts: soon."""

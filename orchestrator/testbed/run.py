@@ -68,6 +68,7 @@ class _WholeNetwork:
         self._machine.align()
         channels.reset_queues(self._bed)
         resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))
+        self._machine.rank_programs(self._spec)
 
     def queue_devices(self) -> Mapping[str, object]:
         """Return nothing: the numbering of devices is known to the controller."""

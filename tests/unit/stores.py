@@ -4,7 +4,7 @@ Every file holds real runs of a real guest. ``schema-1.sql`` was written by the 
 program and ``schema-4.sql`` by the last one before schema 5. No version was released with 2 or 3:
 those files are ``schema-1.sql`` after the migrations up to there. ``schema-5.sql`` has checksums,
 and ``schema-6.sql`` the evidence that judging needs. It and ``schema-7.sql`` have runs that were
-judged again.
+judged again. ``schema-8.sql`` has digests of version 2.
 """
 
 from __future__ import annotations

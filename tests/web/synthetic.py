@@ -45,6 +45,8 @@ HEAD = RunHead(
     windows=(),
     scenario_text="version: 1\nname: quickstart\n",
     scenario_sha256="ab" * 32,
+    link_model=1,
+    digest_version=2,
     resolved={"version": 1, "name": "quickstart"},
     git_commit="c0ffee" * 6 + "c0ff",
 )

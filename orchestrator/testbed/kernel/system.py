@@ -28,6 +28,10 @@ _PR_SET_PDEATHSIG, _PR_SET_TIMERSLACK = 1, 29
 _SYS_MOUNT_SETATTR, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, 0x8000, 1
 _SYNC_FILE_RANGE_WRITE, _SYNC_FILE_RANGE_WAIT_AFTER = 2, 4
 _EXACT_SLACK_NS, _DEFAULT_SLACK_NS = 1, 50_000
+_SOFTIRQ_RANK, _BED_RANK, _WAITING_RANK, _POLLING_RANK = 4, 3, 2, 1
+"""Real-time priorities of processes on the guest's only CPU; a higher one runs first."""
+_TURN_MS = 4
+"""Polling programs take turns of a tick of the kernel's clock (HZ is 250)."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -138,9 +142,32 @@ def prefer_softirqs() -> None:
             with open(f"/proc/{number}/comm") as comm:
                 found = comm.read() == "ksoftirqd/0\n"
             if found:  # of the only processor
-                os.sched_setscheduler(number, os.SCHED_FIFO, os.sched_param(1))
+                os.sched_setscheduler(number, os.SCHED_FIFO, os.sched_param(_SOFTIRQ_RANK))
                 return
     raise LookupError("no softirq thread")
+
+
+def rank_before_programs() -> None:
+    """Let the calling thread, and threads that it starts, run before programs that it ranks.
+
+    A thread that only takes samples then interrupts a program, and the program goes on where it
+    was. The fair scheduler could go on with another program, so sampling would change the run.
+    """
+    with open("/proc/sys/kernel/sched_rr_timeslice_ms", "w") as file:
+        file.write(str(_TURN_MS))
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_BED_RANK))
+
+
+def rank_program(pid: int, polls: bool) -> None:
+    """Rank a program below the calling thread if ``rank_before_programs`` was called; see there.
+
+    Programs that ``polls`` are ready all the time. They take turns, and run when no other program
+    is ready. Others run until they wait.
+    """
+    if os.sched_getscheduler(0) != os.SCHED_FIFO:
+        return
+    policy, rank = (os.SCHED_RR, _POLLING_RANK) if polls else (os.SCHED_FIFO, _WAITING_RANK)
+    os.sched_setscheduler(pid, policy, os.sched_param(rank))
 
 
 def prefer_this_session() -> set[int]:

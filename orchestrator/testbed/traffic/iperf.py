@@ -9,6 +9,11 @@ client with -n spins without a system call when it has sent enough, until a time
 thread fires. In a guest a computation takes no time, so that timer would never fire. At the end
 of a file the sending thread ends instead. iperf3 then closes the connection and drops what is still
 queued, so the receiver gets fewer bytes.
+
+A client whose data socket is connected waits for the server's message that the test runs. It polls
+meanwhile, for a round trip: select() returns at once, because the socket can be written. The fair
+scheduler would choose between client, server and sampler. So both programs are ranked below the
+bed's own threads; see ``system.rank_before_programs``.
 """
 
 from __future__ import annotations
@@ -52,6 +57,7 @@ class IperfFlow(FlowEngine):
             command = ["iperf3", "-s", "-1", "-p", str(spec["port"]), "-B", self._sink_address]
             # Kept, because its pipes have to stay open until it ends.
             self._server = bed.host(spec["sink"]).spawn([*command, "-J"], **_PIPES)
+            system.rank_program(self._server.pid, polls=False)
             self._wait_for_listener()
 
     def _wait_for_listener(self) -> None:
@@ -95,6 +101,7 @@ class IperfFlow(FlowEngine):
             client = self._bed.host(self.spec["source"]).spawn(
                 self._command(file), pass_fds=() if file is None else (file,), **_PIPES
             )
+        system.rank_program(client.pid, polls=True)
         output, errors = client.communicate()
         try:
             document = json.loads(output)

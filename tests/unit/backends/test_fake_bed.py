@@ -33,7 +33,7 @@ from results.store import Store
 ROOT = Path(__file__).resolve().parents[3]
 CAPTURED = ROOT / "tests" / "data" / "bed"
 OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
-DIGEST = "6e3f9089cd51a60ffa7c4cfd90dcf5293fbbcf1da75cdb126d7f340962a130dc"
+DIGEST = "7770b034b3f1aaf56dfd1cd3477d9f6e67af7c47242554ee16589d5f7308bef9"
 MODULE = b"\0depends=\0name=tcp_westwood\0"
 PORTS = [FlowPorts(25001, 5001), FlowPorts(25002, 5002)]
 

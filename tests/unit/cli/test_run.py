@@ -20,6 +20,7 @@ from orchestrator.execution import runner
 from orchestrator.execution.runner import Observer, Progress, RunOptions
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import version
 from orchestrator.recording.model import (
     QUEUE_DTYPE,
     TCP_DTYPE,
@@ -83,7 +84,8 @@ def head(spec: RunSpec, plan: Plan, options: RunOptions) -> RunHead:
         variant=spec.variant, repetition=spec.repetition, seed=spec.seed,
         backend=options.backend.name, duration_s=spec.duration_s, warmup_s=spec.warmup_s,
         windows=spec.windows, scenario_text=spec.scenario_text,
-        scenario_sha256=spec.scenario_sha256, resolved=spec.resolved,
+        scenario_sha256=spec.scenario_sha256, link_model=version.LINK_MODEL,
+        digest_version=version.DIGEST_VERSION, resolved=spec.resolved,
         unconfined=options.backend.unconfined,
     )  # fmt: skip
 

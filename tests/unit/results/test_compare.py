@@ -114,3 +114,19 @@ def test_only_what_differs_is_told_by_its_path(store: Store) -> None:
 def test_one_run_is_not_enough(store: Store) -> None:
     with pytest.raises(UsageError, match="two runs"):
         compare([run(store)])
+
+
+def test_digests_of_different_versions_are_not_compared(store: Store) -> None:
+    other = recording(digest="d2")
+    same = [run(store), run(store, other)]
+    assert line_of(compare(same)["differs"]["run"], "digest") == ["d1", "d2"]
+    runs = [run(store, digest_version=1), run(store, other, link_model=2)]
+    found = compare(runs)
+    assert {each["path"] for each in found["differs"]["run"]} == {"digest_version", "link_model"}
+    assert line_of(found["differs"]["run"], "link_model") == [1, 2]
+    assert [each["digest_version"] for each in found["runs"]] == [1, 2]
+    assert [each["link_model"] for each in found["runs"]] == [1, 2]
+
+
+def line_of(lines: list[dict[str, Any]], path: str) -> Any:
+    return next(one["values"] for one in lines if one["path"] == path)

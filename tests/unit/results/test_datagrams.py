@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.decode.assemble import digest
 from orchestrator.errors import StoreError, UsageError
-from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE, Recording
+from orchestrator.recording.model import Recording
 from results.database import open_writable
 from results.export import export
 from results.store import Store
@@ -132,24 +131,3 @@ def test_flows_of_an_older_database_are_bulk_tcp(tmp_path: Path) -> None:
     assert (old.transport, old.traffic) == ("tcp", "bulk")
     with closing(sqlite3.connect(path)) as opened, pytest.raises(sqlite3.IntegrityError):
         opened.execute("UPDATE flows SET transport = 'sctp'")
-
-
-def test_both_enter_the_digest_and_their_absence_does_not() -> None:
-    made = mixed()
-    tcp, queues = np.zeros(0, TCP_DTYPE), np.zeros(0, QUEUE_DTYPE)
-
-    def of(datagram_rows: object, transfer_rows: object) -> str:
-        return digest(tcp, queues, 3, 0, datagram_rows, transfer_rows)  # type: ignore[arg-type]
-
-    found = [
-        of(made.datagrams[:0], made.transfers[:0]),
-        of(made.datagrams[:1], made.transfers[:0]),
-        of(made.datagrams, made.transfers[:0]),
-        of(made.datagrams[:0], made.transfers[:1]),
-        of(made.datagrams, made.transfers),
-    ]
-    assert len(set(found)) == len(found)
-    # What lies between the first and the last sample does not matter, nor do delays.
-    assert of(made.datagrams[1:], made.transfers) == found[-1]
-    made.datagrams["delay_sum_ns"] += 1
-    assert of(made.datagrams, made.transfers) == found[-1]

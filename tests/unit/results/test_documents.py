@@ -16,7 +16,8 @@ from tests.unit.results.test_recordings import head, recording, whole
 
 RUN_KEYS = {
     "id", "variant", "repetition", "seed", "status", "error", "backend", "kernel", "wall_s",
-    "simulated_s", "digest", "fidelity", "metrics", "windows", "events", "links", "flows",
+    "simulated_s", "digest", "digest_version", "link_model", "fidelity", "metrics", "windows",
+    "events", "links", "flows",
 }  # fmt: skip
 METRIC_KEYS = {
     "goodput_bps", "utilisation", "jain_index", "retransmission_ratio", "queue_delay_mean_s",

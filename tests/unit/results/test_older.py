@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.cli import _stored_runs
 from orchestrator.errors import StoreError
+from orchestrator.protocol import version as program
 from results import integrity, older
 from results.database import newest, open_read_only, open_writable
 from results.export import export
@@ -97,12 +99,31 @@ def test_reading_changes_nothing_and_migrating_loses_nothing(tmp_path: Path, ver
                             "running": 0}  # fmt: skip
 
 
+def versions_of(path: Path) -> tuple[int, int]:
+    """The link model and the digest version of a store's first run."""
+    with Store.open_read_only(path) as store:
+        first = store.list_runs()[0]
+    return first.link_model, first.digest_version
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_stored_runs_have_the_versions_of_their_time(tmp_path: Path, version: int) -> None:
+    path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
+    expected = (1, 1 if version < 8 else 2)
+    assert versions_of(path) == expected
+    Store(path).close()
+    assert versions_of(path) == expected
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_resume_and_verify_migrate_and_know_what_was_stored(
-    tmp_path: Path, fake: FakeRunner, version: int
+    tmp_path: Path, fake: FakeRunner, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
     Path("tiny.yaml").write_text(TINY)
+    link_model, digest_version = versions_of(path)
+    monkeypatch.setattr(_stored_runs, "LINK_MODEL", link_model)
+    monkeypatch.setattr(_stored_runs, "DIGEST_VERSION", digest_version)
     resumed = orchestrator("run", "tiny.yaml", "--resume", "--db", str(path))
     assert "2 of 2 runs are stored already" in resumed.stderr
     assert resumed.exit_code == 0
@@ -115,6 +136,43 @@ def test_resume_and_verify_migrate_and_know_what_was_stored(
     verified = orchestrator("run", "--verify", first.id, "--db", "again.db")
     assert (verified.exit_code, "the same digest as" in verified.stderr) == (0, True)
     assert pragma(tmp_path / "again.db", "user_version") == newest()
+
+
+@pytest.mark.parametrize("name", ["LINK_MODEL", "DIGEST_VERSION"])
+def test_runs_of_other_versions_are_neither_resumed_nor_verified(
+    tmp_path: Path, fake: FakeRunner, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("tiny.yaml").write_text(TINY)
+    words = ("run", "tiny.yaml", "--db", "runs.db")
+    assert orchestrator(*words).exit_code == 0
+    older = getattr(program, name)
+    this = {"LINK_MODEL": program.LINK_MODEL} | {name: older + 1}
+    monkeypatch.setattr(_stored_runs, name, older + 1)
+    what = "link model" if name == "LINK_MODEL" else "digest version"
+    with Store.open_read_only(Path("runs.db")) as store:
+        first, last = (row.id for row in store.list_runs())
+    for run_id, refused in (
+        (first, orchestrator(*words, "--resume")),
+        (last, orchestrator("run", "--verify", "last", "--db", "runs.db")),
+    ):
+        assert refused.exit_code == 2
+        assert f"run {run_id} has " in refused.stderr
+        assert f"{what} {older}" in refused.stderr
+        assert f"this program has link model {this['LINK_MODEL']} and digest" in refused.stderr
+        assert f"{what} {older + 1}" in refused.stderr
+        assert "fix: run " in refused.stderr
+    assert len(fake.asked) == 1
+
+    # Run again as new runs, both kinds are there, and only the new ones count.
+    monkeypatch.setattr(program, name, older + 1)
+    assert orchestrator(*words).exit_code == 0
+    resumed = orchestrator(*words, "--resume")
+    assert (resumed.exit_code, len(fake.asked)) == (0, 2)
+    assert "2 of 2 runs are stored already" in resumed.stderr
+    with Store.open_read_only(Path("runs.db")) as store:
+        shown = [row.id for row in store.list_runs()][2:]
+    resumed = orchestrator(*words, "--resume", "--json")
+    assert [run["id"] for run in json.loads(resumed.stdout)["runs"]] == shown
 
 
 def test_a_changed_scenario_is_no_stored_one(tmp_path: Path, fake: FakeRunner) -> None:
@@ -163,7 +221,9 @@ def test_a_store_on_a_read_only_medium(tmp_path: Path, version: int) -> None:
 FULL = """
 import resource, signal, sys
 from pathlib import Path
+from orchestrator.cli import _stored_runs
 from orchestrator.errors import StoreError
+from orchestrator.protocol import version as program
 from results.store import Store
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))

@@ -50,6 +50,8 @@ def head(**changes: Any) -> RunHead:
         windows=(Window("quiet", 0.0, 5.0),),
         scenario_text="version: 1\n",
         scenario_sha256="5a",
+        link_model=1,
+        digest_version=2,
         resolved={"seed": 1, "flows": [{"name": "a", "congestion": "reno"}]},
         links=[{"name": "bottleneck"}],
         git_commit="abc",

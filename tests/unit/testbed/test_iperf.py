@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.testbed.kernel import system
 from orchestrator.testbed.traffic.iperf import IperfFlow
 
 SPEC = {
@@ -28,6 +29,8 @@ REPORT = {"end": {"sum_sent": {"bytes": 2}, "sum_received": {"bytes": 1}}}
 
 class Bed:
     """A bed with the source only, which records the client's command and ends it at once."""
+
+    pid = 4711
 
     def __init__(self) -> None:
         self.command: list[str] = []
@@ -77,15 +80,18 @@ def open_files() -> Iterator[str]:
     [(None, None, "86400"), (None, 1_500_000_000, "2"), (300_001, None, "86400")],
 )
 def test_a_client_sends_for_its_time_or_a_file_of_its_size(
-    size_bytes: int | None, stop_ns: int | None, seconds: str
+    size_bytes: int | None, stop_ns: int | None, seconds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From iperf3 3.16 on, a client with -n spins at its end, which never ends in virtual time."""
     bed, services = Bed(), Services()
+    ranked: list[tuple[int, bool]] = []
+    monkeypatch.setattr(system, "rank_program", lambda pid, polls: ranked.append((pid, polls)))
     make_flow: Any = IperfFlow
     spec = {**SPEC, "stop_ns": stop_ns, "parameters": {"bytes": size_bytes}}
     make_flow(bed, spec, services).start(0)
     assert services.done.wait(10)
     assert services.noted == {"sent_bytes": 2, "received_bytes": 1}
+    assert ranked == [(Bed.pid, True)]
     assert bed.sent_bytes == size_bytes
     assert bed.command[bed.command.index("-t") + 1] == seconds
     assert "-n" not in bed.command

@@ -1,0 +1,132 @@
+"""The digest of a run: equal digests mean that equal things happened in the kernel.
+
+It covers integers only. Those of TCP and of UDP are samples on the digest's own grid, which every
+run has whatever its scenario samples. So the digest does not depend on sampling periods.
+Its version is ``orchestrator.protocol.version.DIGEST_VERSION``: raise it with every change here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
+from orchestrator.recording.model import RECEIVER, SENDER, STATISTIC_SLOTS, by_queue
+
+Rows = npt.NDArray[np.void]
+
+SENDER_COLUMNS = (
+    "time_ns",
+    "snd_cwnd_segments",
+    "snd_ssthresh_segments",
+    "rtt_us",
+    "rttvar_us",
+    "min_rtt_us",
+    "bytes_sent",
+    "bytes_acked",
+    "data_segs_out",
+    "total_retrans_segments",
+    "delivered_segments",
+    "delivered_ce_segments",
+)
+RECEIVER_COLUMNS = ("time_ns", "bytes_received", "rcv_ooopack")
+QUEUE_COLUMNS = (
+    "bytes",
+    "packets",
+    "drops",
+    "overlimits",
+    "backlog_bytes",
+    "backlog_packets",
+    *(f"statistic_{slot}" for slot in range(STATISTIC_SLOTS)),
+)
+DATAGRAM_COLUMNS = (
+    "time_ns",
+    "sent_packets",
+    "sent_bytes",
+    "received_packets",
+    "received_bytes",
+    "expected_packets",
+    "reordered_packets",
+    "duplicate_packets",
+    "delay_sum_ns",
+    "delay_squares_us2",
+    "delay_changes_ns",
+)
+"""Without the smallest and largest delays, which are those since the previous sample."""
+TRANSFER_COLUMNS = ("start_ns", "end_ns", "bytes")
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a digest is made of.
+
+    Attributes:
+        tcp: samples, of TCP_DTYPE, in the order of time.
+        queue_samples: samples, of QUEUE_DTYPE, in the order of time.
+        datagrams: samples, of DATAGRAM_DTYPE, in the order of time.
+        transfers: all transfers, of TRANSFER_DTYPE, in the order of flows and their starts.
+        flows: how many flows there are.
+        queues: how many queues there are.
+        many: numbers of the flows with many connections at a time.
+    """
+
+    tcp: Rows
+    queue_samples: Rows
+    datagrams: Rows
+    transfers: Rows
+    flows: int
+    queues: int
+    many: Collection[int] = ()
+
+
+def digest(observed: Observed) -> str:
+    """Return sha256 over integers observed in the kernel, in a canonical order.
+
+    - Of each TCP flow, every 100 ms and at the end: its sender's cwnd, ssthresh, RTTs and counters,
+      and its receiver's counters. Flows with many connections at a time are sampled every second.
+    - Of each UDP flow, every 100 ms and at the end: what was sent and received, and the sums of the
+      one-way delays that its sink measured.
+    - Of each flow: every transfer.
+    - Of each queue: counters, statistics such as marks, and the backlog, each from the start of
+      traffic to its end.
+    """
+    total = hashlib.sha256()
+    for flow in range(observed.flows):
+        period_ns = MANY_NS if flow in observed.many else DIGEST_NS
+        tcp = observed.tcp[observed.tcp["flow"] == flow]
+        for end, columns in ((SENDER, SENDER_COLUMNS), (RECEIVER, RECEIVER_COLUMNS)):
+            total.update(_part(_on_grid(tcp[tcp["endpoint"] == end], period_ns), columns))
+        datagrams = observed.datagrams[observed.datagrams["flow"] == flow]
+        total.update(_part(_on_grid(datagrams, DIGEST_NS), DATAGRAM_COLUMNS))
+        transfers = observed.transfers[observed.transfers["flow"] == flow]
+        total.update(_part(transfers, TRANSFER_COLUMNS))
+    for rows in by_queue(observed.queue_samples, observed.queues):
+        first, last = _table(rows[:1], QUEUE_COLUMNS), _table(rows[-1:], QUEUE_COLUMNS)
+        total.update(_with_size(last - first))
+    return total.hexdigest()
+
+
+def _on_grid(rows: Rows, period_ns: int) -> Rows:
+    """Return the rows at multiples of the period, and the last row."""
+    kept: npt.NDArray[np.bool] = rows["time_ns"] % period_ns == 0
+    kept[-1:] = True
+    chosen: Rows = rows[kept]
+    return chosen
+
+
+def _part(rows: Rows, columns: Sequence[str]) -> bytes:
+    return _with_size(_table(rows, columns))
+
+
+def _with_size(table: npt.NDArray[np.int64]) -> bytes:
+    """Return a table's number of rows and its integers, so that no two tables run together."""
+    return len(table).to_bytes(8, "little") + table.astype("<i8").tobytes()
+
+
+def _table(rows: Rows, columns: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return columns of the rows as 64-bit integers, of shape (rows, columns)."""
+    return np.column_stack([rows[name].astype(np.int64) for name in columns])

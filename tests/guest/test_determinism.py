@@ -1,0 +1,209 @@
+"""Equal scenario and seed give an equal digest, whatever the run samples and the host does."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from guest.build import GuestKernel
+from orchestrator.backends.guest import Guest
+from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.planning.plan import plan
+from orchestrator.scenario import load
+from results.store import Store
+from tests.guest.conftest import Quiet
+
+pytestmark = pytest.mark.guest
+
+TRACE = Path(__file__).parents[2] / "scenarios" / "tutorial" / "cellular.trace"
+SCENARIO = """\
+version: 1
+name: kind
+description: Flows of one kind of scenario.
+seed: 3
+duration: 3s
+warmup: 1s
+start_jitter: 10ms
+topology:
+  kind: dumbbell
+  bottleneck: {bottleneck}
+  access: {{rate: 100mbit, delay: 5ms}}
+  groups: [{{name: a}}, {{name: b}}, {{name: c}}]
+flows:
+{flows}
+sample: {{tcp: {sample}, queue: {sample}}}
+"""
+PLAIN = "{rate: 10mbit, delay: 10ms, queue: {kind: droptail, limit: 40p}}"
+RED = "{kind: red, limit: 200p, min: 10p, max: 30p, probability: 10%, weight: 0.002, ecn: true}"
+BULK = "{name: bulk, group: b, congestion: cubic}"
+
+KINDS: dict[str, tuple[str, Sequence[str], str]] = {
+    "bulk": (
+        PLAIN,
+        [
+            "{name: cubic, group: a, congestion: cubic}",
+            "{name: bbr, group: b, congestion: bbr}",
+            "{name: westwood, group: c, congestion: westwood}",
+            "{name: vegas, group: c, congestion: vegas, direction: reverse}",
+        ],
+        "",
+    ),
+    "udp": (
+        "{rate: 10mbit, delay: 10ms, jitter: 2ms, queue: {limit: 40p}}",
+        [
+            "{name: cbr, group: a, traffic: {kind: cbr, rate: 3mbit}, stop: 2s}",
+            "{name: poisson, group: b, traffic: {kind: poisson, rate: 3mbit, packet_size: 700B}}",
+        ],
+        "",
+    ),
+    "request-response": (
+        PLAIN,
+        [
+            "{name: small, group: a, traffic: "
+            "{kind: request-response, request: 200B, response: 1kB, think: 20ms}}",
+            BULK,
+        ],
+        "",
+    ),
+    "web": (
+        PLAIN,
+        ["{name: web, group: a, congestion: cubic, traffic: {kind: web, load: 30%}}", BULK],
+        "",
+    ),
+    "on-off": (
+        PLAIN,
+        [
+            "{name: onoff, group: a, congestion: reno, traffic: {kind: onoff, on: 1s, off: 500ms}}",
+            "{name: back, group: b, congestion: cubic, direction: reverse}",
+        ],
+        "",
+    ),
+    "marks": (
+        f"{{rate: 10mbit, delay: 10ms, queue: {RED}}}",
+        ["{name: ecn, group: a, congestion: reno, tcp: {ecn: true}}", BULK],
+        "",
+    ),
+    "loss": (
+        "{rate: 10mbit, delay: 10ms, loss: 1%, jitter: {spread: 1ms, keep_order: true}, "
+        "queue: {limit: 40p}}",
+        ["{name: reno, group: a, congestion: reno}", BULK],
+        "",
+    ),
+    "events": (
+        PLAIN,
+        [BULK, "{name: cbr, group: c, traffic: {kind: cbr, rate: 1mbit}}"],
+        "events:\n"
+        "  - {at: 500ms, link: bottleneck, rate: 5mbit}\n"
+        "  - {at: 1s, link: bottleneck, rate: 10mbit, delay: 40ms, queue: {limit: 30p}}\n"
+        "  - {at: 2s, link: bottleneck, loss: 0.5%, direction: forward}\n",
+    ),
+    "trace": (
+        f"{{capacity: {{forward: {{trace: {TRACE}}}, reverse: {{rate: 5mbit}}}}, delay: 20ms, "
+        "queue: {limit: 100p}}",
+        ["{name: bbr, group: a, congestion: bbr}", BULK],
+        "",
+    ),
+}
+IPERF3 = (
+    "{rate: 2mbit, delay: 2ms, queue: {limit: 20p}}",  # slow, because iperf3 costs much CPU time
+    [
+        "{name: one, group: a, congestion: cubic, traffic: {kind: bulk, engine: iperf3}}",
+        "{name: two, group: b, congestion: reno, traffic: {kind: bulk, engine: iperf3}}",
+    ],
+    "",
+)
+SAMPLES = ("1ms", "37ms", "1s")
+
+
+class Runs:
+    """Runs kinds of scenario and returns their digests."""
+
+    def __init__(self, kernel: GuestKernel, folder: Path) -> None:
+        self._kernel, self._folder = kernel, folder
+        self._numbers = itertools.count()
+
+    def digests(
+        self, kind: tuple[str, Sequence[str], str], sample: str, *overrides: str, jobs: int = 1
+    ) -> list[str]:
+        """Return the digests of a run, or of two runs with equal seeds beside each other."""
+        bottleneck, flows, more = kind
+        folder = self._folder / str(next(self._numbers))
+        folder.mkdir()
+        file = folder / "kind.yaml"
+        lines = "\n".join(f"  - {flow}" for flow in flows)
+        file.write_text(SCENARIO.format(bottleneck=bottleneck, flows=lines, sample=sample) + more)
+        planned = plan(load(file, overrides))
+        planned.runs.extend(planned.runs * (jobs - 1))
+        options = RunOptions(folder / "runs.db", Guest(self._kernel), jobs)
+        ids = run_plan(planned, options, Quiet())
+        with Store.open_read_only(folder / "runs.db") as store:
+            rows = [store.load(run_id).row for run_id in ids]
+        assert [row.status for row in rows] == ["ok"] * jobs, [row.error for row in rows]
+        return [str(row.digest) for row in rows]
+
+
+@pytest.fixture
+def runs(kernel: GuestKernel, tmp_path: Path) -> Runs:
+    return Runs(kernel, tmp_path)
+
+
+@contextlib.contextmanager
+def busy_host() -> Iterator[None]:
+    """Keep every CPU busy."""
+    loop = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(loop) for _cpu in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_equal_seeds_give_equal_digests(runs: Runs, name: str) -> None:
+    kind = KINDS[name]
+    (idle,) = runs.digests(kind, "1s")
+    with busy_host():
+        assert runs.digests(kind, "7ms", jobs=2) == [idle, idle]
+
+
+def test_sampling_does_not_change_an_iperf3_run(runs: Runs) -> None:
+    """iperf3 polls the clock, so it is ready whenever a sample is due."""
+    overrides = ("duration=1s", "warmup=0s")
+    found = {sample: runs.digests(IPERF3, sample, *overrides) for sample in ("1ms", "1s")}
+    assert found["1ms"] == found["1s"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*KINDS, "iperf3"])
+def test_equal_seeds_give_equal_digests_in_every_way(runs: Runs, name: str) -> None:
+    kind = IPERF3 if name == "iperf3" else KINDS[name]
+    idle = {sample: runs.digests(kind, sample) for sample in SAMPLES}
+    beside = {sample: runs.digests(kind, sample, jobs=2) for sample in SAMPLES}
+    with busy_host():
+        busy = {sample: runs.digests(kind, sample) for sample in SAMPLES}
+    digests = {found for each in (idle, beside, busy) for two in each.values() for found in two}
+    assert len(digests) == 1, (idle, beside, busy)
+    assert runs.digests(kind, "1s", "seed=4") != idle["1s"]
+
+
+def test_delay_and_jitter_of_a_udp_flows_link_change_the_digest(runs: Runs) -> None:
+    """The flow ends long before the run, so all counters of packets are equal."""
+    kind = (PLAIN, ["{name: cbr, group: a, traffic: {kind: cbr, rate: 3mbit}, stop: 1s}"], "")
+    link = "topology.bottleneck"
+    changes = [
+        (),
+        (f"{link}.delay=10001us",),
+        (f"{link}.jitter=1ms",),
+        (f"{link}.jitter=2ms",),
+    ]
+    found = [runs.digests(kind, "1s", *each)[0] for each in changes]
+    assert len(set(found)) == len(changes), found
