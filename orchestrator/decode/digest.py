@@ -57,6 +57,8 @@ DATAGRAM_COLUMNS = (
     "delay_changes_ns",
 )
 """Without the smallest and largest delays, which are those since the previous sample."""
+TCP_CLOSE = 7
+"""The state of a socket that the kernel has closed (include/net/tcp_states.h)."""
 TRANSFER_COLUMNS = ("start_ns", "end_ns", "bytes")
 
 
@@ -99,7 +101,8 @@ def digest(observed: Observed) -> str:
         period_ns = MANY_NS if flow in observed.many else DIGEST_NS
         tcp = observed.tcp[observed.tcp["flow"] == flow]
         for end, columns in ((SENDER, SENDER_COLUMNS), (RECEIVER, RECEIVER_COLUMNS)):
-            total.update(_part(_on_grid(tcp[tcp["endpoint"] == end], period_ns), columns))
+            rows = _closed_on_grid(tcp[tcp["endpoint"] == end], period_ns)
+            total.update(_part(_on_grid(rows, period_ns), columns))
         datagrams = observed.datagrams[observed.datagrams["flow"] == flow]
         total.update(_part(_on_grid(datagrams, DIGEST_NS), DATAGRAM_COLUMNS))
         transfers = observed.transfers[observed.transfers["flow"] == flow]
@@ -108,6 +111,20 @@ def digest(observed: Observed) -> str:
         first, last = _table(rows[:1], QUEUE_COLUMNS), _table(rows[-1:], QUEUE_COLUMNS)
         total.update(_with_size(last - first))
     return total.hexdigest()
+
+
+def _closed_on_grid(rows: Rows, period_ns: int) -> Rows:
+    """Return the rows with those of closed sockets at the next multiple of the period.
+
+    The kernel reports a socket when it closes. The bed notes that with the next samples, which may
+    be those of the scenario's own period.
+    """
+    closed: npt.NDArray[np.bool] = rows["state"] == TCP_CLOSE
+    if not closed.any():
+        return rows
+    moved = rows.copy()
+    moved["time_ns"][closed] = -(-rows["time_ns"][closed] // period_ns) * period_ns
+    return moved
 
 
 def _on_grid(rows: Rows, period_ns: int) -> Rows:
