@@ -31,12 +31,17 @@ def serve(db: Path, host: str = "127.0.0.1", port: int = 8080, token: str | None
 
 
 def listen(host: str, port: int, token: str | None) -> socket.socket:
-    """Return a listening socket; UsageError as :func:`serve`."""
+    """Return a listening socket; UsageError as :func:`serve`.
+
+    ``localhost`` is 127.0.0.1 without a look-up (RFC 6761, section 6.3). A machine without
+    /etc/hosts, such as a bare root, may not know that name.
+    """
     if not 0 <= port <= 65535:  # the resolver would take the remainder
         raise UsageError(f"port {port} is not one of 1 to 65535, or 0 for any free one")
+    looked_up = "127.0.0.1" if host.lower() in ("localhost", "localhost.") else host
     try:
         found = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            looked_up or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, OverflowError, UnicodeError) as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error}") from error

@@ -7,6 +7,7 @@ import http.client
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
@@ -161,6 +162,21 @@ def test_address_to_open() -> None:
         assert server.address(listener, TOKEN) == (
             f"http://{socket.gethostname()}:{port}/?token={TOKEN}"
         )
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "localhost."])
+def test_localhost_needs_no_look_up(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    """A root without /etc/hosts has no entry for it; here the resolver takes numbers only."""
+    resolve = socket.getaddrinfo
+
+    def of_numbers(name: str, port: int, *, flags: int, **others: Any) -> list[Any]:
+        return resolve(name, port, flags=flags | socket.AI_NUMERICHOST, **others)
+
+    monkeypatch.setattr(socket, "getaddrinfo", of_numbers)
+    with server.listen(host, 0, None) as listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+    with pytest.raises(UsageError, match=r"cannot listen on localhost\.example"):
+        server.listen("localhost.example", 0, None)
 
 
 def test_serves_and_says_where(
