@@ -135,12 +135,16 @@ def _require_requested(facts: Collection[Fact], run: RunSpec) -> None:
         return
     requested = probes(run)
     round_trips = {(one["source"], one["sink"]): one for one in requested["round_trips"]}
+    at_end = {(one["source"], one["sink"]): one for one in requested["round_trips_end"]}
     bursts = {one["channel"]: one for one in requested["bursts"]}
     policers = {one["channel"]: one for one in requested["policers"]}
     # Each is requested once, so each is taken out when it is found.
     for trip in protocol.of(facts, protocol.RoundTrip):
         pair = (trip["source"], trip["sink"])
         _require_settings(trip, round_trips.pop(pair, None), pair)
+    for end in protocol.of(facts, protocol.RoundTripEnd):
+        pair = (end["source"], end["sink"])
+        _require_settings(end, at_end.pop(pair, None), pair)
     for burst in protocol.of(facts, protocol.Burst):
         _require_settings(burst, bursts.pop(burst["channel"], None), burst["channel"], _OWN)
     for policer in protocol.of(facts, protocol.Policer):

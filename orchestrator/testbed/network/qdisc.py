@@ -356,6 +356,14 @@ def rate_bps(options: bytes) -> int:
     return rate * 8
 
 
+def counters(route: nl.Netlink, index: int, handle: int) -> bytes:
+    """Return the words of one qdisc as ``Counters`` packs them."""
+    body = TCMSG.pack(0, index, handle, 0, 0)
+    data = route.ask(RTM_GETQDISC, body, nl.NLM_F_ECHO)
+    found = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])
+    return b"".join([data[place : place + 4] for place in found])
+
+
 def decided(route: nl.Netlink, index: int) -> tuple[int, int, int]:
     """Return (packets, drops, requeues) of an interface's root qdisc since it was made.
 
