@@ -356,12 +356,20 @@ def rate_bps(options: bytes) -> int:
     return rate * 8
 
 
-def counters(route: nl.Netlink, index: int, handle: int) -> bytes:
-    """Return the words of one qdisc as ``Counters`` packs them."""
-    body = TCMSG.pack(0, index, handle, 0, 0)
-    data = route.ask(RTM_GETQDISC, body, nl.NLM_F_ECHO)
-    found = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])
-    return b"".join([data[place : place + 4] for place in found])
+class OneCounters:
+    """Samples the counters of one qdisc, as ``Counters`` packs them."""
+
+    def __init__(self, route: nl.Netlink, index: int, handle: int) -> None:
+        self._route, self._body = route, TCMSG.pack(0, index, handle, 0, 0)
+        self._length, self._places = -1, [0]
+
+    def sample(self) -> bytes:
+        """Return the packed counters of the qdisc now."""
+        data = self._route.ask(RTM_GETQDISC, self._body, nl.NLM_F_ECHO)
+        if len(data) != self._length:
+            self._length = len(data)
+            self._places = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])
+        return b"".join([data[place : place + 4] for place in self._places])
 
 
 def decided(route: nl.Netlink, index: int) -> tuple[int, int, int]:

@@ -45,7 +45,7 @@ class Readings:
     def __init__(
         self, bed: Bed, names: Sequence[tuple[int, int]], policers: int, records: Records
     ) -> None:
-        self._wires, self._records, self._names = bed.wires, records, names
+        self._records = records
         self._period_ns: int = bed.spec["sample"]["readings_ns"]
         traced = {trace["channel"] for trace in bed.spec["traces"]}
         places = {name: place for place, name in enumerate(names)}
@@ -59,6 +59,9 @@ class Readings:
                     is_traced = f"{name}:{direction}" in traced
                     mean_bps = channel["rate_bps"] if is_traced else None
                     self._queues[place] = channel, mean_bps
+        self._counters = {
+            place: qdisc.OneCounters(bed.wires, *names[place]) for place in self._queues
+        }
         self._policers = range(len(names), len(names) + policers)
         self._due: list[tuple[int, int]] = []
         self._reads: dict[int, int] = {}
@@ -85,7 +88,7 @@ class Readings:
         """Read the queue that is due at ``next_ns``."""
         time_ns, place = heapq.heappop(self._due)
         self._reads[place] = self._reads.get(place, 0) + 1
-        self._note(time_ns, place, qdisc.counters(self._wires, *self._names[place]))
+        self._note(time_ns, place, self._counters[place].sample())
 
     def _note(self, time_ns: int, place: int, counters: bytes) -> None:
         """Write a reading, and plan the next one before the backlog can have left.

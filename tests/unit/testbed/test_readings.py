@@ -58,7 +58,7 @@ def test_a_backlogged_queue_is_read_again_before_its_backlog_can_have_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     backlog = 40 * 1514
-    monkeypatch.setattr(qdisc, "counters", lambda *_place: words(backlog))
+    monkeypatch.setattr(qdisc.OneCounters, "sample", lambda _self: words(backlog))
     written = Written()
     readings = made(written)
     readings.take(0, row(backlog))
@@ -80,7 +80,7 @@ def test_an_idle_queue_and_one_without_a_rate_are_read_at_the_period_only() -> N
 
 
 def test_a_queue_is_read_twenty_times_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdisc, "counters", lambda *_place: words(3 * 1514))
+    monkeypatch.setattr(qdisc.OneCounters, "sample", lambda _self: words(3 * 1514))
     written = Written()
     readings = made(written)
     for time_ms in range(0, 2000, 100):
