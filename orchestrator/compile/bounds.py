@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from orchestrator.compile.probes import probes
+from orchestrator.compile.testbed_spec import readings_ns
 from orchestrator.planning import estimate
 from orchestrator.planning.runspec import DIGEST_PERIOD_S, PlannedFlow, RunSpec, ticks
+from orchestrator.protocol.sampling_schedule import MOST_READS_PER_S
 
 MIB = 2**20
 
 MOST_ENTRIES = 1000
-"""Most files in a bed's output folder; a bed writes eight."""
+"""Most files in a bed's output folder; a bed writes nine."""
 
 LEAST_WALL_S = 1800.0
 WALL_FACTOR = 20.0
@@ -29,6 +31,7 @@ LOG_BYTES = 16 * MIB
 _FACTOR = 4
 _BYTES_PER_SOCKET = 512  # netlink answer about one socket; 450 were measured
 _BYTES_PER_QDISC = 32  # qdisc.Counters and redirect.Policers
+_BYTES_PER_READING = 44
 _BYTES_PER_ROW = 8 * 14  # the longest row of integers: datagrams.bin
 _BYTES_PER_TRANSFER = 32
 _BYTES_PER_PACKET = 96  # one packet of a probe, as JSON
@@ -43,6 +46,7 @@ _QDISCS_PER_CHANNEL = 4  # link, queue, netem, policer
 _BASE_BYTES = {
     "tcp.bin": 64 * MIB,
     "queue.bin": 16 * MIB,
+    "readings.bin": 16 * MIB,
     "transfers.bin": 16 * MIB,
     "datagrams.bin": 16 * MIB,
     "facts.jsonl": 16 * MIB,
@@ -88,6 +92,7 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
     expected = {
         "tcp.bin": _tcp_bytes(run),
         "queue.bin": _queue_bytes(run),
+        "readings.bin": _reading_bytes(run),
         "transfers.bin": _BYTES_PER_TRANSFER * _connections(run),
         "datagrams.bin": _datagram_bytes(run),
         "facts.jsonl": _facts_bytes(run),
@@ -147,6 +152,12 @@ def _queue_bytes(run: RunSpec) -> int:
     )
     row = 8 + _BYTES_PER_QDISC * _QDISCS_PER_CHANNEL * len(channels) + 4 * words
     return row * _samples(run, run.sample_queue_s)
+
+
+def _reading_bytes(run: RunSpec) -> int:
+    each_s = readings_ns(run.network) / 1e9
+    regular = 2 * 2 * len(run.network.links) * (ticks(run.duration_s, each_s) + 1)
+    return _BYTES_PER_READING * (regular + int(MOST_READS_PER_S * (run.duration_s + 1)))
 
 
 def _datagram_bytes(run: RunSpec) -> int:

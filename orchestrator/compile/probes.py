@@ -14,6 +14,7 @@ from orchestrator.network import (
     passing_share,
     path_delay_s,
 )
+from orchestrator.planning.ending import least_passing_share, trips_at_end
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.frames import (
     ECHO_FRAME_BYTES,
@@ -21,8 +22,10 @@ from orchestrator.protocol.frames import (
     PROBE_FRAME_BYTES,
     transmission_ns,
 )
-from orchestrator.protocol.specification import (
+from orchestrator.protocol.probe_specification import (
     BurstProbe,
+    Echoes,
+    EndProbe,
     PolicerProbe,
     ProbesSpec,
     RoundTripProbe,
@@ -45,12 +48,17 @@ _HOPELESS_ECHOES = 200_000
 
 Even ``_MOST_ECHOES`` would then bring an answer in one of six cases at most.
 """
+_LIKELY_LOST = 1e-6
+"""A round trip after traffic is not measured if losses swallow all echoes with this probability."""
 _ALL_LOST = 1e-8
 """Probability that no echo returns over a lossy path, unless the limit on echoes applies."""
 
 
 def probes(run: RunSpec) -> ProbesSpec:
-    """Return the probes of each pair of hosts with a flow, bottleneck queue and policer."""
+    """Return the probes of each pair of hosts with a flow, bottleneck queue and policer.
+
+    The round trips are measured again after traffic, over the network as it is then.
+    """
     network = run.network
     pairs = dict.fromkeys((flow.source, flow.sink) for flow in run.flows)
     return {
@@ -59,6 +67,7 @@ def probes(run: RunSpec) -> ProbesSpec:
             for source, sink in pairs
             for frame_bytes in (ECHO_FRAME_BYTES, FRAME_BYTES)
         ],
+        "round_trips_end": list(_round_trips_at_end(run)),
         "bursts": list(_bursts(network, run.flows)),
         "policers": list(_policers(network, pairs)),
     }
@@ -74,13 +83,36 @@ def queue_packets(queue: Queue) -> int:
 
 def _round_trip(network: Network, source: str, sink: str, frame_bytes: int) -> RoundTripProbe:
     hops = (*network.path(source, sink), *network.path(sink, source))
-    passing = passing_share(hop.channel for hop in hops)
+    echoes = _echoes(hops, frame_bytes)
+    return {
+        "source": source,
+        "sink": sink,
+        "frame_bytes": frame_bytes,
+        "expected_ns": echoes["expected_ns"],
+        "attempts": echoes["attempts"],
+    }
+
+
+def _round_trips_at_end(run: RunSpec) -> Iterator[EndProbe]:
+    """Yield the probes after traffic; none where a state of a loss model may lose all of them."""
+    if run.lab is not None:
+        return
+    for trip in trips_at_end(run):
+        passing = least_passing_share(trip.hops)
+        echoes = _echoes(trip.hops, ECHO_FRAME_BYTES, passing)
+        if (1 - passing) ** echoes["attempts"] <= _LIKELY_LOST:
+            names = [hop.name for hop in trip.hops]
+            yield {"source": trip.source, "sink": trip.sink, **echoes, "path": names}
+
+
+def _echoes(hops: tuple[Hop, ...], frame_bytes: int, passing: float | None = None) -> Echoes:
+    """Return the expected RTT of a path there and back, and how many echoes may be needed."""
+    if passing is None:
+        passing = passing_share(hop.channel for hop in hops)
     enough = math.log(_ALL_LOST) / math.log1p(-passing) if 0 < passing < 1 else 0.0
     hopeless = not passing or enough > _HOPELESS_ECHOES
     attempts = min(max(_LEAST_ECHOES, math.ceil(enough)), _MOST_ECHOES)
     return {
-        "source": source,
-        "sink": sink,
         "frame_bytes": frame_bytes,
         "expected_ns": crossing_ns(hops, frame_bytes),
         "attempts": _LEAST_ECHOES if hopeless else attempts,

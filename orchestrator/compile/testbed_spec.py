@@ -27,6 +27,22 @@ _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
 _BUFFER_PIPES = 8
 
 
+_READINGS_NS, _SELDOM_READINGS_NS = 100_000_000, 1_000_000_000
+_MANY_QUEUES = 200
+"""Reading all queues once costs about 15 us each. So networks with many are read seldom."""
+
+
+def readings_ns(network: Network) -> int:
+    """Return the period at which the queues of a network are read for checks.
+
+    It does not depend on what the scenario samples, so the checks do not either. Queues that are
+    backlogged are read more often; see testbed/sampling/readings.py.
+    """
+    channels = [one for link in network.links for one in (link.forward, link.reverse)]
+    queues = sum(channel.queue is not None for channel in channels)
+    return _READINGS_NS if queues <= _MANY_QUEUES else _SELDOM_READINGS_NS
+
+
 def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     """Return the JSON-ready specification of one run for a bed with that much memory."""
     network = run.network
@@ -44,6 +60,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "sample": {
             "tcp_ns": nanoseconds(run.sample_tcp_s),
             "queue_ns": nanoseconds(run.sample_queue_s),
+            "readings_ns": readings_ns(network),
         },
         "hosts": [
             {

@@ -17,7 +17,8 @@ from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
-from orchestrator.decode.ranges import require_samples
+from orchestrator.decode.queue_readings import readings as queue_readings
+from orchestrator.decode.ranges import require_readings, require_samples
 from orchestrator.decode.receive_windows import receive_windows
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
@@ -40,6 +41,7 @@ from orchestrator.recording.model import (
     QueueRecord,
     Recording,
 )
+from orchestrator.recording.readings import needed
 
 _DIRECTIONS: tuple[DirectionName, ...] = ("forward", "reverse")
 _MOST_PER_CHANNEL = 4
@@ -121,9 +123,12 @@ def _assembled(
     statistics = _statistics(spec, listed["names"])
     samples = decode.queue_samples(output, statistics, len(listed["policers"]))
     samples = _renumbered(samples, places)
+    readings = queue_readings(output, len(names), len(listed["policers"]))
+    readings = needed(_renumbered(readings, places), queues)
     flows = _flows(spec, facts, tcp)
     datagrams, transfers = decode.datagrams(output), decode.transfers(output)
     require_samples(spec, tcp_samples, samples, datagrams, transfers)
+    require_readings(spec, readings)
     return Recording(
         kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
@@ -147,6 +152,7 @@ def _assembled(
         console=console_text(console),
         log=output.text("bed.log"),
         facts=facts,
+        readings=readings,
         windows=dict(receive_windows(spec, tcp_samples)),
     )
 
@@ -245,7 +251,7 @@ def _queue(
 def _renumbered(samples: npt.NDArray[np.void], places: list[int]) -> npt.NDArray[np.void]:
     """Return the samples of the kept qdiscs only, numbered by the records."""
     queue: npt.NDArray[np.int32] = samples["queue"]
-    size = int(queue.max()) + 1 if len(samples) else 0
+    size = max([int(queue.max(initial=0)), *places]) + 1
     number = np.full(size, -1, np.int64)
     number[places] = np.arange(len(places))
     out: npt.NDArray[np.void] = samples[number[queue] >= 0].copy()

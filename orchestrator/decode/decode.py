@@ -347,7 +347,7 @@ def queue_samples(
     width = len(QUEUE_COUNTERS)
     layout = [("qdiscs", "<u4", (qdiscs, width)), ("further", "<u4", (further,)),
               ("policers", "<u4", (policers, width))]  # fmt: skip
-    rows = _table(output, "queue.bin", np.dtype([("time_ns", "<i8"), *layout]))
+    rows = table(output, "queue.bin", np.dtype([("time_ns", "<i8"), *layout]))
     out = np.zeros((len(rows), places), QUEUE_DTYPE)
     out["time_ns"] = rows["time_ns"][:, None]
     out["queue"] = np.arange(places)[None, :]
@@ -386,13 +386,14 @@ def _narrowed(
     output: Output, file: str, names: tuple[str, ...], dtype: np.dtype[np.void]
 ) -> npt.NDArray[np.void]:
     """Return rows that were written as 64-bit integers."""
-    rows = _table(output, file, np.dtype([(name, "<i8") for name in names]))
+    rows = table(output, file, np.dtype([(name, "<i8") for name in names]))
     if len(rows) and not 0 <= int(rows["flow"].min()) <= int(rows["flow"].max()) < 2**31:
         raise malformed(f"{file} has a row of flow {int(rows['flow'].min())}")
     return rows.astype(dtype)
 
 
-def _table(output: Output, file: str, layout: np.dtype[np.void]) -> npt.NDArray[np.void]:
+def table(output: Output, file: str, layout: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Return the rows of a file; BedError when its last one is not whole."""
     data = output.whole(file)
     if len(data) % layout.itemsize:
         raise BedError(f"{file} ends in the middle of a row: the test bed did not finish it")

@@ -75,6 +75,16 @@ class _RoundTrip(_Form):
     ttl: Count | None = None
 
 
+class _RoundTripEnd(_Form):
+    source: Name
+    sink: Name
+    expected_ns: Count
+    attempts: Count
+    measured_ns: Count | None
+    path: list[Name]
+    quiet: Flag
+
+
 _Passed = Annotated[list[TimeNs], Field(min_length=4, max_length=4)]
 
 
@@ -275,6 +285,7 @@ _FORMS: Mapping[str, Any] = {
     "versions": _Versions,
     "round_trip": _RoundTrip,
     "round_trip_after": _RoundTrip,
+    "round_trip_end": _RoundTripEnd,
     "burst": _Burst,
     "policer": _Policer,
     "queues": _Queues,

@@ -137,12 +137,16 @@ def _require_requested(facts: Collection[Fact], run: RunSpec) -> None:
     round_trips = {
         (one["source"], one["sink"], one["frame_bytes"]): one for one in requested["round_trips"]
     }
+    at_end = {(one["source"], one["sink"]): one for one in requested["round_trips_end"]}
     bursts = {(one["channel"], one["frame_bytes"]): one for one in requested["bursts"]}
     policers = {one["channel"]: one for one in requested["policers"]}
     # Each is requested once, so each is taken out when it is found.
     for trip in protocol.of(facts, protocol.RoundTrip):
         ends = (trip["source"], trip["sink"], trip["frame_bytes"])
         _require_settings(trip, round_trips.pop(ends, None), ends)
+    for end in protocol.of(facts, protocol.RoundTripEnd):
+        pair = (end["source"], end["sink"])
+        _require_settings(end, at_end.pop(pair, None), pair)
     for burst in protocol.of(facts, protocol.Burst):
         place = (burst["channel"], burst["frame_bytes"])
         _require_settings(burst, bursts.pop(place, None), place, _OWN)

@@ -48,6 +48,12 @@ def require_samples(
     _require_transport(run, datagrams)
 
 
+def require_readings(run: RunSpec, readings: npt.NDArray[np.void]) -> None:
+    """Raise BedError for a reading that is not of this run's time."""
+    _within("readings.bin", readings, "time_ns", 0, nanoseconds(run.duration_s))
+    _within("readings.bin", readings, "bytes", 0, _MOST)
+
+
 def require_checks(checks: Iterable[Check]) -> None:
     """Raise BedError for a check with a number that is not finite, or too large to be stored."""
     for check in checks:

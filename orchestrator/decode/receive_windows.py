@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol.sampling_schedule import DIGEST_NS
 from orchestrator.recording.model import SENDER
 
 _BUFFER_WINDOWS = 4
@@ -18,11 +19,15 @@ of testbed/traffic/sockets.py. The kernel doubles the value that is set there.""
 def receive_windows(
     spec: RunSpec, tcp: npt.NDArray[np.void]
 ) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield (name, (requested, largest advertised window in bytes)) of each flow with a limit."""
+    """Yield (name, (requested, largest advertised window in bytes)) of each flow with a limit.
+
+    Samples of the digest's times count, so the windows do not depend on the sampling period.
+    """
+    regular = tcp["time_ns"] % DIGEST_NS == 0
     for number, flow in enumerate(spec.flows):
         limit_bytes = flow.traffic_parameters.get("window_bytes")
         if limit_bytes is not None:
-            samples = tcp[(tcp["flow"] == number) & (tcp["endpoint"] == SENDER)]
+            samples = tcp[(tcp["flow"] == number) & (tcp["endpoint"] == SENDER) & regular]
             if flow.connections == "one":
                 samples = _limited(samples, limit_bytes, _delivers_at_once(spec, flow))
             windows = samples["snd_wnd_bytes"]

@@ -22,10 +22,12 @@ from orchestrator.errors import BedError, UsageError
 from orchestrator.execution.samples_plan import samples_plan
 from orchestrator.fidelity.evidence import SENDER_COLUMNS, Columns, Evidence, FlowColumns
 from orchestrator.planning import network_json
+from orchestrator.planning.ending import network_at_end
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.facts import Fact
 from orchestrator.recording.model import SENDER, Check, Recording
 from orchestrator.recording.plan import FlowPlan, SamplesPlan, SamplingPlan
+from orchestrator.recording.readings import document, from_document
 from results.database import utc_now
 from results.judgements import Judgement, plain_checks
 from results.store import Store
@@ -38,9 +40,15 @@ PLAN = "plan"
 """Name of the evidence that earlier versions did not store; checks that need it are then not made.
 """
 
+READINGS, NETWORK_AT_END = "readings", "network_at_end"
+"""Names of the evidence about queues, and of the network after the last event. Earlier versions
+stored neither.
+"""
+
 JUDGING_SOURCES = (
     "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network.py",
-    "recording/capacity.py", "recording/plan.py", "units.py", "protocol/sampling_schedule.py",
+    "recording/capacity.py", "recording/plan.py", "recording/readings.py", "units.py",
+    "protocol/sampling_schedule.py",
     "protocol/facts.py", "protocol/frames.py",
     "protocol/netem.py",
     "protocol/qdisc.py", "protocol/units.py", "kinds/jitter_tables.py",
@@ -103,6 +111,7 @@ def judged(spec: RunSpec, recording: Recording) -> Recording:
             spec.network, recording.facts, recording.flows, recording.queues,
             _as_stored(recording.queue_samples), recording.windows, samples_plan(spec),
             _recorded(_of_senders(recording.tcp)), _recorded(recording.datagrams),
+            recording.readings, network_at_end(spec),
         )
     )  # fmt: skip
     require_checks(checks)
@@ -116,6 +125,8 @@ def evidence_document(spec: RunSpec, recording: Recording) -> dict[str, Any]:
         "network": network_json.encode(spec.network),
         "windows": recording.windows,
         PLAN: samples_plan(spec),
+        NETWORK_AT_END: network_json.encode(network_at_end(spec)),
+        **({} if recording.readings is None else {READINGS: document(recording.readings)}),
     }
 
 
@@ -166,8 +177,10 @@ def _evidence(run: StoredRun) -> Evidence:
             _plan(found[PLAN], len(run.flows)) if PLAN in found else None,
             lambda flow, names: run.tcp(flow, SENDER, names),
             run.datagrams,
+            from_document(found[READINGS], len(run.queues)) if READINGS in found else None,
+            network_json.decode(found[NETWORK_AT_END]) if NETWORK_AT_END in found else None,
         )
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
         raise CannotJudge(f"run {run.id} cannot be judged again: {error}") from error
 
 
@@ -193,10 +206,12 @@ def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
 
 def _plan(form: Any, flows: int) -> SamplesPlan:
     """Return the plan from its stored form. ValueError: a value has another type."""
+    period_ns = form["sampling"].get("readings_ns")
     sampling: SamplingPlan = {
         "duration_ns": _whole(form["sampling"]["duration_ns"]),
         "tcp_ns": _whole(form["sampling"]["tcp_ns"], least=1),
         "queue_ns": _whole(form["sampling"]["queue_ns"], least=1),
+        "readings_ns": (None if period_ns is None else _whole(period_ns, least=1)),
         "edges_ns": [_whole(edge) for edge in form["sampling"]["edges_ns"]],
     }
     if len(form["flows"]) != flows:

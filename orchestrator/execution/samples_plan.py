@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from orchestrator.compile.testbed_spec import readings_ns
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.engines import ENGINES
@@ -23,6 +24,7 @@ def samples_plan(spec: RunSpec) -> SamplesPlan:
             "duration_ns": nanoseconds(spec.duration_s),
             "tcp_ns": nanoseconds(spec.sample_tcp_s),
             "queue_ns": nanoseconds(spec.sample_queue_s),
+            "readings_ns": readings_ns(spec.network),
             "edges_ns": sorted(nanoseconds(edge) for edge in edges_s),
         },
         "flows": [_flow_plan(spec, flow, least_ns) for flow in spec.flows],

@@ -13,7 +13,7 @@ import pkgutil
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.recording.model import Check, Verdict
 
-VERSION = 2
+VERSION = 3
 """Version of the set of checks, for people. Raise it when a check is new or judges differently."""
 
 

@@ -38,7 +38,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
         policer = evidence.channel(name).policer
         if queue.role != "policer" or policer is None:
             continue
-        samples = evidence.samples(number)
+        samples = evidence.read(number)
         octets, time_s, unknown = dropping(samples, policer)
         measurable = octets > 0 and unknown <= MOST_UNCERTAIN * octets
         drops = int(samples["drops"][-1] - samples["drops"][0]) if len(samples) else 0

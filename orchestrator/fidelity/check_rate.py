@@ -1,18 +1,22 @@
-"""Rate of each bottleneck while it was backlogged, from the queue samples of the run."""
+"""Rate of each bottleneck while it was backlogged, from readings of the queue."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.fidelity.backlog import (
+    Backlogged,
+    backlogged,
+    capacity,
+    intervals,
+    most_at_once,
+)
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
-from orchestrator.network import Channel
 from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.recording.capacity import Capacity
 from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
@@ -44,16 +48,17 @@ def check(evidence: Evidence) -> Iterable[Check]:
         channel = evidence.channel(f"{queue.link}:{queue.direction}")
         if channel.rate_bps is None or channel.queue is None:
             continue
-        steps = queue.rate_steps or ((0.0, channel.rate_bps),)
-        samples = evidence.samples(number)
-        busy = backlogged(samples, Capacity(steps), channel.queue.drops_queued)
-        uncertain = _share(busy.spans * _most_at_once(channel), busy)
+        samples = evidence.read(number)
+        end_s = samples["time_ns"][-1] / 1e9 if len(samples) else 0.0
+        carrier = capacity(queue, channel, end_s)
+        busy = backlogged(intervals(samples, carrier, channel.queue.drops_queued))
+        uncertain = _share(busy.spans * most_at_once(channel), busy)
         name = f"backlogged_rate {queue.link}:{queue.direction}"
         if uncertain > MOST_UNCERTAIN:
-            waiting = float((samples["backlog_bytes"] > FRAME_BYTES).mean()) if len(samples) else 0
+            waiting = _waiting(evidence, samples)
             unmeasured = queue.rate_steps and channel.trace is None
             if unmeasured and waiting >= LEAST_WAITING:
-                yield Check(name, "bit/s", None, None, None, None, _why_not(samples, waiting))
+                yield Check(name, "bit/s", None, None, None, None, _why_not(waiting))
             continue
         requested = busy.bits / busy.time_s if queue.rate_steps else channel.rate_bps
         measured = busy.octets * 8 / busy.time_s
@@ -64,54 +69,21 @@ def check(evidence: Evidence) -> Iterable[Check]:
         yield Check(name, "bit/s", requested, measured, tolerance, good, detail)
 
 
-def _why_not(samples: npt.NDArray[np.void], waiting: float) -> str:
-    time_ns: npt.NDArray[np.int64] = samples["time_ns"]
-    period_s = float(np.median(np.diff(time_ns))) / 1e9 if len(samples) > 1 else 0.0
+def _waiting(evidence: Evidence, samples: npt.NDArray[np.void]) -> float:
+    """Return the share of the regular readings, or of the samples, at which packets waited."""
+    if evidence.readings is not None and evidence.plan is not None:
+        period_ns = evidence.plan["sampling"]["readings_ns"]
+        samples = samples[samples["time_ns"] % (period_ns or 1) == 0]
+    return float((samples["backlog_bytes"] > FRAME_BYTES).mean()) if len(samples) else 0.0
+
+
+def _why_not(waiting: float) -> str:
     return (
-        f"packets waited at {waiting:.0%} of the samples, but hardly ever as many as can leave "
-        f"before the next one, {period_s:g} s later: sample queues more often"
+        f"packets waited at {waiting:.0%} of the readings, but hardly ever as many as can leave "
+        "before the next one"
     )
 
 
 def _share(frames: int, busy: Backlogged) -> float:
     """Return a number of frames as a share of what could have left."""
     return frames * FRAME_BYTES * 8 / busy.bits if busy.bits else 1.0
-
-
-def _most_at_once(channel: Channel) -> int:
-    """Return how many frames may leave at the moment of a sample."""
-    opportunities = () if channel.trace is None else channel.trace.opportunities
-    return 1 + max((frames for _time, frames in opportunities), default=0)
-
-
-@dataclass(frozen=True)
-class Backlogged:
-    """The time in which a queue cannot have run empty.
-
-    ``octets`` left it in that time, and ``bits`` could have left. ``spans`` is the number of
-    unbroken rows of sampling intervals.
-    """
-
-    octets: int
-    bits: float
-    time_s: float
-    spans: int
-
-
-def backlogged(samples: npt.NDArray[np.void], capacity: Capacity, sheds: bool) -> Backlogged:
-    """Return the time in which the queue cannot have run empty.
-
-    It cannot within an interval if the backlog at its begin exceeds what can be sent in it. One
-    frame is subtracted, because it may be nearly sent. A queue that ``sheds`` packets drops some
-    that it has taken; these are subtracted, too. If every interval is too long, no time is found.
-    """
-    time_s = samples["time_ns"] / 1e9
-    bits = capacity.bits(time_s[:-1], time_s[1:])
-    gone = FRAME_BYTES * (1 + np.diff(samples["drops"]) * sheds)
-    busy = (samples["backlog_bytes"][:-1] - gone) * 8 >= bits
-    sent = np.diff(samples["bytes"])
-    begins = int(np.count_nonzero(busy[1:] & ~busy[:-1])) + int(busy[:1].sum())
-    lengths = np.diff(time_s)
-    return Backlogged(
-        int(sent[busy].sum()), float(bits[busy].sum()), float(lengths[busy].sum()), begins
-    )  # fmt: skip

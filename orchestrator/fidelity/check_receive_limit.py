@@ -36,7 +36,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
             zip(evidence.flows, evidence.plan["flows"], strict=True)
         )
         if flow.transport == "tcp" and flow.traffic == "bulk" and not plan["window_limited"]
-        for share in [_limited(evidence.senders(number, _COLUMNS))]
+        for share in [_limited(evidence.sent(number, _COLUMNS))]
         if share is not None
     ]
     if not shares:

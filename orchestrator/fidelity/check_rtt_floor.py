@@ -41,7 +41,7 @@ def _found(evidence: Evidence) -> Iterator[tuple[int, str, int, int]]:
     for number, (flow, plan) in enumerate(zip(evidence.flows, evidence.plan["flows"], strict=True)):
         if flow.transport != "tcp":
             continue
-        columns = evidence.senders(number, ["min_rtt_us", "total_retrans_segments"])
+        columns = evidence.sent(number, ["min_rtt_us", "total_retrans_segments"])
         rtt_us, resent = columns["min_rtt_us"], columns["total_retrans_segments"] > 0
         known = (rtt_us > 0) & (rtt_us < _UNKNOWN_US) & ~resent
         if known.any():

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.fidelity.evidence import Evidence
-from orchestrator.protocol.sampling_schedule import QUEUES, SENDERS, ticks
+from orchestrator.fidelity.evidence import CLOSE, Evidence
+from orchestrator.protocol.sampling_schedule import QUEUES, READINGS, SENDERS, ticks
 from orchestrator.recording.model import Check
 from orchestrator.recording.plan import FlowPlan
 
-_CLOSE = 7
-"""State (include/net/tcp_states.h) in which the kernel reports a socket when it destroys it. That
-may be long after the socket was last sampled."""
 _Times = npt.NDArray[np.int64]
 
 
@@ -30,7 +27,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
         list(
             ticks(
                 sampling["duration_ns"], sampling["tcp_ns"], sampling["queue_ns"],
-                sampling["edges_ns"],
+                sampling["edges_ns"], sampling["readings_ns"],
             )
         ),
         np.int64,
@@ -42,8 +39,13 @@ def check(evidence: Evidence) -> Iterable[Check]:
         missing[queue.name] = np.setdiff1d(of_queues, evidence.samples(number)["time_ns"])
     for name, expected, times in _flows(evidence, evidence.plan["flows"], of_flows):
         missing[name] = np.setdiff1d(expected, times)
-    total = sum(map(len, missing.values()))
     detail = f"{len(missing)} queues and flows"
+    if evidence.readings is not None:
+        regular = planned[planned[:, 1] & READINGS > 0, 0]
+        for number in np.unique(evidence.readings["queue"]).tolist():
+            name = f"the readings of {evidence.queues[number].name}"
+            missing[name] = np.setdiff1d(regular, evidence.read(number)["time_ns"])
+    total = sum(map(len, missing.values()))
     if total:
         worst = max(missing, key=lambda name: len(missing[name]))
         detail = (
@@ -65,7 +67,7 @@ def _flows(
             yield flow.name, planned, evidence.datagrams(number, ["time_ns"])["time_ns"]
         elif plan["one_connection"]:
             samples = evidence.senders(number, ["time_ns", "state"])
-            times = samples["time_ns"][samples["state"] != _CLOSE]
+            times = samples["time_ns"][samples["state"] != CLOSE]
             if len(times):
                 end_ns = max(int(times[-1]), plan["open_until_ns"] or 0)
                 yield flow.name, planned[(planned >= times[0]) & (planned <= end_ns)], times

@@ -14,6 +14,7 @@ from orchestrator.fidelity.host import Host
 from orchestrator.network import Channel, Network
 from orchestrator.protocol import facts, netem
 from orchestrator.protocol.facts import Fact
+from orchestrator.protocol.sampling_schedule import DIGEST_NS
 from orchestrator.recording.model import FlowRecord, QueueRecord, by_queue
 from orchestrator.recording.plan import SamplesPlan
 
@@ -36,6 +37,10 @@ SENDER_COLUMNS = (
     "snd_wnd_bytes",
 )
 """The columns of senders' samples that checks may use."""
+
+CLOSE = 7
+"""State (include/net/tcp_states.h) in which the kernel reports a socket when it destroys it. That
+may be long after the socket was last sampled."""
 
 
 def _no_samples(_flow: int, names: Sequence[str]) -> Columns:
@@ -76,6 +81,10 @@ class Evidence:
     """The samples of a TCP flow's sender."""
     datagrams: FlowColumns = _no_samples
     """The samples of a UDP flow."""
+    readings: npt.NDArray[np.void] | None = None
+    """Readings of queues, as of orchestrator.recording.readings; None in runs without them."""
+    network_at_end: Network | None = None
+    """The network after the last event; None in runs that were stored without it."""
 
     def all(self, form: type[F], **wanted: object) -> list[F]:
         """Return the facts of that form whose values match ``wanted``."""
@@ -120,13 +129,46 @@ class Evidence:
 
     def channel(self, name: str) -> Channel:
         """Return the requested channel by its name, such as ``bottleneck:forward``."""
-        link_name, _, direction = name.rpartition(":")
-        link = next(link for link in self.network.links if link.name == link_name)
-        return link.forward if direction == "forward" else link.reverse
+        return _channel(self.network, name)
+
+    def path_at_end(self, names: Sequence[str]) -> list[Channel]:
+        """Return the channels of those names after the last event.
+
+        Raises:
+            LookupError: the run was stored without its network at the end.
+        """
+        if self.network_at_end is None:
+            raise LookupError("the network at the end was not stored")
+        return [_channel(self.network_at_end, name) for name in names]
 
     def samples(self, queue: int) -> npt.NDArray[np.void]:
         """Return the samples of one queue in the order of time."""
         return self._by_queue[queue]
+
+    def read(self, queue: int) -> npt.NDArray[np.void]:
+        """Return the readings of one queue in the order of time.
+
+        Of runs that were stored without readings, these are the samples of the queue. Readings are
+        empty where packets hardly ever waited.
+        """
+        if self.readings is None:
+            return self.samples(queue)
+        return self._read_by_queue[queue]
+
+    def sent(self, flow: int, names: Sequence[str]) -> Columns:
+        """Return columns of a flow's sender at the times that all runs have.
+
+        These are the times of the digest, the edges of windows, and the end of a socket. So the
+        columns do not depend on the sampling period.
+        """
+        columns = self.senders(flow, [*names, "time_ns", "state"])
+        if self.plan is None:
+            return columns
+        edges_ns = self.plan["sampling"]["edges_ns"]
+        time_ns = columns["time_ns"]
+        kept = (time_ns % DIGEST_NS == 0) | np.isin(time_ns, edges_ns) | (columns["state"] == CLOSE)
+        kept |= time_ns == self.plan["sampling"]["duration_ns"]
+        return {name: columns[name][kept] for name in names}
 
     @cached_property
     def changing(self) -> dict[str, list[Span]]:
@@ -151,8 +193,19 @@ class Evidence:
         return [Span(settings, packets + drops, drops, int(last["requeues"]))] if packets else []
 
     @cached_property
+    def _read_by_queue(self) -> list[npt.NDArray[np.void]]:
+        assert self.readings is not None, "checked by the caller"
+        return by_queue(self.readings, len(self.queues))
+
+    @cached_property
     def _by_queue(self) -> list[npt.NDArray[np.void]]:
         return by_queue(self.queue_samples, len(self.queues))
+
+
+def _channel(network: Network, name: str) -> Channel:
+    link_name, _, direction = name.rpartition(":")
+    link = next(link for link in network.links if link.name == link_name)
+    return link.forward if direction == "forward" else link.reverse
 
 
 def _impairments(channel: Channel) -> dict[str, int]:

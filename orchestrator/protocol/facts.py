@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from orchestrator.protocol.machine_facts import Host as Host
 from orchestrator.protocol.packet_facts import Packets as Packets
-from orchestrator.protocol.specification import BurstProbe, PolicerProbe, RoundTripProbe
+from orchestrator.protocol.probe_specification import (
+    BurstProbe,
+    EndProbe,
+    PolicerProbe,
+    RoundTripProbe,
+)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -109,6 +114,16 @@ class RoundTrip(RoundTripProbe, _OfRoundTrip):
 
 class RoundTripAfter(RoundTrip):
     """The same RTT after traffic, between the hosts of a lab."""
+
+
+class RoundTripEnd(EndProbe):
+    """A base RTT that was measured after traffic in an emulated network."""
+
+    fact: str
+    measured_ns: int | None
+    """None when no echo returned, or when the queues did not run empty."""
+    quiet: bool
+    """Whether the queues ran empty after traffic had been stopped."""
 
 
 class Burst(BurstProbe):
@@ -326,6 +341,7 @@ FACTS: Mapping[str, Any] = {
     "versions": Versions,
     "round_trip": RoundTrip,
     "round_trip_after": RoundTripAfter,
+    "round_trip_end": RoundTripEnd,
     "burst": Burst,
     "policer": Policer,
     "queues": Queues,

@@ -6,11 +6,14 @@ A netem below it has the delay where packets are impaired; the link's own delay 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.protocol.version import LINK_MODEL
+
+if TYPE_CHECKING:
+    from orchestrator.protocol.specification import LinkQdiscSpec
 
 RATE_MAX_BPS = 100_000_000_000
 """LINK_RATE_MAX_BPS: a time in bit * ns must fit into 64 bits."""
@@ -39,6 +42,13 @@ class Transmitter(NamedTuple):
             Setting(GRANTED, _GRANTED, 0, "B"),
             bypass_setting(False),
         ))  # fmt: skip
+
+
+def rate_of(link: LinkQdiscSpec | None) -> int:
+    """Return the rate of a link's specification in bit/s, 0 where it has none."""
+    if link is None:
+        return 0
+    return next(int(each["value"]) for each in link["settings"] if each["name"] == RATE)
 
 
 def rate_setting(rate_bps: int) -> Setting:

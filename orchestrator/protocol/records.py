@@ -49,6 +49,10 @@ QUEUE_COUNTERS = (
 A policer counts bytes without the Ethernet header.
 """
 
+READING_HEAD = struct.Struct("<qI")
+"""A row of readings.bin: time in ns, the place of a qdisc or policer in the fact "queues" (policers
+come last), then its QUEUE_COUNTERS as 32-bit words."""
+
 TRANSFER_FIELDS = ("flow", "start_ns", "end_ns", "bytes")
 TRANSFER_ROW = struct.Struct(f"<{len(TRANSFER_FIELDS)}q")
 """A row of transfers.bin: TRANSFER_FIELDS, with the flow's number in the run."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from orchestrator.protocol.probe_specification import ProbesSpec, RoundTripProbe
+
 if TYPE_CHECKING:
     from typing import TypeAlias
 
@@ -239,75 +241,6 @@ class TraceSpec(TypedDict):
     """[time in ms since the start of traffic, full-size frames that may leave then], in order."""
 
 
-class _OfRoundTripProbe(TypedDict, total=False):
-    # Not NotRequired: the fact RoundTrip derives from this class, and tests read its optional keys
-    # at run time, when an annotation is only a string.
-    bare_ns: int
-    """RTT of a lab's machines without emulation, part of ``expected_ns``."""
-
-
-class RoundTripProbe(_OfRoundTripProbe):
-    """A measurement of the base RTT between two hosts on the idle network."""
-
-    source: str
-    sink: str
-    frame_bytes: int
-    """Length of each echo's frame."""
-    expected_ns: int
-    """The RTT without queueing."""
-    attempts: int
-    """Echoes that are sent at most until one comes back."""
-
-
-class BurstProbe(TypedDict):
-    """A measurement of a queue's rate, and of its limit if the burst overfills it."""
-
-    channel: str
-    source: str
-    sink: str
-    frame_bytes: int
-    """Length of each packet's frame."""
-    packets: int
-    """Packets of each burst."""
-    rounds: int
-    """Number of bursts."""
-    settle_ns: int
-    """Time to wait for the answers to a burst."""
-    rate_bps: int
-    """The queue's rate."""
-    queue_packets: int | None
-    """The limit of a queue that is overfilled; None if it is not."""
-    behind_ns: int
-    """From the end of a packet's wait in the queue to its exit: transmission and delay."""
-
-
-class PolicerProbe(TypedDict):
-    """A measurement of the rate and the bucket of a policer."""
-
-    channel: str
-    source: str
-    sink: str
-    packets: int
-    """Packets of each burst."""
-    rounds: int
-    """Number of bursts."""
-    pause_ns: int
-    """From one burst to the next."""
-    settle_ns: int
-    """Time to wait for the answers, and to fill the bucket before the first burst."""
-    rate_bps: int
-    burst_bytes: int
-    """The size of the bucket."""
-
-
-class ProbesSpec(TypedDict):
-    """The measurements of the idle network before traffic."""
-
-    round_trips: list[RoundTripProbe]
-    bursts: list[BurstProbe]
-    policers: list[PolicerProbe]
-
-
 class SampleSpec(TypedDict):
     """Sampling periods."""
 
@@ -315,6 +248,8 @@ class SampleSpec(TypedDict):
     """Period for TCP senders."""
     queue_ns: int
     """Period for queues."""
+    readings_ns: int
+    """Period at which queues are read for checks; a divisor of a second."""
 
 
 class ModuleSpec(TypedDict):

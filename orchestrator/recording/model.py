@@ -230,7 +230,8 @@ class Recording:
     """All data of one run.
 
     A back end returns it without a verdict, because the runner judges. ``facts`` are those of the
-    test bed in its order, JSON-ready (see orchestrator/testbed/run.py). ``windows`` has (limit,
+    test bed in its order, JSON-ready (see orchestrator/testbed/run.py). ``readings`` are those of
+    orchestrator.recording.readings. ``windows`` has (limit,
     largest advertised window) in bytes of each flow with a limited receive window.
     orchestrator.execution.judging fills ``verdict``, ``checks`` and ``checks_version``.
 
@@ -254,6 +255,7 @@ class Recording:
     console: str = ""
     log: str = ""
     facts: list[Fact] = field(default_factory=list)
+    readings: npt.NDArray[np.void] | None = None
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     verdict: Verdict | None = None
     checks: list[Check] = field(default_factory=list)

@@ -14,6 +14,8 @@ class SamplingPlan(TypedDict):
     duration_ns: int
     tcp_ns: int
     queue_ns: int
+    readings_ns: int | None
+    """None in runs that were stored without readings."""
     edges_ns: list[int]
 
 

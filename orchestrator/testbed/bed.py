@@ -231,3 +231,6 @@ class Environment(Protocol):
 
     def measure_after_traffic(self) -> None:
         """Write the facts that only this kind of environment has at the end."""
+
+    def probe_after_traffic(self) -> None:
+        """Stop traffic and measure the idle network again; everything else has been read."""

@@ -14,7 +14,7 @@ from orchestrator.testbed.network import (
     readback,
     thresholds,
 )
-from orchestrator.testbed.sampling import probes
+from orchestrator.testbed.sampling import after_traffic, probes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -101,6 +101,20 @@ class _WholeNetwork:
         if build.corrupts(self._spec):
             errors = readback.checksum_errors(self._bed)
             self._records.fact("checksums", at="end", errors=errors)
+
+    def probe_after_traffic(self) -> None:
+        """Stop TCP and UDP, wait until the queues are empty, and measure the base RTTs again."""
+        planned = self._spec["probes"]["round_trips_end"]
+        if not planned:
+            return
+        with self.load.among_packets():
+            settle_ns = max(echo["expected_ns"] for echo in planned)
+            quiet = after_traffic.stop_and_drain(self._bed, settle_ns)
+            for echo in planned:
+                measured_ns = None
+                if quiet:
+                    measured_ns = probes.round_trip_ns(self._bed, echo, self._machine.echoes)
+                self._records.fact("round_trip_end", **echo, measured_ns=measured_ns, quiet=quiet)
 
     def _count_packets(self, when: str) -> None:
         self._records.fact("packets", at=when, **packet_counters.read(self._bed))

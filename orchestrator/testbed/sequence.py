@@ -57,6 +57,8 @@ def run(environment: Environment, records: Records) -> None:
     records.fact("softnet", at="end", drops=readback.softnet_drops())
     environment.measure_after_traffic()
     records.close()
+    records.over = True
+    environment.probe_after_traffic()
     records.fact("done", origin_ns=origin_ns, duration_ns=bed.spec["duration_ns"])
     records.progress("done", bed.spec["duration_ns"])
 

@@ -109,7 +109,9 @@ def _insert_word(draw: random.Random, files: Files) -> None:
 
 def _replace_number(draw: random.Random, files: Files) -> None:
     """Put an extreme number into a file of samples, at a field of its layout."""
-    name = draw.choice([name for name in ("tcp.bin", "queue.bin") if len(files[name]) > 8])
+    name = draw.choice(
+        [name for name in ("tcp.bin", "queue.bin", "readings.bin") if len(files[name]) > 8]
+    )
     data = bytearray(files[name])
     form = draw.choice(("<H", "<I", "<q"))
     size = struct.calcsize(form)

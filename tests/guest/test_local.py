@@ -15,7 +15,7 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.execution import judging
-from orchestrator.fidelity import check_base_rtt
+from orchestrator.fidelity import round_trips
 from results.store import Store
 from tests.guest.conftest import QUICKSTART, Run, failed_checks
 from tests.guest.realtime import boot
@@ -132,7 +132,7 @@ def test_judging_stored_runs_again_gives_the_stored_verdicts(
     assert f"{guest.id}: faithful, as before\n" in same.stdout
     assert f"run {failed.id} cannot be judged again: it is failed\n" in same.stdout
 
-    monkeypatch.setattr(check_base_rtt, "TOLERANCE_S", -1.0)
+    monkeypatch.setattr(round_trips, "TOLERANCE_S", -1.0)
     monkeypatch.setattr(judging, "checks_version", lambda: "2-changed")
     other = orchestrator("judge", "--all", "--db", str(db))
     assert other.exit_code == 3

@@ -117,6 +117,16 @@ Records.queue = lambda self, time_ns, counters: (
 )
 """,
     ),
+    "a reading of the queues for the checks lost": (
+        "samples_missing",
+        """
+from orchestrator.testbed.sampling.records import Records
+reading = Records.reading
+Records.reading = lambda self, time_ns, place, counters: (
+    None if time_ns == 5_000_000_000 else reading(self, time_ns, place, counters)
+)
+""",
+    ),
     "a sample of the sockets lost": (
         "samples_missing",
         """

@@ -25,8 +25,8 @@ from results.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURED = ROOT / "tests" / "data" / "bed"
-FILES = ("tcp.bin", "queue.bin", "transfers.bin", "datagrams.bin", "facts.jsonl", "progress",
-         "bed.log")  # fmt: skip
+FILES = ("tcp.bin", "queue.bin", "readings.bin", "transfers.bin", "datagrams.bin", "facts.jsonl",
+         "progress", "bed.log")  # fmt: skip
 OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
 MODULE = b"\0depends=\0name=tcp_westwood\0"
 

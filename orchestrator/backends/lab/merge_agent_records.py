@@ -54,8 +54,9 @@ def merge(
             raise BedError(f"the agent of {host} did not finish its records")
     _write(output / "tcp.bin", _tcp(parts.values()))
     router = plan_of(run).router
-    queues = b"" if router is None else parts[router.host].whole("queue.bin")
-    (output / "queue.bin").write_bytes(queues)
+    for name in ("queue.bin", "readings.bin"):
+        rows = b"" if router is None else parts[router.host].whole(name)
+        (output / name).write_bytes(rows)
     _write(output / "transfers.bin", _transfers(run, parts.values(), facts))
     _write(output / "datagrams.bin", _datagrams(parts.values()))
     lines = (json.dumps(fact) + "\n" for fact in [*_facts(run, facts), *_clocks(clocks)])

@@ -265,7 +265,7 @@ def _trial_spec(link: AgentLinkSpec) -> AgentSpec:
         "traces": [],
         "duration_ns": 0,
         "edges_ns": [],
-        "sample": {"tcp_ns": 1, "queue_ns": 1},
+        "sample": {"tcp_ns": 1, "queue_ns": 1, "readings_ns": 1},
     }
 
 

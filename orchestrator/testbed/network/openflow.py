@@ -19,11 +19,16 @@ _HELLO, _ERROR, _ECHO_REQUEST, _ECHO_REPLY = 0, 1, 2, 3
 _FLOW_MOD, _BARRIER_REQUEST, _BARRIER_REPLY = 14, 18, 19
 _ALL_BUT_DESTINATION = (1 << 22) - 1 & ~(1 << 3)  # OFPFW_ALL without OFPFW_DL_DST
 _ALL_BUT_PAIR = _ALL_BUT_DESTINATION & ~(1 << 2)  # and without OFPFW_DL_SRC
+# OFPFW_ALL without OFPFW_DL_TYPE and OFPFW_NW_PROTO
+_ALL_BUT_PROTOCOL = (1 << 22) - 1 & ~(1 << 4) & ~(1 << 5)
+_ETHERTYPE_IPV4 = 0x0800
 _ADD, _DELETE_STRICT = 0, 4
+_FIRST = 0xA000
 _PRIORITY, _PAIR_PRIORITY, _NO_BUFFER, _NO_PORT = 0x8000, 0x9000, 0xFFFFFFFF, 0xFFFF
 
 _HEADER = struct.Struct("!BBHI")
 _MATCH = struct.Struct("!IH6s6s22x")  # wildcards, in_port, dl_src, dl_dst, other fields
+_IP_MATCH = struct.Struct("!I18xHxB14x")  # wildcards, dl_type, nw_proto of the same structure
 _RULE = struct.Struct("!QHHHHIHH")  # cookie, command, two time-outs, priority, buffer, port, flags
 _OUTPUT = struct.Struct("!HHHH")  # type, length, port, max_len
 
@@ -95,6 +100,14 @@ def pair_rule(source: str, destination: str, port: int | None) -> bytes:
     """
     match = _MATCH.pack(_ALL_BUT_PAIR, 0, _mac(source), _mac(destination))
     return _flow_mod(match, _DELETE_STRICT if port is None else _ADD, _PAIR_PRIORITY, port)
+
+
+def drop_rules() -> list[bytes]:
+    """Return the messages that make a bridge drop all TCP and UDP packets, before other rules."""
+    return [
+        _flow_mod(_IP_MATCH.pack(_ALL_BUT_PROTOCOL, _ETHERTYPE_IPV4, number), _ADD, _FIRST, None)
+        for number in (socket.IPPROTO_TCP, socket.IPPROTO_UDP)
+    ]
 
 
 def _flow_mod(match: bytes, command: int, priority: int, port: int | None) -> bytes:

@@ -328,6 +328,27 @@ def root_kind(route: nl.Netlink, wanted: int) -> str | None:
     return next(kinds, None)
 
 
+class OneCounters:
+    """Samples the counters of one qdisc below a link, as ``Counters`` packs them.
+
+    The link is asked first: a FIFO below it may still have what has been sent by now.
+    """
+
+    def __init__(self, route: nl.Netlink, index: int, handle: int) -> None:
+        self._route, self._body = route, TCMSG.pack(0, index, handle, 0, 0)
+        self._link = TCMSG.pack(0, index, LINK_HANDLE, 0, 0)
+        self._length, self._places = -1, [0]
+
+    def sample(self) -> bytes:
+        """Return the packed counters of the qdisc now."""
+        self._route.ask(RTM_GETQDISC, self._link, nl.NLM_F_ECHO)
+        data = self._route.ask(RTM_GETQDISC, self._body, nl.NLM_F_ECHO)
+        if len(data) != self._length:
+            self._length = len(data)
+            self._places = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])
+        return b"".join([data[place : place + 4] for place in self._places])
+
+
 def decided(route: nl.Netlink, index: int) -> tuple[int, int, int]:
     """Return (packets, drops, requeues) of an interface's netem since it was made.
 

@@ -29,7 +29,12 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterable
     from typing import TypedDict
 
-    from orchestrator.protocol.specification import BurstProbe, PolicerProbe, RoundTripProbe
+    from orchestrator.protocol.probe_specification import (
+        BurstProbe,
+        EndProbe,
+        PolicerProbe,
+        RoundTripProbe,
+    )
     from orchestrator.testbed.bed import Bed, ShapedNetwork
 
     Frame = tuple[int, bytes]
@@ -78,7 +83,7 @@ def _readable(raw: socket.socket, timer: system.Timer, deadline_ns: int) -> bool
     return raw.fileno() in ready
 
 
-def round_trip_ns(bed: Bed, probe: RoundTripProbe, echoes: int) -> int | None:
+def round_trip_ns(bed: Bed, probe: RoundTripProbe | EndProbe, echoes: int) -> int | None:
     """Return the shortest of ``echoes`` ICMP round trips between two hosts.
 
     On paths that lose packets, up to the probe's ``attempts`` requests are sent. None means that no

@@ -1,9 +1,10 @@
 """Writes what the bed has measured: samples as binary rows, everything else as JSON lines.
 
-In the output folder are ``tcp.bin``, ``queue.bin``, ``transfers.bin`` and ``datagrams.bin``. Their
-rows are those of protocol/records.py. ``facts.jsonl`` has one line for each fact, {"fact": name,
-...}. ``progress`` has the phase and the nanoseconds of traffic simulated so far, rewritten in
-place. All but ``tcp.bin`` and ``progress`` are read only when the bed has ended.
+In the output folder are ``tcp.bin``, ``queue.bin``, ``readings.bin``, ``transfers.bin`` and
+``datagrams.bin``. Their rows are those of protocol/records.py. ``facts.jsonl`` has one line for
+each fact, {"fact": name, ...}. ``progress`` has the phase and the nanoseconds of traffic simulated
+so far, rewritten in place. All but ``tcp.bin`` and ``progress`` are read only when the bed has
+ended.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ import json
 import os
 import threading
 
-from orchestrator.protocol.records import DATAGRAMS_ROW, QUEUE_TIME, TCP_HEAD, TRANSFER_ROW
+from orchestrator.protocol.records import (
+    DATAGRAMS_ROW,
+    QUEUE_TIME,
+    READING_HEAD,
+    TCP_HEAD,
+    TRANSFER_ROW,
+)
 from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterable
 
-_FILES = ("tcp.bin", "queue.bin", "transfers.bin", "datagrams.bin")
+_FILES = ("tcp.bin", "queue.bin", "readings.bin", "transfers.bin", "datagrams.bin")
 _FLUSH_BYTES = 1 << 18
 
 
@@ -31,6 +38,8 @@ class Records:
 
     def __init__(self, directory: str, far: bool = True) -> None:
         self._far = far
+        # Set when traffic is over: what flows report then is not part of the run.
+        self.over = False
         self._files = {name: _create(directory, name) for name in _FILES}
         self._lock = threading.Lock()
         self._buffers: dict[str, list[bytes]] = {name: [] for name in self._files}
@@ -46,6 +55,10 @@ class Records:
     def queue(self, time_ns: int, counters: bytes) -> None:
         """Write one sample of all qdiscs."""
         self._append("queue.bin", QUEUE_TIME.pack(time_ns) + counters)
+
+    def reading(self, time_ns: int, place: int, counters: bytes) -> None:
+        """Write the counters of the qdisc or policer at that place, for checks."""
+        self._append("readings.bin", READING_HEAD.pack(time_ns, place) + counters)
 
     def transfer(self, flow: int, start_ns: int, end_ns: int, size_bytes: int) -> None:
         """Write one transfer of a flow; see traffic.Services. Any thread may call it."""

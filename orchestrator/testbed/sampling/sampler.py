@@ -8,6 +8,8 @@ from orchestrator.protocol.numbering import CHANNEL_ENDS, QUEUE_HANDLE
 from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.kernel import system, tcpdiag
 from orchestrator.testbed.network import redirect
+from orchestrator.testbed.sampling.readings import NEVER_NS as _NEVER_NS
+from orchestrator.testbed.sampling.readings import Readings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -63,6 +65,7 @@ class Sampler:
             self._open(bed, host, present)
         self._counters = bed.queue_counters(_words(bed))
         self._policers = redirect.Policers(bed.wires, _policed(bed))
+        self._readings = Readings(bed, self._counters.names, len(self._policers.indices), records)
 
     def _open(self, bed: Bed, host: str, present: Sequence[End]) -> None:
         """Open the socket that samples the given ends of flows on a host."""
@@ -110,22 +113,37 @@ class Sampler:
         )
         sample = spec["sample"]
         plan = sampling_schedule.ticks(
-            spec["duration_ns"], sample["tcp_ns"], sample["queue_ns"], spec["edges_ns"]
+            spec["duration_ns"],
+            sample["tcp_ns"],
+            sample["queue_ns"],
+            spec["edges_ns"],
+            sample["readings_ns"],
         )
+        readings = self._readings
         for time_ns, what in plan:
-            while stops and stops[0][0] <= time_ns:
-                stop_ns, flow = stops.pop(0)
+            while True:
+                stop_ns = stops[0][0] if stops else _NEVER_NS
+                if min(stop_ns, readings.next_ns) > time_ns:
+                    break
+                if readings.next_ns < stop_ns:
+                    timer.sleep_until(origin_ns + readings.next_ns + _BEHIND_NS)
+                    readings.read()
+                    continue
                 timer.sleep_until(origin_ns + stop_ns)
                 with self._among_packets():
-                    flow.stop()
+                    stops.pop(0)[1].stop()
             timer.sleep_until(origin_ns + time_ns + _BEHIND_NS)
             self._take(time_ns, what)
         for flow in self._flows:
             flow.finish()
 
     def _take(self, time_ns: int, what: int) -> None:
-        if what & sampling_schedule.QUEUES:
-            self._records.queue(time_ns, self._counters.sample() + self._policers.sample())
+        if what & (sampling_schedule.QUEUES | sampling_schedule.READINGS):
+            counters = self._counters.sample() + self._policers.sample()
+            if what & sampling_schedule.QUEUES:
+                self._records.queue(time_ns, counters)
+            if what & sampling_schedule.READINGS:
+                self._readings.take(time_ns, counters)
         probes = self._senders if what & sampling_schedule.SENDERS else []
         if what & sampling_schedule.RECEIVERS:
             probes = [*probes, *(probe for probe in self._receivers if probe not in probes)]
@@ -133,7 +151,7 @@ class Sampler:
             self._records.tcp(time_ns, probe.answers())
         for probe in self._many if what & sampling_schedule.MANY else []:
             self._records.tcp(time_ns, probe.many_answers())
-        if what & ~sampling_schedule.QUEUES:
+        if what & (sampling_schedule.SENDERS | sampling_schedule.MANY):
             self._records.tcp(time_ns, self._closed.take())
         if what & sampling_schedule.SENDERS:
             for number, flow in self._counting:

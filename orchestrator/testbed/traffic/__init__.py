@@ -41,15 +41,15 @@ class Services:
 
     def problem(self, text: str) -> None:
         """Report that the flow failed; the run then fails, too."""
-        self._records.fact("flow_error", flow=self._name, problem=text)
+        self._fact("flow_error", problem=text)
 
     def note(self, **values: int) -> None:
         """Record what the engine's program itself reports at its end."""
-        self._records.fact("engine", flow=self._name, **values)
+        self._fact("engine", **values)
 
     def congestion(self, name: str) -> None:
         """Record which congestion control the kernel uses for the first connection's sender."""
-        self._records.fact("congestion", flow=self._name, kernel=name)
+        self._fact("congestion", kernel=name)
 
     def transfer(self, start_ns: int, end_ns: int, size_bytes: int) -> None:
         """Record a transfer, with times in nanoseconds since traffic began.
@@ -58,16 +58,21 @@ class Services:
         read the last byte. For a transfer that is incomplete at the end of the run, ``end_ns`` is
         -1 and ``size_bytes`` is the number of bytes that the receiver has read.
         """
-        self._records.transfer(self._number, start_ns, end_ns, size_bytes)
+        if not self._records.over:
+            self._records.transfer(self._number, start_ns, end_ns, size_bytes)
 
     def transfer_begins(self, port: int, start_ns: int) -> None:
         """Record the start of a transfer from that client port, which ends on another machine."""
-        self._records.fact("transfer_begins", flow=self._name, port=port, start_ns=start_ns)
+        self._fact("transfer_begins", port=port, start_ns=start_ns)
 
     def transfer_ends(self, port: int, end_ns: int, size_bytes: int) -> None:
         """Record the end of a transfer that began on another machine; see ``transfer``."""
-        values = {"port": port, "end_ns": end_ns, "bytes": size_bytes}
-        self._records.fact("transfer_ends", flow=self._name, **values)
+        self._fact("transfer_ends", port=port, end_ns=end_ns, bytes=size_bytes)
+
+    def _fact(self, name: str, **values: object) -> None:
+        """Record a fact about the flow; after traffic it is no longer part of the run."""
+        if not self._records.over:
+            self._records.fact(name, flow=self._name, **values)
 
 
 class FlowEngine:

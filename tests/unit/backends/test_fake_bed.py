@@ -44,8 +44,8 @@ import sys, time
 from pathlib import Path
 source, target = Path(sys.argv[1]), Path(sys.argv[2])
 print("fake console", flush=True)
-names = "bed.log facts.jsonl queue.bin datagrams.bin transfers.bin failure tcp.bin progress"
-for name in names.split():
+names = "bed.log facts.jsonl queue.bin readings.bin datagrams.bin transfers.bin failure tcp.bin"
+for name in [*names.split(), "progress"]:
     if not (source / name).exists():
         continue
     data = (source / name).read_bytes()

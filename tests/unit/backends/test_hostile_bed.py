@@ -82,7 +82,7 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
     "nested a little": (lambda: line('{"fact":"route","x":' + "[" * 20 + "]" * 20 + "}"),
                         "nested deeper than 12"),
     "not UTF-8": (lambda: line(b'{"fact":"\xff"}'), "can't decode byte 0xff"),
-    "no JSON": (lambda: line("done"), "line 16: Expecting value"),
+    "no JSON": (lambda: line("done"), "line 22: Expecting value"),
     "no object": (lambda: line("[1]"), "a JSON object is allowed"),
     "no name": (lambda: line("{}"), "there is no fact None"),
     "a name that is a list": (lambda: line('{"fact":["done"]}'), "there is no fact"),

@@ -19,8 +19,8 @@ from orchestrator.errors import BedError, GuestError
 from orchestrator.files import removal
 from orchestrator.files.removal import remove_tree
 
-NAMES = ("tcp.bin", "queue.bin", "transfers.bin", "datagrams.bin", "facts.jsonl", "progress",
-         "bed.log", "failure")  # fmt: skip
+NAMES = ("tcp.bin", "queue.bin", "readings.bin", "transfers.bin", "datagrams.bin", "facts.jsonl",
+         "progress", "bed.log", "failure")  # fmt: skip
 MIB = 2**20
 Step = tuple[str, float, int]
 

@@ -26,7 +26,7 @@ def largest(
     """
     (run,) = plan(load(SCENARIO, overrides)).runs
     rows = np.zeros(len(windows), TCP_DTYPE)
-    rows["endpoint"], rows["time_ns"] = SENDER, np.arange(len(windows))
+    rows["endpoint"], rows["time_ns"] = SENDER, 100_000_000 * np.arange(len(windows))
     rows["bytes_acked"], rows["snd_wnd_bytes"] = [*windows], [*windows.values()]
     rows["sacked_segments"][:1], rows["total_retrans_segments"] = sacked, resent
     found = dict(receive_windows(run, rows))

@@ -15,7 +15,7 @@ import pytest
 from orchestrator import fidelity
 from orchestrator.errors import StoreError
 from orchestrator.execution import judging
-from orchestrator.fidelity import check_base_rtt
+from orchestrator.fidelity import round_trips
 from results import judgements
 from results.integrity import examine
 from results.store import Store
@@ -53,7 +53,7 @@ def test_the_same_checks_give_the_same_verdict_and_store_nothing(db: Path) -> No
 def test_another_check_gives_another_verdict_and_both_are_kept(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_base_rtt, "TOLERANCE_S", -1.0)
+    monkeypatch.setattr(round_trips, "TOLERANCE_S", -1.0)
     monkeypatch.setattr(judging, "checks_version", lambda: "2-changed")
     status, out, _ = command("--all", "--db", str(db))
     assert status == 3
@@ -78,7 +78,7 @@ def test_a_check_with_another_source_is_another_version(db: Path, tmp_path: Path
     copy = tmp_path / "orchestrator"
     shutil.copytree(ROOT / "orchestrator", copy, ignore=shutil.ignore_patterns("__pycache__"))
     for name, old, new in (
-        ("check_base_rtt.py", "TOLERANCE_S = 20e-6", "TOLERANCE_S = -1.0"),
+        ("round_trips.py", "TOLERANCE_S = 20e-6", "TOLERANCE_S = -1.0"),
         ("__init__.py", f"VERSION = {fidelity.VERSION}", f"VERSION = {fidelity.VERSION + 1}"),
     ):
         old, new = f"\n{old}\n", f"\n{new}\n"
@@ -106,9 +106,9 @@ def test_a_check_with_another_source_is_another_version(db: Path, tmp_path: Path
     assert int(other_number) == int(number) + 1
     assert len(other_digest) == len(digest)
     assert other_digest != digest
-    (change,) = next(run for run in json.loads(done.stdout)["runs"] if run["id"] == ok)["changes"]
-    assert change["check"] == "base_rtt"
-    assert (change["old"]["ok"], change["new"]["ok"]) == (True, False)
+    changes = next(run for run in json.loads(done.stdout)["runs"] if run["id"] == ok)["changes"]
+    assert [change["check"] for change in changes] == ["base_rtt", "base_rtt_end"]
+    assert all((one["old"]["ok"], one["new"]["ok"]) == (True, False) for one in changes)
 
 
 def test_a_named_run_that_cannot_be_judged_again_is_an_error(db: Path) -> None:
@@ -139,7 +139,7 @@ def test_what_a_guest_recorded_is_judged_as_when_it_was_stored(tmp_path: Path) -
 
 
 def test_a_changed_judgement_is_found(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_base_rtt, "TOLERANCE_S", -1.0)
+    monkeypatch.setattr(round_trips, "TOLERANCE_S", -1.0)
     command("--all", "--db", str(db))
     connection = sqlite3.connect(db)
     with pytest.raises(sqlite3.IntegrityError, match="never overwritten"):
@@ -309,7 +309,7 @@ def test_a_damaged_run_keeps_no_other_from_being_judged(tmp_path: Path) -> None:
 def test_an_unknown_run_is_found_before_any_is_judged(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_base_rtt, "TOLERANCE_S", -1.0)
+    monkeypatch.setattr(round_trips, "TOLERANCE_S", -1.0)
     with Store.open_read_only(db) as store:
         (ok,) = [row.id for row in store.list_runs() if row.status == "ok"]
     status, _, err = command(ok, "29990101-000000-0000", "--db", str(db))

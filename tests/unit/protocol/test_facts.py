@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.decode import fact_schema
-from orchestrator.protocol import facts, machine_facts, packet_facts, specification
+from orchestrator.protocol import facts, machine_facts, packet_facts, probe_specification
 
 CAPTURED = Path(__file__).parents[2] / "data" / "bed" / "facts.jsonl"
 
@@ -80,10 +80,11 @@ def test_the_decoder_requires_what_the_type_requires(declared: Any, decoded: Any
 @pytest.mark.parametrize(
     ("fact", "probe"),
     [
-        (facts.RoundTrip, specification.RoundTripProbe),
-        (facts.RoundTripAfter, specification.RoundTripProbe),
-        (facts.Burst, specification.BurstProbe),
-        (facts.Policer, specification.PolicerProbe),
+        (facts.RoundTrip, probe_specification.RoundTripProbe),
+        (facts.RoundTripAfter, probe_specification.RoundTripProbe),
+        (facts.Burst, probe_specification.BurstProbe),
+        (facts.RoundTripEnd, probe_specification.EndProbe),
+        (facts.Policer, probe_specification.PolicerProbe),
     ],
 )
 def test_a_fact_of_a_probe_has_the_settings_of_the_probe(fact: Any, probe: Any) -> None:
@@ -96,7 +97,7 @@ def test_a_fact_of_a_probe_has_the_settings_of_the_probe(fact: Any, probe: Any) 
 def test_a_probe_without_one_of_its_settings_is_no_fact() -> None:
     (burst,) = [fact for fact in captured() if fact["fact"] == "burst"]
     assert fact_schema.problem(burst) is None
-    for name in typing.get_type_hints(specification.BurstProbe):
+    for name in typing.get_type_hints(probe_specification.BurstProbe):
         found = fact_schema.problem({key: value for key, value in burst.items() if key != name})
         assert found == f"fact burst, {name}: Field required"
 

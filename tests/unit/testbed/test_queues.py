@@ -14,8 +14,9 @@ from orchestrator.decode.output import Output
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import plan
 from orchestrator.protocol.numbering import CHILD_HANDLE
+from orchestrator.protocol.probe_specification import BurstProbe
 from orchestrator.protocol.qdisc import Statistic
-from orchestrator.protocol.specification import BurstProbe, SettingSpec
+from orchestrator.protocol.specification import SettingSpec
 from orchestrator.scenario import load
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.network import qdisc, redirect

@@ -1,0 +1,58 @@
+"""The base RTT after traffic, on facts made up for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.compile.probes import probes
+from orchestrator.fidelity import check_base_rtt_end
+from orchestrator.fidelity.evidence import Evidence
+from orchestrator.planning.ending import network_at_end
+from orchestrator.planning.plan import plan
+from orchestrator.recording.model import QUEUE_DTYPE
+from orchestrator.scenario import load
+from tests.unit.fidelity.test_checks import QUICKSTART, only
+
+LATER = "events=[{at: 3s, link: bottleneck, delay: 20ms}]"
+
+
+def evidence(*measured_ns: int | None, quiet: bool = True, overrides: tuple[str, ...] = ()) -> Any:
+    """Return evidence about the quickstart, with these round trips of its two flows."""
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    planned = probes(run)["round_trips_end"]
+    facts = [
+        {"fact": "round_trip_end", **probe, "measured_ns": each_ns, "quiet": quiet}
+        for probe, each_ns in zip(planned, measured_ns, strict=False)
+    ]
+    samples = np.zeros(0, QUEUE_DTYPE)
+    return Evidence(run.network, facts, [], [], samples, network_at_end=network_at_end(run))
+
+
+@pytest.mark.parametrize(
+    ("measured_ns", "ok"), [(120_000_000, True), (120_020_001, False), (100_000_000, False)]
+)
+def test_it_is_compared_with_the_delays_that_the_last_event_requested(
+    measured_ns: int, ok: bool
+) -> None:
+    found = only(check_base_rtt_end.check(evidence(120_000_000, measured_ns, overrides=(LATER,))))
+    assert (found.name, found.expected, found.ok) == ("base_rtt_end", 0.12, ok)
+
+
+def test_jitter_widens_the_range_also_where_a_delay_is_held() -> None:
+    held = "topology.bottleneck.jitter={forward: {spread: 2ms, correlation: 20ms}}"
+    for measured_ns, ok in ((98_000_000, True), (97_900_000, False)):
+        found = only(check_base_rtt_end.check(evidence(measured_ns, overrides=(held,))))
+        assert found.ok is ok
+
+
+def test_echoes_that_do_not_return_fail_and_queues_that_hold_packets_are_a_doubt() -> None:
+    assert only(check_base_rtt_end.check(evidence(None))).ok is False
+    found = only(check_base_rtt_end.check(evidence(None, quiet=False)))
+    assert (found.ok, found.measured) == (None, None)
+
+
+def test_runs_that_were_stored_without_it_are_not_judged() -> None:
+    assert not list(check_base_rtt_end.check(evidence()))
