@@ -86,7 +86,8 @@ class _Burst(_Form):
     settle_ns: TimeNs
     rate_bps: Rate
     queue_packets: Count | None
-    behind_ns: Count = 0
+    behind_ns: Count
+    at_once: Count = 0
     came: Count
     passed: list[_Passed]
 
