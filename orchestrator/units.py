@@ -96,8 +96,8 @@ class UnitError(ValueError):
 class Limit:
     """A queue's limit as written; exactly one of the first four fields is set.
 
-    ``bdp`` multiplies the rate by the largest base RTT of the flows that cross the link, or by the
-    smallest with ``smallest``.
+    ``bdp`` multiplies the rate by the largest propagation RTT of the flows that cross the link, or
+    by the smallest with ``smallest``.
     """
 
     packets: int | None = None

@@ -41,9 +41,10 @@ class HostGroup(Strict):
     )
     rtt: Spread | None = Field(
         default=None,
-        description="base RTT instead of the access links' delays, which share evenly what the "
-        "other links leave of it. Evenly spaced over the hosts: {from: 66ms, to: 250ms} or "
-        "{above: 20ms, to: 250ms}. Drawn: {from: 66ms, to: 250ms, drawn: true}",
+        description="sum of the delays there and back in place of the access links' delays, which "
+        "share evenly what the other links leave of it. Evenly spaced over the hosts: "
+        "{from: 66ms, to: 250ms} or {above: 20ms, to: 250ms}. Drawn: {from: 66ms, to: 250ms, "
+        "drawn: true}",
     )
 
 

@@ -113,8 +113,8 @@ def _print_network(out: Console, run: dict[str, Any]) -> None:
         [f"{first} to {last}" if number > 1 else first, str(number), *rest]
         for first, last, number, rest in _alike(run["flows"])
     ]
-    headings = ["flow", "flows", "congestion control", "base RTT ms", "path"]
-    out.print(_output.table(headings, flows, right=(1, 3)))
+    headings = ["flow", "flows", "congestion control", "base RTT ms", "segment RTT ms", "path"]
+    out.print(_output.table(headings, flows, right=(1, 3, 4)))
     out.print()
     bottlenecks = [
         [
@@ -162,6 +162,7 @@ def _alike(flows: list[dict[str, Any]]) -> Iterator[tuple[str, str, int, list[st
         return [
             flow["congestion"] or _output.NO_VALUE,
             _output.number(flow["base_rtt_s"], 3, 1e-3),
+            _output.number(flow["segment_rtt_s"], 3, 1e-3),
             path,
         ]
 

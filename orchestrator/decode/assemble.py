@@ -242,6 +242,8 @@ def _queue(
     return QueueRecord(
         *common, "queue", channel.queue.kind if channel.queue else queue["kind"],
         link.name in spec.network.bottlenecks, rate_bps=settings["link"]["rate_bps"],
+        delay_s=None if channel.impaired else settings["link"]["delay_ns"] / 1e9,
+        loss=None if channel.impaired else 0.0,
         limit_packets=channel.queue.limit_packets if channel.queue else None,
         limit_bytes=channel.queue.limit_bytes if channel.queue else None,
         statistics=tuple((one.name, one.unit) for one in statistics),

@@ -99,6 +99,7 @@ class _Burst(_Form):
     rate_bps: Rate
     queue_packets: Count | None
     behind_ns: Count
+    at_once: Count = 0
     came: Count
     passed: list[_Passed]
 

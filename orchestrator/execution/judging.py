@@ -19,6 +19,7 @@ from orchestrator.decode import fact_schema
 from orchestrator.decode.output import believing_nothing
 from orchestrator.decode.ranges import require_checks
 from orchestrator.errors import BedError, UsageError
+from orchestrator.execution.older_facts import in_present_form
 from orchestrator.execution.samples_plan import samples_plan
 from orchestrator.fidelity.evidence import SENDER_COLUMNS, Columns, Evidence, FlowColumns
 from orchestrator.planning import network_json
@@ -52,6 +53,7 @@ JUDGING_SOURCES = (
     "protocol/facts.py", "protocol/frames.py",
     "protocol/netem.py",
     "protocol/qdisc.py", "protocol/units.py", "kinds/jitter_tables.py",
+    "execution/older_facts.py",
 )  # fmt: skip
 """Folders and files below ``orchestrator`` on which verdicts depend."""
 
@@ -187,12 +189,13 @@ def _evidence(run: StoredRun) -> Evidence:
 def _facts(facts: object) -> list[Fact]:
     if not isinstance(facts, list):
         raise ValueError("the stored facts are no list")
-    for fact in facts:
-        if not isinstance(fact, dict):
-            raise ValueError("a stored fact is no object")
+    if not all(isinstance(fact, dict) for fact in facts):
+        raise ValueError("a stored fact is no object")
+    present = in_present_form(facts)
+    for fact in present:
         if wrong := fact_schema.problem(fact):
             raise ValueError(wrong)
-    return facts
+    return present
 
 
 def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:

@@ -17,6 +17,8 @@ FRAME_BITS = FRAME_BYTES * 8
 RATE_TOLERANCE = 0.005
 CLOCK_S = 2e-9
 """The virtual clock counts nanoseconds, and both ends of a time are rounded."""
+LEAST_BEHIND_BUCKET = 3
+"""Behind a token bucket, a queue of fewer packets holds no two frames after the first one."""
 
 Passed = tuple[int, int, int, int]
 """[round, number, came_ns, left_ns] of a probe packet that left the link."""
@@ -32,13 +34,27 @@ def check(evidence: Evidence) -> Iterable[Check]:
         if burst.get("frame_bytes", FRAME_BYTES) < FRAME_BYTES:
             yield from _serialisation(evidence, burst, rounds)
             continue
-        yield _rate(evidence, burst, rounds)
+        if _tells_rate(burst, rounds):
+            yield _rate(evidence, burst, [each[burst.get("at_once", 0) :] for each in rounds])
         if burst["queue_packets"] is not None:
             yield _full_queue(evidence, burst, burst["queue_packets"], rounds)
 
 
 def _rounds(passed: list[Passed]) -> list[list[Passed]]:
     return [list(group) for _number, group in itertools.groupby(passed, lambda one: one[0])]
+
+
+def _tells_rate(burst: facts.Burst, rounds: list[list[Passed]]) -> bool:
+    """Whether frames are spaced by the rate; those that a token bucket sent at once are not.
+
+    Stored runs of link model 1 (protocol/version.py) had token buckets.
+    """
+    at_once, packets = burst.get("at_once", 0), burst["queue_packets"]
+    if not at_once:
+        return True
+    longest = max((len(each) for each in rounds), default=0)
+    fits_into_bucket = at_once > 1 and 2 < longest <= at_once + 1
+    return (packets is None or packets >= LEAST_BEHIND_BUCKET) and not fits_into_bucket
 
 
 def _rate(evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]) -> Check:
@@ -99,7 +115,7 @@ def _full_queue(
     if evidence.real_time:  # this frame and the one before it leave late
         tolerance += 2 * host.TIMER_S
     name = f"full_queue_delay {burst['channel']}"
-    behind_ns = burst.get("behind_ns", 0)  # runs of earlier versions measured at the queue
+    behind_ns = burst["behind_ns"]
     stays_ns = [
         left - came - behind_ns for passed in rounds for _round, _number, came, left in passed
     ]

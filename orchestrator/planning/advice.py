@@ -86,7 +86,9 @@ def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iter
         flows, packets = crossing.get(hop.name, []), _queue_packets(hop.channel)
         if not flows or packets is None or (planned.place(hop.link.name), packets) in reported:
             continue
-        problem = _small(packets, hop.channel.rate_bps or 0, max(f.base_rtt_s for f in flows))
+        problem = _small(
+            packets, hop.channel.rate_bps or 0, max(f.propagation_rtt_s for f in flows)
+        )
         if problem:
             place = planned.place(hop.link.name)
             reported.add((place, packets))
@@ -102,7 +104,7 @@ def _small(packets: int, rate_bps: int, rtt_s: float) -> str:
     if packets < SMALL_BDP * bdp_packets:
         return (
             f", {packets / bdp_packets:.2g} of the bandwidth-delay product of {bdp_packets:.0f} "
-            f"(base RTT {format_time(rtt_s)}): flows may not fill the link"
+            f"(propagation RTT {format_time(rtt_s)}): flows may not fill the link"
         )
     return ""
 
@@ -155,7 +157,7 @@ def _windows(planned: Planned) -> Iterator[Advice]:
             if flow.transport != "tcp":
                 break
             rates = [rate for name in flow.path if (rate := planned.rates_bps[name]) is not None]
-            window = min(rates, default=0) * flow.base_rtt_s / 8
+            window = min(rates, default=0) * flow.propagation_rtt_s / 8
             if window > MOST_WINDOW_BYTES:
                 yield (
                     ("flows", number),
@@ -205,5 +207,5 @@ def _periods(planned: Planned) -> Iterator[Advice]:
         yield (
             ("sample", long[0]),
             f"samples ({shown}) are further apart than the shortest base RTT of "
-            f"{format_time(shortest_s)}",
+            f"{shortest_s * 1e3:.6g}ms",
         )

@@ -32,12 +32,12 @@ _HEADERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES
 """Ethernet as qdiscs count it, IPv4, and TCP without options."""
 
 Hops = tuple[Hop, ...]
-BaseRtts = dict[str, set[int]]
-"""Base RTTs (ns) of the flows whose data or ACKs cross each channel."""
+Rtts = dict[str, set[int]]
+"""Propagation RTTs (ns) of the flows whose data or ACKs cross each channel."""
 
 
-def expand(variant: LoadedVariant, network: Network) -> tuple[list[list[PlannedFlow]], BaseRtts]:
-    """Return the flows of each flow entry, and the base RTTs at each channel.
+def expand(variant: LoadedVariant, network: Network) -> tuple[list[list[PlannedFlow]], Rtts]:
+    """Return the flows of each flow entry, and the propagation RTTs at each channel.
 
     The flows' start times do not include their random parts.
 
@@ -45,11 +45,11 @@ def expand(variant: LoadedVariant, network: Network) -> tuple[list[list[PlannedF
         ScenarioError: an entry cannot be expanded; at its line and column.
     """
     entries: list[list[PlannedFlow]] = []
-    base_rtts: BaseRtts = {}
+    rtts_ns: Rtts = {}
     for index in range(len(variant.scenario.flows)):
         entry = _FlowEntry(variant, network, index, sum(map(len, entries)))
-        entries.append(entry.flows(base_rtts))
-    return entries, base_rtts
+        entries.append(entry.flows(rtts_ns))
+    return entries, rtts_ns
 
 
 class _FlowEntry:
@@ -62,8 +62,8 @@ class _FlowEntry:
         self._options = tcp.options_of(variant.scenario.tcp, self._flow.tcp)
         self._number = len(network.group(self._flow.group).sources) * self._flow.count
 
-    def flows(self, base_rtts: BaseRtts) -> list[PlannedFlow]:
-        """Return the flows, part by part and host by host, and extend ``base_rtts``."""
+    def flows(self, rtts_ns: Rtts) -> list[PlannedFlow]:
+        """Return the flows, part by part and host by host, and extend ``rtts_ns``."""
         flow, parts = self._flow, self._flow.traffic.parts()
         group = self._network.group(flow.group)
         pairs = list(zip(group.sources, group.sinks, strict=True))
@@ -81,7 +81,7 @@ class _FlowEntry:
             for place, (source, sink) in enumerate(pairs):
                 hops = self._paths(source, sink)
                 for hop in (*hops[0], *hops[1]):
-                    base_rtts.setdefault(hop.name, set()).add(_rtt_ns(hops))
+                    rtts_ns.setdefault(hop.name, set()).add(_rtt_ns(hops))
                 common = {**control, **self._shared(part.demand, source, sink, hops)}
                 for each in range(place * flow.count, (place + 1) * flow.count):
                     port = FIRST_PORT + self._before + len(flows)

@@ -142,7 +142,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     if not isinstance(topology, Topology):
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
     layout = topology.layout(seed)
-    entries, base_rtts = expand(variant, layout.network)
+    entries, rtts_ns = expand(variant, layout.network)
     faults = [*name_faults(variant, entries), *settings_faults(variant, entries)]
     options, differences = tcp.options_by_host(flow_ends(variant.scenario, entries))
     faults += [
@@ -156,10 +156,10 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     faults += [variant.mark(path).fault(message) for path, message in wrong]
     if faults:
         raise ScenarioError(faults)
-    network = _with_queues(variant, layout.network, layout.queues, base_rtts)
+    network = _with_queues(variant, layout.network, layout.queues, rtts_ns)
 
     def size(channel: str, spec: QueueSpec, rate_bps: int) -> Queue:
-        return sized_queue(spec, rate_bps, base_rtts.get(channel))
+        return sized_queue(spec, rate_bps, rtts_ns.get(channel))
 
     requested = {name: place.spec for name, place in layout.queues.items()}
     events, found = plan_events(EventInputs(variant.scenario, network, entries, requested, size))
@@ -183,7 +183,7 @@ def _with_queues(
     variant: LoadedVariant,
     network: Network,
     queues: dict[str, QueuePlace],
-    base_rtts: dict[str, set[int]],
+    rtts_ns: dict[str, set[int]],
 ) -> Network:
     """Return the network with every queue sized; ScenarioError with every queue that cannot be."""
     faults: list[Fault] = []
@@ -194,7 +194,7 @@ def _with_queues(
             channel, place = hop.channel, queues.get(hop.name)
             if place is not None and channel.rate_bps is not None:
                 try:
-                    queue = sized_queue(place.spec, channel.rate_bps, base_rtts.get(hop.name))
+                    queue = sized_queue(place.spec, channel.rate_bps, rtts_ns.get(hop.name))
                     channel = replace(channel, queue=queue)
                 except QueueFault as error:
                     where = (*place.where[:-1], error.key)

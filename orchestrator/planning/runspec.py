@@ -170,11 +170,11 @@ class RunSpec:
 
     @property
     def queue_rows(self) -> int:
-        """Number of queue samples that the run will store, for each queue and each delay."""
+        """Number of queue samples that the run will store, for each queue and each netem."""
         channels = [
             channel for link in self.network.links for channel in (link.forward, link.reverse)
         ]
-        qdiscs = len(channels) + sum(channel.queue is not None for channel in channels)
+        qdiscs = sum((channel.queue is not None) + channel.impaired for channel in channels)
         return qdiscs * ticks(self.duration_s, self.sample_queue_s)
 
     @property

@@ -1,6 +1,6 @@
 """Sizes a requested queue in the units of its qdisc.
 
-A limit of n bdp is n x rate x base RTT of the flows whose data or ACKs cross the channel.
+A limit of n bdp is n x rate x propagation RTT of the flows whose data or ACKs cross the channel.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ def _sized(limit: Limit, rate_bps: int, rtts_ns: set[int] | None) -> Sized:
     else:
         if not rtts_ns:
             raise ValueError(
-                f"a queue of {limit} needs the base RTT of a flow, and none crosses it"
+                f"a queue of {limit} needs the propagation RTT of a flow, and none crosses it"
             )
         rtt_ns = min(rtts_ns) if limit.smallest else max(rtts_ns)
         size_bytes = int((limit.bdp or Decimal(1)) * (rate_bps * rtt_ns) / (8 * NS_PER_S))
-        how = f" at {format_rate(rate_bps)} and a base RTT of {format_time(rtt_ns / NS_PER_S)}"
+        how = (
+            f" at {format_rate(rate_bps)} and a propagation RTT of {format_time(rtt_ns / NS_PER_S)}"
+        )
     if size_bytes < FRAME_BYTES:
         raise ValueError(
             f"a queue of {limit} holds {size_bytes} bytes{how}: "

@@ -126,12 +126,17 @@ class RoundTripEnd(EndProbe):
     """Whether the queues ran empty after traffic had been stopped."""
 
 
-class Burst(BurstProbe):
+class _OfBurst(TypedDict, total=False):
+    at_once: int
+    """Packets of each round that a token bucket sent at once: link model 1 only."""
+
+
+class Burst(BurstProbe, _OfBurst):
     """Bursts through a queue: the settings of the probe, and when each packet passed."""
 
     fact: str
     came: int
-    """Number of packets that arrived at the queue."""
+    """Number of packets that arrived at the link."""
     passed: list[tuple[int, int, int, int]]
     """[round, number, came_ns, left_ns] of the packets that left it, by the wall clock."""
 

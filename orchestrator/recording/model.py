@@ -202,8 +202,9 @@ class QueueRecord:
     """One qdisc of one channel, or its policer.
 
     ``role`` is ``queue`` (rate and queue), ``delay`` (delay, loss) or ``policer`` (before both, of
-    ``rate_bps`` and a bucket of ``limit_bytes``). A queue's ``rate_bps`` and a delay's ``delay_s``,
-    ``kind`` and limit are read back from the kernel. A queue's kind and limits, ``loss`` and a
+    ``rate_bps`` and a bucket of ``limit_bytes``). A channel without impairments has no ``delay``,
+    and its queue has ``delay_s``. ``rate_bps`` of a queue, ``delay_s``, and a delay's ``kind`` and
+    limit are read back from the kernel. A queue's kind and limits, ``loss`` and a
     policer's values are those requested. ``bottleneck`` marks the queues of bottlenecks.
     ``statistics`` has (name, unit) of each ``statistic_N`` column; see
     orchestrator.protocol.qdisc.Statistic. ``rate_steps`` are (seconds since the start of traffic,

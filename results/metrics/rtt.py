@@ -80,10 +80,10 @@ def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 @metric("queueing_delay_mean_s", unit="s", subject="flow", scopes=("flow",))
 def queueing_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Mean RTT less the base RTT of the scenario: queueing and serialisation in both directions.
+    """Mean RTT less the base RTT of the scenario: queueing and what larger packets take to be sent.
 
-    RFC 5166 section 2.2 (delay). The base RTT is the sum of the one-way delays there and back at
-    the start of the run. Events that change delays and paths do not change it.
+    RFC 5166 section 2.2 (delay). The base RTT is that of a small packet over the idle links at the
+    start of the run. Events that change rates, delays and paths do not change it.
     """
     mean = rtt_mean(data, flows, span)
     return mean - data.flows[flows[0]].base_rtt_s if mean is not None else None

@@ -19,6 +19,7 @@ import pytest
 
 from guest.build import GuestKernel, ensure
 from orchestrator.backends.contract import RunContext
+from orchestrator.backends import modules
 from orchestrator.backends.guest import Guest
 from orchestrator.execution.judging import judged
 from orchestrator.planning.plan import plan
@@ -29,9 +30,10 @@ from orchestrator.scenario import load
 FIRST_NS, GAP_NS = 100_000_000, 100_000
 PAYLOAD_BYTES = 16
 FRAME_BYTES = 14 + 20 + 8 + PAYLOAD_BYTES
-BEFORE_NS = 1_000_000
-"""From a datagram's sending to the bottleneck's netem."""
-BASE_NS = 22_000_000
+RATE_BPS = 10**10
+BEFORE_NS = 1_000_000 + FRAME_BYTES * 8 * 10**9 // RATE_BPS
+"""From a datagram's sending to the bottleneck's netem, behind its transmission."""
+BASE_NS = BEFORE_NS + 21_000_000
 """From its sending to its arrival, when nothing but delays happens to it."""
 
 SCENARIO = """
@@ -138,7 +140,9 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
         workspace = Path(tempfile.mkdtemp(prefix="orchestrator-"))
         try:
             cpu = min(os.sched_getaffinity(0))
-            recording = Guest(kernel, hook=hook).run(
+            guest = Guest(kernel, hook=hook)
+            guest.modules = modules.build([spec], kernel, unconfined=False)
+            recording = guest.run(
                 spec, RunContext(workspace, cpu, _ignore, _ignore), _ignore
             )
             recording = judged(spec, recording)

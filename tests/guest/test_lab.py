@@ -57,7 +57,8 @@ def test_a_router_emulates_the_requested_link(results: dict[str, Any]) -> None:
     assert [flow["congestion_control"] for flow in bulk] == ["reno", "reno"]
     assert sum(flow["goodput_bps"] for flow in bulk) == pytest.approx(4.2e6, rel=0.1)
     for flow in run["flows"]:
-        assert flow["base_rtt_s"] == 0.04
+        # Two delays of 20 ms, and 50 bytes at 5 Mbit/s there and back.
+        assert flow["base_rtt_s"] == 0.04016
         assert flow["base_rtt_measured_s"] == pytest.approx(0.04, abs=2e-3)
 
 

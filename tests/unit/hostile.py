@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from guest.build import GuestKernel
+from kmods import build
+from kmods.build import BuiltModules
 from orchestrator.backends import guest
 from orchestrator.backends.contract import RunContext
 from orchestrator.decode.assemble import Machine, assemble, decoder
@@ -29,6 +31,7 @@ FILES = ("tcp.bin", "queue.bin", "readings.bin", "transfers.bin", "datagrams.bin
          "progress", "bed.log")  # fmt: skip
 OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
 MODULE = b"\0depends=\0name=tcp_westwood\0"
+LINKS = b"\0depends=\0name=sch_link\0"
 
 # Acts in the output folder, before and after the captured files are copied there.
 FAKE = """
@@ -87,6 +90,14 @@ def fake_kernel(folder: Path) -> GuestKernel:
     return GuestKernel("key", folder / "linux", modules, "6.12", manifest)
 
 
+def build_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this project's modules be a file in place of sch_link, built for any kernel."""
+    built = folder / "built"
+    built.mkdir(exist_ok=True)
+    (built / "sch_link.ko").write_bytes(LINKS)
+    monkeypatch.setattr(build, "ensure", lambda _kernel: BuiltModules(built))
+
+
 def play(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -105,6 +116,7 @@ def play(
         return [sys.executable, "-c", FAKE, str(CAPTURED), str(paths.output), before, after]
 
     monkeypatch.setattr(guest, "_command", command)
+    build_nothing(folder, monkeypatch)
     kernel = fake_kernel(folder)
     backend = guest.Guest(kernel, unconfined=True, **options)
     asked = RunOptions(folder / "runs.db", backend, timeout_s=timeout_s)

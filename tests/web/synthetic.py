@@ -71,16 +71,23 @@ def flow(name: str, congestion: str, start_s: float = 0.0) -> FlowRecord:
 
 
 def channel(link: str, direction: Literal["forward", "reverse"]) -> tuple[QueueRecord, ...]:
-    """Return both qdiscs of a channel; only the link "bottleneck" is one."""
-    name, is_bottleneck = f"{link}:{direction}", link == "bottleneck"
+    """Return the qdiscs of a channel. Only the link "bottleneck" is one, and "access" loses."""
+    name = f"{link}:{direction}"
+    if link == "bottleneck":
+        return (
+            QueueRecord(
+                f"{name}:queue", link, direction, "queue", "bfifo", True,
+                rate_bps=RATE_BPS, limit_packets=LIMIT_PACKETS, delay_s=0.02, loss=0.0,
+            ),
+        )  # fmt: skip
     return (
         QueueRecord(
-            f"{name}:queue", link, direction, "queue", "bfifo", is_bottleneck,
+            f"{name}:queue", link, direction, "queue", "bfifo", False,
             rate_bps=RATE_BPS, limit_packets=LIMIT_PACKETS,
         ),
         QueueRecord(
-            f"{name}:delay", link, direction, "delay", "netem", is_bottleneck,
-            limit_packets=1000, delay_s=0.01, loss=0.0,
+            f"{name}:delay", link, direction, "delay", "netem", False,
+            limit_packets=1000, delay_s=0.01, loss=0.02,
         ),
     )  # fmt: skip
 

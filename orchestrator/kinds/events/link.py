@@ -57,7 +57,7 @@ class LinkEvent(EventSpec):
     queue: dict[str, Any] | None = Field(
         default=None,
         description="new parameters of the link's queue, such as {limit: 50p}; its kind and other "
-        "parameters stay. A limit in time or BDP uses the new rate and the initial base RTTs",
+        "parameters stay. A limit in time or BDP uses the new rate and the initial delays",
     )
     state: Literal["up", "down"] | None = Field(
         default=None, description="whether the link carries packets; routes do not change"

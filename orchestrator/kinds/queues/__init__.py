@@ -79,8 +79,8 @@ class QueueSpec(Strict, ABC):
     kind: str
     limit: QueueLimit = Field(
         description="largest length: packets of any size (100p), link-layer bytes (150kB), or "
-        "time at the link's rate (20ms). 1bdp is the bandwidth-delay product of the largest base "
-        "RTT that crosses the link, 1bdp(min) that of the smallest"
+        "time at the link's rate (20ms). 1bdp is the bandwidth-delay product of the largest sum of "
+        "delays there and back that crosses the link, 1bdp(min) that of the smallest"
     )
 
     @abstractmethod

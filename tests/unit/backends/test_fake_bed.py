@@ -1,7 +1,7 @@
 """Runner, back end, decoder and store with a fake test bed: files captured from a real guest.
 
-``tests/data/bed`` is what the bed wrote for the quickstart with OVERRIDES, and is played back here
-by a small program in the guest's place.
+``tests/data/bed`` is what the bed wrote for the quickstart with OVERRIDES (``capture_bed.py``), and
+is played back here by a small program in the guest's place.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from orchestrator.planning.runspec import RunSpec, guest_memory_bytes
 from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
 from results.store import Store
+from tests.unit.hostile import LINKS, build_nothing
 
 ROOT = Path(__file__).resolve().parents[3]
 CAPTURED = ROOT / "tests" / "data" / "bed"
 OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
-DIGEST = "7770b034b3f1aaf56dfd1cd3477d9f6e67af7c47242554ee16589d5f7308bef9"
+DIGEST = "ec206a04ff215c2125c818164257baa96b37c00513e2b8f03862f68e2b1cc6c8"
 MODULE = b"\0depends=\0name=tcp_westwood\0"
 PORTS = [FlowPorts(25001, 5001), FlowPorts(25002, 5002)]
 
@@ -97,6 +98,7 @@ def play(
         return [sys.executable, "-c", FAKE, str(bed), str(paths.output)]
 
     monkeypatch.setattr(guest, "_command", command)
+    build_nothing(tmp_path, monkeypatch)
     watcher = Watcher()
     planned = plan(load(ROOT / "scenarios" / "quickstart.yaml", OVERRIDES))
     asked = RunOptions(tmp_path / "runs.db", guest.Guest(kernel, unconfined=True, **options))
@@ -114,14 +116,24 @@ def test_a_played_back_run_is_stored_whole(
     assert document["digest"] == DIGEST
     assert document["fidelity"]["verdict"] == "faithful"
     assert [flow["congestion_control"] for flow in document["flows"]] == ["westwood", "reno"]
-    assert document["flows"][0]["base_rtt_measured_s"] == 0.1
+    # There and back 50 bytes cross the bottleneck at 10 Mbit/s, and two links at 100 Mbit/s.
+    base_rtt_s = 0.1 + 2 * 50 * 8 * (1 / 10e6 + 2 / 100e6)
+    for flow in document["flows"]:
+        assert flow["base_rtt_measured_s"] == flow["base_rtt_s"] == pytest.approx(base_rtt_s)
     assert watcher.phases[-1] == "ok"
     with Store.open_read_only(tmp_path / "runs.db") as store:
         stored = store.load(document["id"])
         assert stored.artefact("console") == "fake console\n"
-        (module,) = stored.provenance["modules"].items()
-        assert module[0] == "tcp_westwood"
-        assert module[1]["sha256"] == hashlib.sha256(MODULE).hexdigest()
+        provided = stored.provenance["modules"]
+        queues = stored.queues
+    assert {(queue.role, queue.rate_bps, queue.delay_s, queue.loss) for queue in queues} == {
+        ("queue", 10_000_000, 0.01, 0.0), ("queue", 100_000_000, 0.02, 0.0),
+    }  # fmt: skip
+    assert len(queues) == 10
+    assert {name: one["sha256"] for name, one in provided.items()} == {
+        "sch_link": hashlib.sha256(LINKS).hexdigest(),
+        "tcp_westwood": hashlib.sha256(MODULE).hexdigest(),
+    }
 
 
 def damage(bed: Path, kind: str) -> None:
@@ -195,7 +207,7 @@ def test_the_decoder_gives_the_same_whatever_pieces_it_sees(tmp_path: Path) -> N
     # The last sender's sample of the second flow, as ss -ti would show it.
     last = rows[(rows["flow"] == 1) & (rows["endpoint"] == SENDER)][-1]
     assert last["time_ns"] == 2_000_000_000
-    assert (last["snd_cwnd_segments"], last["bytes_sent"], last["rtt_us"]) == (21, 350416, 102723)
+    assert (last["snd_cwnd_segments"], last["bytes_sent"], last["rtt_us"]) == (21, 344624, 103438)
     received = rows[(rows["flow"] == 1) & (rows["endpoint"] == RECEIVER)][-1]
     assert received["bytes_received"] <= last["bytes_sent"]
 
@@ -226,14 +238,19 @@ def test_the_specification_of_the_captured_run_is_still_the_same() -> None:
     captured = json.loads((CAPTURED / "spec.json").read_text(encoding="utf-8"))
     document = json.loads(json.dumps(bed_spec(spec(), guest_memory_bytes(spec().network, 2))))
     # Found and put in the order of loading when the run begins.
-    assert captured.pop("modules") == [{"name": "tcp_westwood", "parameters": ""}]
+    assert captured.pop("modules") == [
+        {"name": name, "parameters": ""} for name in ("sch_link", "tcp_westwood")
+    ]
     assert document == captured
 
 
 def test_names_do_not_reach_the_specification() -> None:
     text = (ROOT / "scenarios" / "quickstart.yaml").read_text(encoding="utf-8")
     assert "seed: 1\n" in text
-    document = bed_spec(spec(), 2**30)
+    lossy = ("topology.bottleneck.loss=1%",
+             *(f"topology.groups.{name}.access.loss=1%" for name in "ab"))  # fmt: skip
+    (impaired,) = plan(load(ROOT / "scenarios" / "quickstart.yaml", (*OVERRIDES, *lossy))).runs
+    document = bed_spec(impaired, 2**30)
     assert [host["address"] for host in document["hosts"]] == [f"10.0.0.{n}" for n in range(1, 5)]
     seeds = [
         setting["value"]

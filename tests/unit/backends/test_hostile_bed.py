@@ -82,7 +82,10 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
     "nested a little": (lambda: line('{"fact":"route","x":' + "[" * 20 + "]" * 20 + "}"),
                         "nested deeper than 12"),
     "not UTF-8": (lambda: line(b'{"fact":"\xff"}'), "can't decode byte 0xff"),
-    "no JSON": (lambda: line("done"), "line 22: Expecting value"),
+    "no JSON": (
+        lambda: line("done"),
+        f"line {len(captured_files()['facts.jsonl'].splitlines()) + 1}: Expecting value",
+    ),
     "no object": (lambda: line("[1]"), "a JSON object is allowed"),
     "no name": (lambda: line("{}"), "there is no fact None"),
     "a name that is a list": (lambda: line('{"fact":["done"]}'), "there is no fact"),
@@ -143,11 +146,26 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
     ),
     "a rate beyond SQLite": (
         lambda: with_facts(
-            lambda f: one(f, "channels")["channels"]["bottleneck:forward"]["rate"].update(
+            lambda f: one(f, "channels")["channels"]["bottleneck:forward"]["link"].update(
                 rate_bps=2**64 - 1
             )
         ),
         "rate_bps",
+    ),
+    "a link without a delay": (
+        lambda: with_facts(
+            lambda f: one(f, "channels")["channels"]["bottleneck:forward"]["link"].pop("delay_ns")
+        ),
+        "delay_ns",
+    ),
+    "a link that is no object": (
+        lambda: with_facts(
+            lambda f: one(f, "channels")["channels"]["bottleneck:forward"].update(link="link")
+        ),
+        "link",
+    ),
+    "a burst from before the link's end": (
+        lambda: with_facts(lambda f: one(f, "burst").update(behind_ns=-1)), "behind_ns",
     ),
     "no timeline": (
         lambda: with_facts(lambda f: f.remove(one(f, "timeline"))), "did not record timeline",

@@ -29,7 +29,8 @@ from orchestrator.protocol.examination import (
     SurveyAnswer,
     SurveySpec,
 )
-from orchestrator.protocol.specification import AgentLinkSpec
+from orchestrator.protocol.link import Transmitter
+from orchestrator.protocol.specification import AgentLinkSpec, LinkQdiscSpec
 from orchestrator.scenario import load
 from orchestrator.testbed.sampling.records import Records
 from tests.unit.scenario.test_shipped_lab import LIVE, ROUTER, planned
@@ -190,11 +191,15 @@ def test_what_stands_in_the_way_is_a_table() -> None:
     ]
 
 
+def transmitter(rate_bps: int) -> LinkQdiscSpec:
+    return Transmitter(rate_bps, 0.01).qdisc().document()
+
+
 def test_the_questions_of_several_runs_are_one(run: RunSpec) -> None:
     router = check.question(run, next(host for host in plan_of(run).hosts if host.role == "router"))
     (link,) = router["links"]
-    slow: AgentLinkSpec = {**link, "forward": {**link["forward"], "rate_bps": 10**6}}
-    fast: AgentLinkSpec = {**link, "forward": {**link["forward"], "rate_bps": 10**7}}
+    slow: AgentLinkSpec = {**link, "forward": {**link["forward"], "link": transmitter(10**6)}}
+    fast: AgentLinkSpec = {**link, "forward": {**link["forward"], "link": transmitter(10**7)}}
     first: SurveySpec = {**router, "interfaces": ["a"], "ports": [5001, 5003], "links": [slow]}
     second: SurveySpec = {
         **router, "interfaces": ["a", "b"], "ports": [5001, 5002], "udp": True, "links": [fast],

@@ -23,16 +23,33 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line.strip()]
 
 
+def rtts_ms(propagation_ms: float, *rates_mbps: float, answer_bytes: int = 66) -> list[str]:
+    """The base RTT, and that of a full frame and its answer, over links of these rates."""
+
+    def sent_ms(frame_bytes: int) -> float:
+        return sum(frame_bytes * 8 / (1000 * rate) for rate in rates_mbps)
+
+    base_ms = propagation_ms + 2 * sent_ms(50)
+    segment_ms = propagation_ms + sent_ms(1514) + sent_ms(answer_bytes)
+    return [f"{base_ms:.3f}", f"{segment_ms:.3f}"]
+
+
+QUICKSTART_RTTS = rtts_ms(100, 10, 100, 100)
+
+
 def test_the_text_names_flows_and_bottlenecks() -> None:
     result = orchestrator("plan", QUICKSTART)
     assert (result.exit_code, result.stderr) == (0, "")
     found = rows(result.stdout)
-    assert ["westwood", "1", "westwood", "100.000", "bottleneck"] in found
+    assert "base RTT ms" in result.stdout
+    assert "segment RTT ms" in result.stdout
+    assert QUICKSTART_RTTS == ["100.096", "101.517"]
+    assert ["westwood", "1", "westwood", *QUICKSTART_RTTS, "bottleneck"] in found
     assert [
         "bottleneck:forward", "10.000", "10.000", "82.6", "droptail", "100.0", "121.120", "0",
     ] in found  # fmt: skip
     assert result.stdout.endswith(
-        "1 run, about 2 s of wall time in the guest (over 60 s in real time) and 1.9 MB\n"
+        "1 run, about 2 s of wall time in the guest (over 60 s in real time) and 1.4 MB\n"
     )
 
 
@@ -55,18 +72,28 @@ def test_changing_rates_and_policers_are_listed() -> None:
 def test_flows_that_differ_only_in_their_hosts_are_one_line() -> None:
     many = ("--set", "topology.groups.a.hosts=3", "--set", "flows.westwood.count=2")
     found = rows(orchestrator("plan", QUICKSTART, *many).stdout)
-    assert ["westwood[0]", "to", "westwood[5]", "6", "westwood", "100.000", "bottleneck"] in found
+    flows = ["westwood[0]", "to", "westwood[5]", "6", "westwood"]
+    assert [*flows, *QUICKSTART_RTTS, "bottleneck"] in found
 
 
 def test_paths_are_shown_between_the_hosts() -> None:
     found = rows(orchestrator("plan", LOT).stdout)
-    assert ["c1", "1", "westwood", "140.000", "hop1", "hop2", "hop3"] in found
-    assert ["back[1]", "1", "reno", "100.000", "hop2:reverse"] in found
+    rtts = rtts_ms(140, 10, 10, 10, 100, 100)
+    assert ["c1", "1", "westwood", *rtts, "hop1", "hop2", "hop3"] in found
+    assert ["back[1]", "1", "reno", *QUICKSTART_RTTS, "hop2:reverse"] in found
 
 
 def test_a_udp_flow_has_no_congestion_control() -> None:
     found = rows(orchestrator("plan", str(SCENARIOS / "tutorial" / "40-udp-cbr.yaml")).stdout)
-    assert ["cbr", "1", "-", "100.000", "bottleneck"] in found
+    rtts = rtts_ms(100, 10, 100, 100, answer_bytes=1514)
+    assert ["cbr", "1", "-", *rtts, "bottleneck"] in found
+
+
+def test_a_live_path_has_no_planned_rtts() -> None:
+    live = SCENARIOS / "lab" / "live-campaign.yaml"
+    found = rows(orchestrator("plan", str(live)).stdout)
+    flows = [row for row in found if row[3:5] == ["-", "-"]]
+    assert flows
 
 
 def test_every_variant_is_shown_once() -> None:
@@ -76,10 +103,9 @@ def test_every_variant_is_shown_once() -> None:
     )  # fmt: skip
     headings = [line for line in result.stdout.splitlines() if line.startswith("topology.bott")]
     assert headings == ["topology.bottleneck.delay=5ms", "topology.bottleneck.delay=30ms"]
-    assert [row[3] for row in rows(result.stdout) if row[:2] == ["reno", "1"]] == [
-        "90.000",
-        "140.000",
-    ]
+    assert [row[3:5] for row in rows(result.stdout) if row[:2] == ["reno", "1"]] == [
+        rtts_ms(90, 10, 100, 100), rtts_ms(140, 10, 100, 100),
+    ]  # fmt: skip
 
 
 def test_warnings_are_on_standard_error_and_in_the_json() -> None:

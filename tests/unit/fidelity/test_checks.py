@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from orchestrator.execution.older_facts import in_present_form
 from orchestrator.fidelity import (
     check_base_rtt,
     check_burst,
@@ -29,10 +31,11 @@ from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).resolve().parents[3] / "scenarios" / "quickstart.yaml"
 FRAME_NS = 1_211_200  # 1514 bytes at 10 Mbit/s
+BEHIND_NS = FRAME_NS + 10_000_000  # the transmission of a frame, and the bottleneck's delay
 
 
 def evidence(
-    facts: list[dict[str, Any]] | None = None,
+    facts: Sequence[Mapping[str, Any]] = (),
     samples: list[tuple[int, ...]] | None = None,
     flows: list[FlowRecord] | None = None,
     overrides: tuple[str, ...] = (),
@@ -45,7 +48,7 @@ def evidence(
         QueueRecord("e", "a_src0", "forward", "delay", "netem", False),
     ]
     rows = np.array(samples or [], dtype=QUEUE_DTYPE)
-    return Evidence(run.network, facts or [], flows or [], queues, rows)
+    return Evidence(run.network, list(facts), flows or [], queues, rows)
 
 
 def only(checks: Any) -> Check:
@@ -81,11 +84,14 @@ def test_probes_that_were_likely_lost_tell_nothing(loss: str, ok: bool | None) -
 
 
 def burst(gap_ns: int = FRAME_NS, frames: int = 100, came: int = 160) -> dict[str, Any]:
-    """A burst that came at once to a queue of 100 packets, which took ``frames`` of it."""
-    passed = [[0, n, 0, (n + 1) * gap_ns] for n in range(frames)]
+    """A burst that came at once to a queue of 100 packets, which took ``frames`` of it.
+
+    The one before them was transmitted at once.
+    """
+    passed = [[0, n, 0, n * gap_ns + BEHIND_NS] for n in range(1 + frames)]
     return {
         "fact": "burst", "channel": "bottleneck:forward", "rate_bps": 10_000_000, "came": came,
-        "queue_packets": 100, "passed": passed,
+        "queue_packets": 100, "behind_ns": BEHIND_NS, "passed": passed,
     }  # fmt: skip
 
 
@@ -109,9 +115,11 @@ def test_a_queue_that_ran_empty_now_and_then_does_not_change_the_measured_rate()
         (burst(gap_ns=FRAME_NS * 20 // 19), False, False),
         (burst(frames=90), True, False),
         (burst(frames=110), True, False),
-        (burst(frames=100, came=100), True, False),  # nothing overflowed: the queue is longer
-        (burst(frames=2), False, False),
+        (burst(frames=100, came=101), True, False),  # nothing overflowed: the queue is longer
+        (burst(frames=2), True, False),  # on a link that serialises each frame, one gap is enough
         (burst(frames=0), False, False),
+        (burst(frames=-1), False, False),
+        ({**burst(), "behind_ns": 0}, True, False),  # transmission and delay are no part of it
     ],
 )
 def test_a_burst_through_something_else_fails(
@@ -124,15 +132,33 @@ def test_a_burst_through_something_else_fails(
 def test_a_short_queue_is_probed_in_rounds() -> None:
     short = {**burst(), "queue_packets": 4, "came": 700}
     short["passed"] = [
-        [number, n, number * 10**9, number * 10**9 + n * FRAME_NS]
+        [number, n, number * 10**9, number * 10**9 + n * FRAME_NS + BEHIND_NS]
         for number in range(10)
         for n in range(5)
     ]
     rate, queue = check_burst.check(evidence([short]))
     assert (rate.ok, queue.ok) == (True, True)
     shorter = {**short, "queue_packets": 2}
-    (queue,) = check_burst.check(evidence([shorter]))
-    assert queue.ok is False
+    rate, queue = check_burst.check(evidence([shorter]))
+    assert (rate.ok, queue.ok) == (True, False)
+
+
+def test_a_stored_burst_of_an_earlier_version_ended_at_the_queue() -> None:
+    def checks(frames: int, limit: int) -> list[Check]:
+        old: dict[str, Any] = {**burst(frames=frames), "queue_packets": limit}
+        del old["behind_ns"]
+        for passed in old["passed"]:
+            passed[3] = max(passed[3] - BEHIND_NS - FRAME_NS // 20, 0)
+        # The bucket held a bit more than a frame, so the second frame left early.
+        return list(check_burst.check(evidence(in_present_form([old]))))
+
+    rate, queue = checks(100, 100)
+    assert (rate.ok, queue.ok, rate.detail) == (True, True, "99 gaps")
+    assert queue.measured == pytest.approx(0.12112, rel=1e-3)
+    # Two frames are as far apart as the bucket wants it.
+    assert [check.ok for check in checks(1, 1)] == [True]
+    rate, queue = checks(1, 100)
+    assert (rate.ok, queue.ok) == (False, False)
 
 
 def flow(name: str, asked: str, has: str | None) -> FlowRecord:

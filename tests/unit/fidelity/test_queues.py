@@ -129,13 +129,31 @@ def test_a_policer_is_probed_where_packets_come_faster_and_the_queue_holds_them(
 
 
 @pytest.mark.parametrize(
-    ("loss", "probed"), [("60%", True), ("90%", False), ("{kind: markov, bad_loss: 60%}", True)]
+    "impairment", ["loss=90%", "loss={kind: markov, bad_loss: 60%}", "jitter=5ms", "reordering=1%"]
 )
-def test_nothing_is_probed_behind_a_link_that_loses_nearly_all(loss: str, probed: bool) -> None:
-    overrides = (POLICER, *(f"topology.groups.{name}.access.loss={loss}" for name in "ab"))
-    (run,) = plan(load(QUICKSTART, overrides)).runs
-    found = probes(run)
-    assert (bool(found["bursts"]), bool(found["policers"])) == (probed, probed)
+def test_bursts_are_those_of_a_link_without_impairments(impairment: str) -> None:
+    """They bypass all impairments, so none is sent for packets that are lost or late."""
+    overrides = (POLICER, *(f"topology.groups.{name}.access.{impairment}" for name in "ab"))
+    (impaired,) = plan(load(QUICKSTART, overrides)).runs
+    (plain,) = plan(load(QUICKSTART, (POLICER,))).runs
+    assert any(link.forward.impaired for link in impaired.network.links)
+    found, expected = probes(impaired), probes(plain)
+    assert found["bursts"]
+    assert found["policers"]
+    assert (found["bursts"], found["policers"]) == (expected["bursts"], expected["policers"])
+
+
+def test_a_burst_leaves_the_link_after_transmission_and_delay() -> None:
+    def behind_ns(*overrides: str) -> int:
+        (run,) = plan(load(QUICKSTART, overrides)).runs
+        (found,) = probes(run)["bursts"]
+        return found["behind_ns"]
+
+    assert behind_ns() == 1514 * 8 * 100 + 10_000_000
+    slow = ("topology.bottleneck.rate=1mbit", "topology.bottleneck.delay=3ms")
+    assert behind_ns(*slow) == 1514 * 8 * 1000 + 3_000_000
+    # An impaired link's delay is a part of what the burst bypasses.
+    assert behind_ns("topology.bottleneck.loss=1%") == 1514 * 8 * 100
 
 
 def test_a_way_that_lets_nothing_pass_is_tried_a_few_times() -> None:

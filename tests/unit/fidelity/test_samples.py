@@ -19,6 +19,8 @@ from orchestrator.recording.plan import SamplesPlan
 from orchestrator.scenario import load
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
+BASE_RTT_US = 100_096
+"""100 ms of delays; 50 bytes take 40 us at 10 Mbit/s and 4 us at 100 Mbit/s, there and back."""
 DURATION = ("duration=10s", "warmup=2s", "sample.queue=100ms", "sample.tcp=100ms")
 TICKS_NS = np.arange(0, 10_000_000_001, 100_000_000)
 
@@ -29,7 +31,7 @@ def planned(*overrides: str) -> SamplesPlan:
 
 
 def columns(**changed: object) -> dict[str, Any]:
-    """Return the samples of a sender from 0.2 s on, with an RTT of 100 ms."""
+    """Return the samples of a sender from 0.2 s on, with the RTT of the idle network."""
     times = TICKS_NS[2:]
     sizes = {
         name: np.full(len(times), 0)
@@ -37,8 +39,8 @@ def columns(**changed: object) -> dict[str, Any]:
     }
     return {
         "time_ns": times, **sizes, "busy_time_us": times // 1000,
-        "snd_wnd_bytes": np.full(len(times), 1 << 20), "rtt_us": np.full(len(times), 100_000),
-        "min_rtt_us": np.full(len(times), 100_000), **changed,
+        "snd_wnd_bytes": np.full(len(times), 1 << 20), "rtt_us": np.full(len(times), BASE_RTT_US),
+        "min_rtt_us": np.full(len(times), BASE_RTT_US), **changed,
     }  # fmt: skip
 
 
@@ -136,16 +138,22 @@ def test_the_notice_of_a_destroyed_socket_is_no_sample() -> None:
 @pytest.mark.parametrize(
     ("min_rtt_us", "resent", "ok"),
     [
-        (99_980, 0, True),
-        (99_979, 0, False),
-        (98_979, 5, True),  # after a retransmission, timestamps in whole milliseconds count
+        (BASE_RTT_US - 20, 0, True),
+        (BASE_RTT_US - 21, 0, False),
+        (
+            BASE_RTT_US - 1021,
+            5,
+            True,
+        ),  # after a retransmission, timestamps in whole milliseconds count
         (2**32 - 1, 0, True),
         (0, 0, True),
     ],
 )
-def test_an_rtt_below_the_delays_fails(min_rtt_us: int, resent: int, ok: bool) -> None:
+def test_an_rtt_below_that_of_the_idle_network_fails(
+    min_rtt_us: int, resent: int, ok: bool
+) -> None:
     sender = columns()
-    sender["min_rtt_us"] = np.where(sender["time_ns"] == 5 * 10**9, min_rtt_us, 100_000)
+    sender["min_rtt_us"] = np.where(sender["time_ns"] == 5 * 10**9, min_rtt_us, BASE_RTT_US)
     sender["total_retrans_segments"] = (sender["time_ns"] >= 5 * 10**9) * resent
     found = only(check_rtt_floor.check(evidence(sender)))
     assert found.ok is ok
@@ -155,12 +163,43 @@ def test_jitter_skipped_delays_and_events_lower_the_floor() -> None:
     def least_ns(*overrides: str) -> int:
         return planned(*DURATION, *overrides)["flows"][0]["least_rtt_ns"]
 
-    assert least_ns() == 100_000_000
+    def sending_ns(bottleneck_mbps: float = 10) -> int:
+        """50 bytes over three links, there and back."""
+        return round(2 * 50 * 8 * 1000 * (1 / bottleneck_mbps + 2 / 100))
+
+    assert least_ns() == 100_000_000 + sending_ns() == BASE_RTT_US * 1000
     jitter = "topology.bottleneck.jitter={spread: 5ms, distribution: uniform}"
-    assert least_ns(jitter) == 90_000_000
-    assert least_ns("topology.bottleneck.reordering=1%") == 80_000_000
-    assert least_ns("events=[{at: 3s, link: bottleneck, delay: 4ms}]") == 88_000_000
-    assert least_ns("events=[{at: 3s, link: bottleneck, delay: 70ms}]") == 100_000_000
+    assert least_ns(jitter) == 90_000_000 + sending_ns()
+    # A packet that skips the delay is taken to arrive at once.
+    skipped = "topology.bottleneck.reordering=1%"
+    assert least_ns(skipped) == 80_000_000 + sending_ns(float("inf"))
+    shorter = "events=[{at: 3s, link: bottleneck, delay: 4ms}]"
+    assert least_ns(shorter) == 88_000_000 + sending_ns()
+    assert least_ns("events=[{at: 3s, link: bottleneck, delay: 70ms}]") == least_ns()
+
+
+def test_a_higher_rate_lowers_the_floor_and_a_varying_one_adds_nothing() -> None:
+    def least_ns(*overrides: str) -> int:
+        return planned(*DURATION, *overrides)["flows"][0]["least_rtt_ns"]
+
+    # At 10 and at 50 Mbit/s, 50 bytes take 40 and 8 us.
+    assert least_ns("topology.bottleneck.rate=50mbit") == least_ns() - 2 * 32_000
+    faster = "events=[{at: 3s, link: bottleneck, direction: forward, rate: 50mbit}]"
+    assert least_ns(faster) == least_ns() - 32_000
+    assert least_ns("events=[{at: 3s, link: bottleneck, rate: 1mbit}]") == least_ns()
+    (run,) = plan(load(SCENARIOS / "tutorial" / "53-capacity-trace.yaml")).runs
+    flow = run.flows[0]
+    sending = [
+        hop
+        for hop in (*run.network.path(flow.source, flow.sink),
+                    *run.network.path(flow.sink, flow.source))
+        if not hop.channel.rate_varies
+    ]  # fmt: skip
+    assert len(sending) < len(flow.path) + len(flow.ack_path)
+    floor_ns = round(flow.propagation_rtt_s * 1e9) + sum(
+        50 * 8 * 10**9 // hop.channel.rate_bps for hop in sending if hop.channel.rate_bps
+    )
+    assert samples_plan(run)["flows"][0]["least_rtt_ns"] == floor_ns
 
 
 def test_a_reroute_to_a_shorter_path_lowers_the_floor() -> None:
@@ -171,8 +210,9 @@ def test_a_reroute_to_a_shorter_path_lowers_the_floor() -> None:
     moved = replace(flow, path=longer.routes[there], ack_path=longer.routes[back])
     for events, floor_is_short in (((longer, shorter), True), ((longer,), False)):
         (planned_flow,) = samples_plan(replace(run, flows=(moved,), events=events))["flows"]
-        assert (planned_flow["least_rtt_ns"] == 24_000_000) is floor_is_short
-        assert planned_flow["least_rtt_ns"] >= 24_000_000
+        shortest_ns = round(flow.base_rtt_s * 1e9)
+        assert (planned_flow["least_rtt_ns"] == shortest_ns) is floor_is_short
+        assert planned_flow["least_rtt_ns"] >= shortest_ns
 
 
 @pytest.mark.parametrize(("share", "ok"), [(0.0, True), (0.009, True), (0.02, False)])

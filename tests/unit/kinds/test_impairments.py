@@ -43,10 +43,12 @@ def told(*overrides: str) -> dict[str, Any]:
     return {setting["name"]: setting["value"] for setting in document["settings"]}
 
 
-def test_a_link_has_no_impairments_by_default() -> None:
-    plain = told()
-    assert set(plain) == {"limit_packets", "loss_q32", "jitter_ticks", "delay_ns", "seed"}
+def test_a_link_has_no_impairments_and_no_netem_by_default() -> None:
     assert not channel().impaired
+    assert netem_document(channel(), 1, 0, 0) is None
+    lossy = told("loss=1%")
+    assert set(lossy) == {"limit_packets", "loss_q32", "jitter_ticks", "delay_ns", "seed"}
+    assert lossy["delay_ns"] == 10_000_000
 
 
 def test_short_forms_equal_long_ones() -> None:

@@ -140,9 +140,9 @@ def test_the_place_of_the_projects_modules_depends_on_their_sources(
     calls: Path, kernel: GuestKernel
 ) -> None:
     built = build.ensure(kernel)
-    assert {path.stem for path in built.folder.glob("tcp_*.ko")} == {
-        f"tcp_{name}" for name in catalogue.modules()
-    }
+    assert {path.stem for path in built.folder.glob("*.ko")} == {
+        "sch_link", *(f"tcp_{name}" for name in catalogue.modules()),
+    }  # fmt: skip
     assert build.ensure(kernel) == built
     assert build.ensure(replace(kernel, key="other")) != built
     assert len(calls.read_text("utf-8").splitlines()) == 2
@@ -168,7 +168,10 @@ def example() -> Folder:
 
 
 def hand_in(run: RunSpec, made: Path, kernel: GuestKernel) -> list[ProvidedModule]:
-    built = Built(None, {example().sha256: BuiltModules(made)})
+    ours = made.parent / "ours"
+    ours.mkdir(exist_ok=True)
+    (ours / "sch_link.ko").write_bytes(ko("sch_link"))
+    built = Built(BuiltModules(ours), {example().sha256: BuiltModules(made)})
     target = made.parent / "handed" / "modules"
     return modules.provide(run, built, kernel, target)
 
@@ -184,13 +187,15 @@ def test_a_module_is_found_by_its_control_and_loaded_after_its_dependencies(
     (made / "tcp_mycc.ko").write_bytes(ko("tcp_mycc", holds="not_mycc"))
     handed = hand_in(spec(), made, kernel)
     assert [(each.name, each.parameters) for each in handed] == [
+        ("sch_link", ""),
         ("tcp_vegas", ""),
         ("helper", ""),
         ("anything", "increase=2"),
     ]
     assert "folder" not in handed[0].provenance
-    assert handed[2].provenance["folder"] == str(EXAMPLE / "mycc")
-    assert handed[2].provenance["sources_sha256"] == example().sha256
+    assert "folder" not in handed[1].provenance
+    assert handed[3].provenance["folder"] == str(EXAMPLE / "mycc")
+    assert handed[3].provenance["sources_sha256"] == example().sha256
     target = made.parent / "handed" / "modules"
     assert (target / "anything.ko").read_bytes() == (made / "anything.ko").read_bytes()
 
@@ -223,7 +228,7 @@ def test_a_build_without_the_requested_control_is_an_error(
 def test_two_modules_of_one_name_cannot_share_a_kernel(kernel: GuestKernel, made: Path) -> None:
     (made / "tcp_vegas.ko").write_bytes(ko("tcp_vegas", holds="mycc", takes=("increase",)))
     (kernel.modules_dir / "tcp_vegas.ko").write_bytes(ko("tcp_vegas", holds="vegas"))
-    assert len(hand_in(spec(), made, kernel)) == 1
+    assert [each.name for each in hand_in(spec(), made, kernel)] == ["sch_link", "tcp_vegas"]
     shutil.rmtree(made.parent / "handed")
     with pytest.raises(MachineError, match="needs another module tcp_vegas"):
         hand_in(spec("flows.reno.congestion=vegas"), made, kernel)

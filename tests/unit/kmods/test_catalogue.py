@@ -161,10 +161,10 @@ def test_the_guest_kernel_gets_parameters_of_built_in_modules_when_it_boots() ->
     (run,) = plan(load(QUICKSTART, overrides)).runs
     words = ["tcp_cubic.hystart=0", "tcp_cubic.hystart_ack_delta_us=3000"]
     assert boot_parameters(run) == words
-    assert list(needed(run, Built())) == ["tcp_cubic"]
+    assert list(needed(run, Built())) == ["sch_link", "tcp_cubic"]
     (loaded,) = plan(load(QUICKSTART, ["flows.reno.congestion=cubic"])).runs
     assert boot_parameters(loaded) == []
-    assert list(needed(loaded, Built())) == ["tcp_westwood"]
+    assert list(needed(loaded, Built())) == ["sch_link", "tcp_westwood"]
 
 
 @pytest.mark.parametrize("name", LINUX_MODULES)

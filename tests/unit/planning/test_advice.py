@@ -42,7 +42,7 @@ def test_a_queue_below_a_tenth_of_the_bdp_is_a_warning() -> None:
     assert warnings(f"{BOTTLENECK}.queue.limit=9p") == []
     assert warnings(f"{BOTTLENECK}.queue.limit=8p") == [
         "the queue of bottleneck:forward holds 8 full-size packets, 0.097 of the bandwidth-delay "
-        "product of 83 (base RTT 100ms): flows may not fill the link"
+        "product of 83 (propagation RTT 100ms): flows may not fill the link"
     ]
     # the reverse queue holds acknowledgements only, unless data go there too
     reverse = f"{BOTTLENECK}.queue={{forward: {{limit: 100p}}, reverse: {{limit: 5p}}}}"
@@ -94,8 +94,21 @@ def test_samples_farther_apart_than_a_round_trip_are_a_warning(
     overrides: list[str], shown: str
 ) -> None:
     assert warnings(*overrides) == [
-        f"samples ({shown}) are further apart than the shortest base RTT of 100ms"
+        f"samples ({shown}) are further apart than the shortest base RTT of 100.096ms"
     ]
+
+
+def test_transmission_counts_for_sampling_periods_and_not_for_bdps() -> None:
+    """At 100 kbit/s, 50 bytes take 4 ms each way, so the base RTT is 108 ms and the BDP 1250 B."""
+    slow = (f"{BOTTLENECK}.rate=100kbit", f"{BOTTLENECK}.queue.limit=4p")
+    assert warnings(*slow, "sample.tcp=108ms", "sample.queue=105ms") == []
+    (found,) = warnings(*slow, "sample.tcp=109ms")
+    assert found.endswith("the shortest base RTT of 108.016ms")
+    # Access links of 64 kbit/s add 25 ms to the base RTT.
+    access = [f"topology.groups.{name}.access.rate=64kbit" for name in "ab"]
+    assert "the bandwidth-delay product of 83 (propagation RTT 100ms)" in "".join(
+        warnings(f"{BOTTLENECK}.queue.limit=8p", *access)
+    )
 
 
 def test_windows_beyond_tcps_limit_and_a_large_guest_are_warnings() -> None:

@@ -29,7 +29,10 @@ def test_the_quickstart_is_described() -> None:
     assert (description["schema"], description["experiment"]) == (1, "quickstart")
     (only,) = description["runs"]
     assert (only["variant"], only["repetition"], only["seed"]) == ({}, 0, 1)
-    assert [flow["base_rtt_s"] for flow in only["flows"]] == [0.1, 0.1]
+    for name, seconds in (
+        ("propagation_rtt_s", 0.1), ("base_rtt_s", 0.100096), ("segment_rtt_s", 0.1015168),
+    ):  # fmt: skip
+        assert [flow[name] for flow in only["flows"]] == pytest.approx([seconds] * 2, abs=1e-12)
     assert only["flows"][1]["path"] == ["b_src0:forward", "bottleneck:forward", "b_dst0:forward"]
     assert 0.1 <= only["flows"][1]["start_s"] <= 0.11
     forward = only["bottlenecks"][0]
@@ -73,22 +76,24 @@ def test_a_queue_in_bytes_is_also_given_in_full_size_packets() -> None:
 
 
 def test_numbers_of_rows_follow_from_the_sampling_periods() -> None:
-    # 2 flows x 2 ends x 600 ticks; 5 links x 2 directions x (queue and delay) x 600 ticks
-    assert (run().tcp_rows, run().queue_rows) == (2400, 12_000)
+    # 2 flows x 2 ends x 600 ticks; 5 links x 2 directions x 600 ticks
+    assert (run().tcp_rows, run().queue_rows) == (2400, 6_000)
     assert run("sample.tcp=10ms", "sample.queue=1s").tcp_rows == 24_000
-    assert run("sample.queue=1s").queue_rows == 1200
-    # without a rate an access link has no queue: 4 links x 2 qdiscs less
+    assert run("sample.queue=1s").queue_rows == 600
+    # without a rate an access link has no queue: 4 links x 2 queues less
     access = ["topology.groups.a.access={delay: 20ms}", "topology.groups.b.access={delay: 20ms}"]
-    assert run(*access).queue_rows == 12 * 600
+    assert run(*access).queue_rows == 2 * 600
+    # where packets are impaired, their netem is sampled, too
+    assert run("topology.bottleneck.loss={forward: 1%, reverse: 0%}").queue_rows == 11 * 600
 
 
 def test_estimates_of_disk_and_wall_time_follow_their_formulas() -> None:
     spec = run()
-    assert spec.estimated_disk_bytes == 400 * 2400 + 80 * 12_000
+    assert spec.estimated_disk_bytes == 400 * 2400 + 80 * 6_000
     # Three links there, three back for every second packet; four hosts; both ends of two flows
     # every 100 ms; the samples of the queues.
     packets = 10e6 * 60 / 8 / 1514
-    rest_s = 1.2 + 0.03 * 4 + 40e-6 * 2400 + 13e-6 * 12_000
+    rest_s = 1.2 + 0.03 * 4 + 40e-6 * 2400 + 13e-6 * 6_000
     assert wall_s(spec) == pytest.approx(rest_s + 2e-6 * 4.5 * packets)
     # a direction counts when data cross it
     assert wall_s(run("flows.reno.direction=reverse")) == pytest.approx(
@@ -105,10 +110,10 @@ def test_estimates_are_limited_by_what_flows_can_send() -> None:
         flows = f"flows=[{{name: one, group: a, traffic: {traffic}}}]"
         return (wall_s(run(flows, *more)) - idle_s) / (2e-6 * 4.5)
 
-    idle_s = 1.2 + 0.03 * 4 + 40e-6 * 1200 + 13e-6 * 12_000
+    idle_s = 1.2 + 0.03 * 4 + 40e-6 * 1200 + 13e-6 * 6_000
     assert packet_s("{kind: bulk}") == pytest.approx(10e6 * 60 / 8 / 1514)
     assert packet_s("{kind: bulk, bytes: 1MB}") == pytest.approx(1e6 / 1514)
-    windows = 10 * 1448 * 60 / 0.1
+    windows = 10 * 1448 * 60 / 0.100096  # the base RTT
     assert packet_s("{kind: bulk, window: 10p}") == pytest.approx(windows / 1514)
     small = packet_s("{kind: bulk}", "tcp={mss: 1012}")
     assert small == pytest.approx(10e6 * 60 / 8 / 1066)

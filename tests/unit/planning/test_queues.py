@@ -60,8 +60,8 @@ def test_the_default_is_one_bdp() -> None:
     )
 
 
-def test_a_bdp_uses_the_largest_or_smallest_base_rtt_that_crosses() -> None:
-    slow = "topology.groups.b.access.delay=70ms"  # base RTTs: a 100 ms, b 300 ms
+def test_a_bdp_uses_the_largest_or_smallest_propagation_rtt_that_crosses() -> None:
+    slow = "topology.groups.b.access.delay=70ms"  # propagation RTTs: a 100 ms, b 300 ms
     assert queues(f"{LIMIT}=1bdp", slow)[0] == droptail(limit_bytes=375_000)
     assert queues(f"{LIMIT}=1bdp(min)", slow)[0] == droptail(limit_bytes=125_000)
     # a group that no flow uses does not count
@@ -93,8 +93,8 @@ def test_an_access_link_may_have_a_queue() -> None:
         (
             f"{LIMIT}=0.01bdp",
             33,
-            "a queue of 0.01bdp holds 1250 bytes at 10mbit and a base RTT of 100ms: less than one "
-            "full-size frame of 1514 bytes",
+            "a queue of 0.01bdp holds 1250 bytes at 10mbit and a propagation RTT of 100ms: less "
+            "than one full-size frame of 1514 bytes",
         ),
         (
             f"{LIMIT}=1h",
@@ -129,7 +129,10 @@ def test_a_default_queue_that_is_too_short_is_a_fault_of_its_link() -> None:
 def test_a_bdp_needs_a_flow_that_crosses() -> None:
     with pytest.raises(ScenarioError) as refused:
         run("flows.reno.group=a", "topology.groups.b.access.queue={limit: 1bdp}")
-    assert "needs the base RTT of a flow, and none crosses it" in refused.value.faults[0].message
+    assert (
+        "needs the propagation RTT of a flow, and none crosses it"
+        in refused.value.faults[0].message
+    )
 
 
 def test_a_fault_of_several_variants_is_reported_once_at_the_matrix(tmp_path: Path) -> None:

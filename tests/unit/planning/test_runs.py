@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.compile.probes import probes
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import (
     Plan,
@@ -25,6 +26,11 @@ def planned(*overrides: str) -> Plan:
     return plan(load(QUICKSTART, overrides))
 
 
+def sent_s(frame_bytes: int, *rates_mbps: float) -> float:
+    """How long links of these rates together take to transmit a frame."""
+    return sum(frame_bytes * 8 / (rate * 1e6) for rate in rates_mbps)
+
+
 def test_the_quickstart_is_planned() -> None:
     loaded = load(QUICKSTART)
     result = plan(loaded)
@@ -40,7 +46,12 @@ def test_the_quickstart_is_planned() -> None:
     assert (westwood.source, westwood.sink, westwood.port) == ("a_src0", "a_dst0", 5001)
     assert (reno.source, reno.sink, reno.port) == ("b_src0", "b_dst0", 5002)
     assert (reno.engine, reno.bytes, reno.stop_s, reno.parameters) == ("builtin", None, None, {})
-    assert westwood.base_rtt_s == reno.base_rtt_s == 0.1
+    for flow in run.flows:
+        # Each way leads over the bottleneck at 10 Mbit/s and two links at 100 Mbit/s.
+        assert flow.propagation_rtt_s == 0.1
+        assert flow.base_rtt_s == 0.1 + sent_s(50, 10, 100, 100) * 2
+        segment_s = 0.1 + sent_s(1514, 10, 100, 100) + sent_s(66, 10, 100, 100)
+        assert flow.segment_rtt_s == pytest.approx(segment_s, abs=1e-12)
     assert reno.path == ("b_src0:forward", "bottleneck:forward", "b_dst0:forward")
     assert reno.ack_path == ("b_dst0:reverse", "bottleneck:reverse", "b_src0:reverse")
 
@@ -67,7 +78,38 @@ def test_reverse_flows_go_from_the_sink_to_the_source() -> None:
     assert (reno.source, reno.sink) == ("b_dst0", "b_src0")
     assert reno.path == ("b_dst0:reverse", "bottleneck:reverse", "b_src0:reverse")
     assert reno.ack_path == ("b_src0:forward", "bottleneck:forward", "b_dst0:forward")
-    assert reno.base_rtt_s == 0.1
+    assert reno.propagation_rtt_s == 0.1
+
+
+def test_the_rtts_of_a_flow_have_the_rates_of_each_direction() -> None:
+    rates = "topology.bottleneck.rate={forward: 10mbit, reverse: 1mbit}"
+    forward, reverse = planned(rates, "flows.reno.direction=reverse").runs[0].flows
+    small_s = sent_s(50, 10, 100, 100) + sent_s(50, 1, 100, 100)
+    segment_s = sent_s(1514, 10, 100, 100) + sent_s(66, 1, 100, 100)
+    back_s = sent_s(1514, 1, 100, 100) + sent_s(66, 10, 100, 100)
+    assert forward.propagation_rtt_s == reverse.propagation_rtt_s == 0.1
+    assert forward.base_rtt_s == reverse.base_rtt_s == pytest.approx(0.1 + small_s, abs=1e-12)
+    assert forward.segment_rtt_s == pytest.approx(0.1 + segment_s, abs=1e-12)
+    assert reverse.segment_rtt_s == pytest.approx(0.1 + back_s, abs=1e-12)
+
+
+def test_a_datagram_is_answered_by_one_of_its_size() -> None:
+    cbr = "flows.reno={name: reno, group: b, traffic: {kind: cbr, rate: 1mbit}}"
+    flow = planned(cbr).runs[0].flows[1]
+    datagrams_s = 0.1 + 2 * sent_s(1514, 10, 100, 100)
+    assert flow.segment_rtt_s == pytest.approx(datagrams_s, abs=1e-12)
+
+
+def test_links_without_a_rate_add_nothing_to_the_rtts() -> None:
+    access = [f"topology.groups.{name}.access={{delay: 20ms}}" for name in "ab"]
+    flow = planned(*access).runs[0].flows[0]
+    assert flow.base_rtt_s == pytest.approx(0.1 + 2 * sent_s(50, 10), abs=1e-12)
+
+
+def test_the_base_rtt_is_that_of_the_probe() -> None:
+    (run,) = planned("topology.bottleneck.rate={forward: 3mbit, reverse: 7mbit}").runs
+    trips = {trip["source"]: trip["expected_ns"] for trip in probes(run)["round_trips"]}
+    assert {flow.source: flow.base_rtt_s * 1e9 for flow in run.flows} == pytest.approx(trips)
 
 
 def test_engine_bytes_and_stop_reach_the_plan() -> None:

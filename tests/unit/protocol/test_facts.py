@@ -39,12 +39,10 @@ def test_parts_of_captured_facts_have_the_declared_keys() -> None:
     for start in facts.of(captured(), facts.Channels):
         for channel in start["channels"].values():
             require_declared(dict(channel), facts.Channel)
-            require_declared(dict(channel["rate"]), facts.Rate)
 
 
 PARTS: list[tuple[Any, Any]] = [
     (facts.Channel, fact_schema._Channel),
-    (facts.Rate, fact_schema._Rate),
     (facts.Interface, fact_schema._Interface),
     (machine_facts.Second, fact_schema._Second),
     (machine_facts.Lateness, fact_schema._Late),

@@ -254,12 +254,15 @@ def test_each_agents_document_has_only_its_own_part(tmp_path: Path) -> None:
     )
     (link,) = router["links"]
     assert (link["name"], link["left"], link["right"]) == ("bottleneck", "eth1", "eth2")
-    assert link["forward"]["rate_bps"] == 10_000_000
+    forward = link["forward"]["link"]
+    assert forward is not None
+    assert {one["name"]: one["value"] for one in forward["settings"]}["rate_bps"] == 10_000_000
     assert one["links"] == two["links"] == []
     assert router["sysctls"] == {}
     assert one["sysctls"]["net.ipv4.tcp_no_metrics_save"] == 1
     trips = {(each["source"], each["sink"]): each["expected_ns"] for each in one["round_trips"]}
-    assert trips == {("a_src0", "a_dst0"): 20_100_000, ("a_src1", "a_dst1"): 20_200_000}
+    # The emulated link transmits 50 bytes at 10 Mbit/s in 40 us, there and back.
+    assert trips == {("a_src0", "a_dst0"): 20_180_000, ("a_src1", "a_dst1"): 20_280_000}
     assert two["round_trips"] == []
 
 

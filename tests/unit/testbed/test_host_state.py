@@ -104,16 +104,20 @@ def test_of_a_shared_host_only_the_interfaces_of_the_run_count(
 
 
 def test_the_requested_qdiscs_of_the_wires_are_those_of_the_channels() -> None:
-    forward = {"rate_bps": 10**7, "queue": {"kind": "red"}, "netem": {"kind": "netem"}}
-    plain = {"rate_bps": None, "queue": None, "netem": None}
-    links: Any = [{"forward": forward, "reverse": plain}]
+    forward = {"link": {"kind": "link"}, "queue": {"kind": "red"}, "netem": {"kind": "netem"}}
+    plain = {"link": None, "queue": None, "netem": None}
+    links: Any = [
+        {"forward": forward, "reverse": plain},
+        {"forward": plain, "reverse": {**plain, "link": {"kind": "link"}}},
+    ]
     found = host_state.requested_of_wires(links)
     assert {name: text for name, text in found.items() if name.startswith("qdiscs")} == {
         "qdiscs of w0a": "clsact ffff:, noqueue 0: root",
-        "qdiscs of w0b": "clsact ffff:, netem 1: root",
-        "qdiscs of w0f": "red 10: below 1:, tbf 1: root",
+        "qdiscs of w0b": "clsact ffff:, link 1: root, netem 20: below 1:, red 10: below 1:",
+        "qdiscs of w1a": "clsact ffff:, link 1: root",
+        "qdiscs of w1b": "clsact ffff:, noqueue 0: root",
     }
-    assert {found[f"MTU of w0{end}"] for end in "abf"} == {"1500"}
+    assert {found[f"MTU of w{link}{end}"] for link in (0, 1) for end in "ab"} == {"1500"}
 
 
 def test_the_fact_names_what_is_missing_what_is_too_much_and_what_differs() -> None:

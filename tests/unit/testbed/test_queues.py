@@ -13,7 +13,7 @@ from orchestrator.decode import decode
 from orchestrator.decode.output import Output
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import plan
-from orchestrator.protocol.numbering import CHILD_HANDLE
+from orchestrator.protocol.numbering import QUEUE_HANDLE
 from orchestrator.protocol.probe_specification import BurstProbe
 from orchestrator.protocol.qdisc import Statistic
 from orchestrator.protocol.specification import SettingSpec
@@ -120,13 +120,13 @@ class Answers:
 
 
 def test_further_words_of_a_qdisc_come_behind_its_counters() -> None:
-    head = qdisc.TCMSG.pack(0, 102, CHILD_HANDLE, 0, 0)
+    head = qdisc.TCMSG.pack(0, 102, QUEUE_HANDLE, 0, 0)
     app = struct.pack("=4I", 11, 12, 13, 14)
     body = head + netlink.attribute(1, "red") + stats(2**33 + 5, 9, 4, kind=7, app=app)
-    words: Any = {(102, CHILD_HANDLE): [{"attribute": [7, 4], "offset": at} for at in (12, 4)]}
+    words: Any = {(102, QUEUE_HANDLE): [{"attribute": [7, 4], "offset": at} for at in (12, 4)]}
     answers: Any = Answers(36, body)
     counters = qdisc.Counters(answers, words)
-    assert counters.names == [(102, CHILD_HANDLE)]
+    assert counters.names == [(102, QUEUE_HANDLE)]
     assert struct.unpack("<10I", counters.sample()) == (5, 2, 9, 4, 7, 0, 3028, 2, 14, 12)
 
 

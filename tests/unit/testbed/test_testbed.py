@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 
-from orchestrator.protocol import sampling_schedule
+from orchestrator.protocol import link, sampling_schedule, version
 from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.numbering import (
+    LINK_HANDLE,
+    NETEM_CLASS,
+    NETEM_HANDLE,
+    QUEUE_CLASS,
+    QUEUE_HANDLE,
+)
 from orchestrator.protocol.sampling_schedule import MANY, QUEUES, RECEIVERS, SENDERS
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.link import GrantedLink
 from orchestrator.testbed.sampling import probes
 
 MS = 1_000_000
@@ -70,25 +78,77 @@ class Recorder:
 
     def __init__(self) -> None:
         self.sent: list[tuple[int, int, bytes, str]] = []
+        self.flushes = 0
 
     def queue(self, kind: int, flags: int, body: bytes, what: str) -> None:
         self.sent.append((kind, flags, body, what))
+
+    def flush(self) -> None:
+        self.flushes += 1
 
 
 def options(body: bytes) -> bytes:
     return bytes(netlink.parse_attributes(body, 20)[qdisc.TCA_OPTIONS])
 
 
-@pytest.mark.parametrize("rate_bps", [64_000, 10_000_000, 1_000_000_000, 40_000_000_000])
-def test_a_rate_is_read_back_as_it_was_set(rate_bps: int) -> None:
+def place(body: bytes) -> tuple[int, int, int]:
+    """Return (interface index, handle, parent) of a request."""
+    _family, index, handle, parent, _info = qdisc.TCMSG.unpack_from(body)
+    return index, handle, parent
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "delay_s"), [(None, 0.0), (64_000, 0.25), (10_000_000, 1e-9), (10**11, 3600.0)]
+)
+def test_a_link_is_read_back_as_it_was_set(rate_bps: int | None, delay_s: float) -> None:
     recorder: Any = Recorder()
-    qdisc.add_rate(recorder, 3, rate_bps, "w0f")
+    document = link.Transmitter(rate_bps, delay_s).qdisc().document()
+    qdisc.add_link(recorder, 3, document, "w0b")
     (kind, _flags, body, what) = recorder.sent[0]
-    assert (kind, what) == (qdisc.RTM_NEWQDISC, "w0f tbf")
-    assert qdisc.rate_bps(options(body)) == rate_bps
-    burst = struct.unpack("=I", netlink.parse_attributes(options(body))[qdisc.TCA_TBF_BURST])[0]
-    # Room for a frame and what a microsecond brings; far below a second frame up to 10 Gbit/s.
-    assert burst >= FRAME_BYTES + rate_bps // 8 // 10**6
+    assert (kind, what) == (qdisc.RTM_NEWQDISC, "w0b link")
+    assert place(body) == (3, LINK_HANDLE, qdisc.TC_H_ROOT)
+    assert qdisc.unpack(document["settings"], options(body)) == {
+        "model": version.LINK_MODEL, "rate_bps": rate_bps or 0, "delay_ns": round(delay_s * 1e9),
+        "granted": 0, "bypass": 0,
+    }  # fmt: skip
+
+
+def test_queue_and_netem_are_different_classes_of_the_link() -> None:
+    recorder: Any = Recorder()
+    qdisc.add_queue(recorder, 3, {"kind": "pfifo", "settings": [], "words": []}, "w0b")
+    qdisc.add_netem(recorder, 3, {"kind": "netem", "settings": [], "words": []}, "w0b")
+    qdisc.remove_queue(recorder, 3, "w0b")
+    queue, netem, removal = recorder.sent
+    assert place(queue[2]) == (3, QUEUE_HANDLE, QUEUE_CLASS)
+    assert place(netem[2]) == (3, NETEM_HANDLE, NETEM_CLASS)
+    assert (removal[0], place(removal[2])) == (qdisc.RTM_DELQDISC, place(queue[2]))
+
+
+def granted_link(recorder: Any) -> tuple[GrantedLink, Any]:
+    """Return a link of 5 Mbit/s that follows a trace, and the settings of its specification."""
+    settings = link.Transmitter(5_000_000, 0.01).qdisc().document()["settings"]
+    return GrantedLink(recorder, 3, "w0b", settings), settings
+
+
+def test_a_link_with_a_trace_stops_and_then_gets_bytes() -> None:
+    recorder: Any = Recorder()
+    granted, settings = granted_link(recorder)
+    granted.begin()
+    granted.grant(3)
+    granted.grant(2)
+    assert [what for _kind, _flags, _body, what in recorder.sent] == [
+        "w0b link", "w0b grant", "w0b grant",
+    ]  # fmt: skip
+    assert {flags for _kind, flags, _body, _what in recorder.sent} == {netlink.NLM_F_REPLACE}
+    sent = [netlink.parse_attributes(options(body)) for _kind, _flags, body, _what in recorder.sent]
+    # Only what changes is sent.
+    assert {kind: bytes(data) for kind, data in sent[0].items()} == {4: b"\x01"}
+    grants = [struct.unpack("=I", each[link.GRANT_BYTES_ATTRIBUTE])[0] for each in sent[1:]]
+    assert grants == [3 * FRAME_BYTES, 2 * FRAME_BYTES]
+    assert (granted.granted_frames, recorder.flushes) == (5, 3)
+    # What is compared with the kernel at the end has the new setting, and all others.
+    values = {each["name"]: each["value"] for each in settings}
+    assert (values["granted"], values["rate_bps"], values["delay_ns"]) == (1, 5_000_000, 10_000_000)
 
 
 FIELDS = ("name", "attribute", "offset", "format", "value", "expected", "once")

@@ -145,7 +145,9 @@ def test_flows_take_the_shorter_way_round_a_ring() -> None:
     flow = run().flows[0]
     assert flow.path == ("h1-r1:forward", "r5-r1:reverse", "r4-r5:reverse", "r3-r4:reverse",
                          "r3-h3:forward")  # fmt: skip
-    assert flow.base_rtt_s == pytest.approx(0.022)
+    assert flow.propagation_rtt_s == pytest.approx(0.022)
+    # Three links there and three back transmit 50 bytes at 10 Mbit/s; the hosts' have no rate.
+    assert flow.base_rtt_s == pytest.approx(0.022 + 6 * 50 * 8 / 10e6)
     # when that way gets longer, it goes round the other one
     other = run("topology.links.3.delay=50ms").flows[0]
     assert [name.rpartition(":")[0] for name in other.path[1:-1]] == ["r1-r2", "r2-r3"]

@@ -162,7 +162,8 @@ def test_the_papers_rtts_spread_over_the_flows() -> None:
         ]
         for layout in layouts:
             found = [
-                layout.network.propagation_rtt_s(f"a_src{i}", f"a_dst{i}") * 1e3 for i in range(hosts)
+                layout.network.propagation_rtt_s(f"a_src{i}", f"a_dst{i}") * 1e3
+                for i in range(hosts)
             ]
             wanted = [20 + 230 * (i + 1) / hosts for i in range(hosts)]
             assert found == pytest.approx(wanted, abs=4e-6)  # four links, a nanosecond each

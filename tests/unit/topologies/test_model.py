@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.network import Channel, Group, Link, Network, path_delay_s
+from orchestrator.network import Channel, Group, Link, Network, crossing_ns, path_delay_s
 
 
 def network(*links: tuple[str, str, str, float], hosts: str = "h k") -> Network:
@@ -107,3 +107,23 @@ def test_zero_delays_make_no_loop() -> None:
         ("k", "c", "k", 0.0),
     )  # fmt: skip
     assert crossed(net) == ["h:forward", "ca:reverse", "k:forward"]
+
+
+def test_a_frame_is_transmitted_by_each_link_and_propagates_over_it() -> None:
+    channels = (Channel(0.001, 3_000_000), Channel(0.010), Channel(0.0, 64_000))
+    names = "abcd"
+    net = Network(
+        ("a", "d"),
+        ("b", "c"),
+        tuple(
+            Link(a + b, a, b, channel, Channel(0.5))
+            for a, b, channel in zip(names, names[1:], channels, strict=False)
+        ),
+        (Group("g", ("a",), ("d",)),),
+        (),
+    )
+    # 400 bits at 3 Mbit/s are 133333.3 ns, of which the kernel has whole ones.
+    expected_ns = 133_333 + 1_000_000 + 10_000_000 + 6_250_000
+    assert crossing_ns(net.path("a", "d"), 50) == expected_ns
+    assert crossing_ns(net.path("d", "a"), 50) == 3 * 500_000_000
+    assert crossing_ns((), 50) == 0

@@ -298,3 +298,20 @@ def test_dashes_are_the_same_in_table_and_charts() -> None:
     assert [css.get(str(index), "").split() for index in range(5)] == [
         [str(length) for length in dash] for dash in json.loads(found)
     ]
+
+
+def test_a_links_delay_is_its_own_or_that_of_its_netem(
+    client: FlaskClient, ids: dict[str, str]
+) -> None:
+    page = client.get(f"/runs/{ids['ok']}").text
+    text = "".join(re.findall(r'<table class="links">.*?</table>', page, re.DOTALL))
+    rows = {
+        name: re.findall(r'<td class="n">([^<]*)</td>', cells)
+        for name, cells in re.findall(
+            r'<tr><th scope="row">((?:bottleneck|access):\w+)</th>(.*?)</tr>', text, re.DOTALL
+        )
+    }
+    # Rate, limit, delay, requested loss.
+    for direction in ("forward", "reverse"):
+        assert rows[f"bottleneck:{direction}"][2:4] == ["20 ms", "0.00 %"]
+        assert rows[f"access:{direction}"][2:4] == ["10 ms", "2.00 %"]
