@@ -66,15 +66,15 @@ enum { LINK_QUEUE = 1, LINK_LINE = 2 };	/* classes */
 
 struct link_sched_data {
 	struct Qdisc *queue;		/* packets that wait for the transmitter */
-	struct Qdisc *line;		/* takes transmitted packets, unless it is noop_qdisc */
-	struct sk_buff *first, *last;	/* transmitted, not arrived yet; in the order of arrival */
+	struct Qdisc *line;		/* takes packets when transmitted, or noop_qdisc */
+	struct sk_buff *first, *last;	/* transmitted, not arrived; in order of arrival */
 	u64 before_last_ns;		/* when the packet before the last one arrives */
 	u64 rate_bps;
 	u64 delay_ns;
 	u64 free_ns;			/* when the transmitter has sent what it has begun */
-	u64 rest_bit_ns;		/* what the last division has left over, in bit * ns */
+	u64 rest_bit_ns;		/* left over by the last division, in bit * ns */
 	bool fifo;			/* whether the queue ignores the clock */
-	bool waited;			/* whether a packet has waited since the transmitter began */
+	bool waited;			/* whether a packet waits for the transmitter */
 	bool granted;
 	bool bypass;			/* whether packets pass by the line */
 	bool impairing;			/* whether the line is being given a packet */

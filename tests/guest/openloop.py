@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pytest
 
 from guest.build import GuestKernel, ensure
-from orchestrator.backends.contract import RunContext
 from orchestrator.backends import modules
+from orchestrator.backends.contract import RunContext
 from orchestrator.backends.guest import Guest
 from orchestrator.execution.judging import judged
 from orchestrator.planning.plan import plan
@@ -142,9 +142,7 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
             cpu = min(os.sched_getaffinity(0))
             guest = Guest(kernel, hook=hook)
             guest.modules = modules.build([spec], kernel, unconfined=False)
-            recording = guest.run(
-                spec, RunContext(workspace, cpu, _ignore, _ignore), _ignore
-            )
+            recording = guest.run(spec, RunContext(workspace, cpu, _ignore, _ignore), _ignore)
             recording = judged(spec, recording)
         finally:
             shutil.rmtree(workspace)

@@ -1,4 +1,4 @@
-"""A link stores and forwards: each frame takes its transmission, at an idle link as at a busy one."""
+"""A link stores and forwards: each frame takes its transmission, also at an idle link."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ def ran(run: Run, scenario: Path, *overrides: str) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize(
-    ("rate", "rate_bps"), [("64kbit", 64e3), ("1mbit", 1e6), ("10mbit", 10e6)]
-)
+@pytest.mark.parametrize(("rate", "rate_bps"), [("64kbit", 64e3), ("1mbit", 1e6), ("10mbit", 10e6)])
 def test_request_and_response_take_what_store_and_forward_gives(
     run: Run, tmp_path: Path, rate: str, rate_bps: float
 ) -> None:

@@ -34,7 +34,7 @@ from tests.unit.hostile import LINKS, build_nothing
 ROOT = Path(__file__).resolve().parents[3]
 CAPTURED = ROOT / "tests" / "data" / "bed"
 OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
-DIGEST = "ec206a04ff215c2125c818164257baa96b37c00513e2b8f03862f68e2b1cc6c8"
+DIGEST = "ca575417d3eabcf5c39f13b4e37d6d052c2e8094820c1cecc80177b324dc1de3"
 MODULE = b"\0depends=\0name=tcp_westwood\0"
 PORTS = [FlowPorts(25001, 5001), FlowPorts(25002, 5002)]
 

@@ -95,6 +95,10 @@ def test_a_transmission_takes_the_bits_at_the_rate(
 
 def test_frames_have_the_sizes_that_a_link_counts() -> None:
     ethernet, ipv4 = 14, 20
-    assert len(probes._echo_request(1, 1)) + ethernet + ipv4 == ECHO_FRAME_BYTES == 50
+    assert (
+        len(probes._echo_request(1, 1, ECHO_FRAME_BYTES)) + ethernet + ipv4
+        == ECHO_FRAME_BYTES
+        == 50
+    )
     assert ethernet + ipv4 + 20 + 12 == ACK_FRAME_BYTES == 66
     assert ethernet + 1500 == FRAME_BYTES

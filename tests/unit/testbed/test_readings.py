@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
+from orchestrator.protocol.link import Transmitter
+from orchestrator.protocol.numbering import LINK_HANDLE, QUEUE_HANDLE
 from orchestrator.testbed.network import qdisc
 from orchestrator.testbed.sampling.readings import NEVER_NS, Readings
 
 MS = 1_000_000
-NAMES = [(102, ROOT_HANDLE), (102, CHILD_HANDLE)]
+NAMES = [(102, LINK_HANDLE), (102, QUEUE_HANDLE)]
 
 
 class Written:
@@ -37,9 +38,10 @@ def row(backlog_bytes: int, policers: int = 0) -> bytes:
 
 def made(written: Written, rate_bps: int | None = 10_000_000, policers: int = 0) -> Any:
     """Return what reads the queue of a link's forward direction."""
-    devices = {"a": 100, "b": 101, "f": 102, "r": 103}
+    devices = {"a": 101, "b": 102}
+    forward = Transmitter(rate_bps, 0.01).qdisc().document()
     link = SimpleNamespace(
-        spec={"forward": {"rate_bps": rate_bps}, "reverse": {"rate_bps": None}},
+        spec={"forward": {"link": forward}, "reverse": {"link": None}},
         device=lambda end: (f"w0{end}", devices[end]),
     )
     spec = {"sample": {"readings_ns": 100 * MS}, "traces": []}
