@@ -25,7 +25,7 @@
  * what a router's would. A FIFO does not look at the clock, so it may be asked later: each packet
  * costs one timer instead of two. A packet is then taken as transmitted when it would have been,
  * before anything else happens to the queue. Late timers of a slow machine therefore cost no
- * capacity. A socket is told at once when its packet begins to be transmitted, for TCP small queues.
+ * capacity.
  *
  * Statistics. "Sent" of this qdisc counts packets when their transmission begins. Its backlog has
  * all packets that wait, are transmitted or are on their way. The backlog of class 1 has those
@@ -43,7 +43,6 @@
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #include <net/sock.h>
-#include <net/tcp.h>
 
 #define LINK_MODEL 2	/* raised whenever a packet may arrive at another time than before */
 
@@ -74,7 +73,6 @@ struct link_sched_data {
 	u64 delay_ns;
 	u64 free_ns;			/* when the transmitter has sent what it has begun */
 	u64 rest_bit_ns;		/* what the last division has left over, in bit * ns */
-	u32 owned;			/* packets of sockets that wait in a FIFO */
 	bool fifo;			/* whether the queue ignores the clock */
 	bool waited;			/* whether a packet has waited since the transmitter began */
 	bool granted;
@@ -131,12 +129,6 @@ static struct sk_buff *link_take(struct link_sched_data *q)
 	return skb;
 }
 
-/* Whether a socket waits for the packet's transmission. Nothing waits for that of an ACK. */
-static bool link_is_owned(const struct sk_buff *skb)
-{
-	return skb->destructor && !skb_is_tcp_pure_ack(skb);
-}
-
 /* Take the next packet out of the queue, to transmit it now. */
 static struct sk_buff *link_next(struct Qdisc *sch)
 {
@@ -145,10 +137,6 @@ static struct sk_buff *link_next(struct Qdisc *sch)
 
 	if (!skb)
 		return NULL;
-	if (q->owned && link_is_owned(skb))
-		q->owned--;
-	/* It leaves the sender's host: no socket counts it, nor can a later queue see its socket. */
-	skb_orphan(skb);
 	qdisc_bstats_update(sch, skb);
 	/* RED begins a time of idleness when it is asked in vain. */
 	if (!q->fifo && !q->queue->q.qlen)
@@ -223,9 +211,13 @@ static int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 {
 	struct link_sched_data *q = qdisc_priv(sch);
 	unsigned int bytes = qdisc_pkt_len(skb);
-	bool owned = link_is_owned(skb);
 	int result;
 
+	/*
+	 * The link begins outside the sender's host. So a waiting packet does not hold its socket
+	 * back (TCP small queues), and no queue sees which socket it came from.
+	 */
+	skb_orphan(skb);
 	if (unlikely(q->impairing)) {
 		/* netem gives the root what it has duplicated: that has been transmitted. */
 		result = qdisc_enqueue(skb, q->line, to_free);
@@ -234,8 +226,6 @@ static int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		if (q->waited && !q->granted)
 			link_transmit_by_rate(sch, ktime_get_ns());
 		result = qdisc_enqueue(skb, q->queue, to_free);
-		if (result == NET_XMIT_SUCCESS && q->fifo && owned)
-			q->owned++;
 	}
 	if (result != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(result))
@@ -292,7 +282,7 @@ static struct sk_buff *link_dequeue(struct Qdisc *sch)
 	}
 	if (q->first)
 		next_ns = link_cb(q->first)->arrives_ns;
-	if (q->waited && !q->granted && (!q->fifo || q->owned))
+	if (q->waited && !q->granted && !q->fifo)
 		next_ns = min(next_ns, q->free_ns);
 	if (next_ns != U64_MAX)
 		qdisc_watchdog_schedule_ns(&q->watchdog, next_ns);
@@ -313,7 +303,6 @@ static void link_reset(struct Qdisc *sch)
 	q->free_ns = 0;
 	q->rest_bit_ns = 0;
 	q->credit_bytes = 0;
-	q->owned = 0;
 	q->waited = false;
 	qdisc_watchdog_cancel(&q->watchdog);
 }
@@ -391,7 +380,6 @@ static int link_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 static void link_note_kind(struct link_sched_data *q)
 {
 	q->fifo = q->queue->ops == &pfifo_qdisc_ops || q->queue->ops == &bfifo_qdisc_ops;
-	q->owned = 0;
 }
 
 static int link_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)

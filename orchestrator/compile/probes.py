@@ -15,7 +15,12 @@ from orchestrator.network import (
     path_delay_s,
 )
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
-from orchestrator.protocol.frames import ECHO_FRAME_BYTES, FRAME_BYTES, transmission_ns
+from orchestrator.protocol.frames import (
+    ECHO_FRAME_BYTES,
+    FRAME_BYTES,
+    PROBE_FRAME_BYTES,
+    transmission_ns,
+)
 from orchestrator.protocol.specification import (
     BurstProbe,
     PolicerProbe,
@@ -27,6 +32,7 @@ from orchestrator.protocol.units import nanoseconds
 _MARGIN_PACKETS = 64
 _LEAST_PACKETS, _MOST_PACKETS = 3, 20_000
 _ROUND_PACKETS = 8
+_SMALL_PACKETS = 20
 _PASSED = 40
 """Least number of packets over all rounds whose spacing gives the rate."""
 _POLICED = 400
@@ -48,7 +54,11 @@ def probes(run: RunSpec) -> ProbesSpec:
     network = run.network
     pairs = dict.fromkeys((flow.source, flow.sink) for flow in run.flows)
     return {
-        "round_trips": [_round_trip(network, source, sink) for source, sink in pairs],
+        "round_trips": [
+            _round_trip(network, source, sink, frame_bytes)
+            for source, sink in pairs
+            for frame_bytes in (ECHO_FRAME_BYTES, FRAME_BYTES)
+        ],
         "bursts": list(_bursts(network, run.flows)),
         "policers": list(_policers(network, pairs)),
     }
@@ -62,7 +72,7 @@ def queue_packets(queue: Queue) -> int:
     return queue.limit_bytes // FRAME_BYTES
 
 
-def _round_trip(network: Network, source: str, sink: str) -> RoundTripProbe:
+def _round_trip(network: Network, source: str, sink: str, frame_bytes: int) -> RoundTripProbe:
     hops = (*network.path(source, sink), *network.path(sink, source))
     passing = passing_share(hop.channel for hop in hops)
     enough = math.log(_ALL_LOST) / math.log1p(-passing) if 0 < passing < 1 else 0.0
@@ -71,13 +81,17 @@ def _round_trip(network: Network, source: str, sink: str) -> RoundTripProbe:
     return {
         "source": source,
         "sink": sink,
-        "expected_ns": crossing_ns(hops, ECHO_FRAME_BYTES),
+        "frame_bytes": frame_bytes,
+        "expected_ns": crossing_ns(hops, frame_bytes),
         "attempts": _LEAST_ECHOES if hopeless else attempts,
     }
 
 
 def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[BurstProbe]:
-    """Yield a probe for each bottleneck queue that data cross, if a probe can measure it."""
+    """Yield two probes for each bottleneck queue that data cross, if a probe can measure it.
+
+    The second one is of a few small packets, which an idle link must not send at once.
+    """
     seen: set[str] = set()
     for flow in flows:
         hops = network.path(flow.source, flow.sink)
@@ -88,6 +102,20 @@ def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[BurstPro
             if probe is not None:
                 seen.add(hop.name)
                 yield probe
+                yield _small(probe, hop.channel)
+
+
+def _small(full: BurstProbe, channel: Channel) -> BurstProbe:
+    """Return the probe of small packets for a queue that another probe measures."""
+    delay_ns = full["behind_ns"] - transmission_ns(full["frame_bytes"], channel.rate_bps)
+    return {
+        **full,
+        "frame_bytes": PROBE_FRAME_BYTES,
+        "packets": min(full["packets"], _SMALL_PACKETS),
+        "rounds": 1,
+        "queue_packets": None,
+        "behind_ns": delay_ns + transmission_ns(PROBE_FRAME_BYTES, channel.rate_bps),
+    }
 
 
 def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProbe | None:
@@ -124,6 +152,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
         "channel": hops[position].name,
         "source": flow.source,
         "sink": flow.sink,
+        "frame_bytes": FRAME_BYTES,
         "packets": packets,
         "rounds": max(1, rounds),
         "settle_ns": nanoseconds(settle_s),

@@ -24,6 +24,7 @@ from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol import facts as protocol
 from orchestrator.protocol.facts import Fact
+from orchestrator.protocol.frames import ECHO_FRAME_BYTES
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     NETEM_HANDLE,
@@ -277,8 +278,9 @@ def _queue(
         delay = settings["netem"]
         return QueueRecord(
             *common, "delay", delay["kind"], False,
-            delay_s=delay["delay_ns"] / 1e9, loss=channel.mean_loss,
-            limit_packets=delay["limit_packets"],
+            # A netem that the specification did not request has no settings here.
+            delay_s=delay.get("delay_ns", 0) / 1e9, loss=channel.mean_loss,
+            limit_packets=delay.get("limit_packets"),
         )  # fmt: skip
     if role == "policer":
         assert channel.policer is not None, "or the bed would have none"
@@ -319,6 +321,7 @@ def _flows(
     trips = {
         (fact["source"], fact["sink"]): fact["measured_ns"]
         for fact in protocol.of(facts, protocol.RoundTrip)
+        if fact["frame_bytes"] == ECHO_FRAME_BYTES
     }
     reported = {fact["flow"]: fact["kernel"] for fact in protocol.of(facts, protocol.Congestion)}
     records = []

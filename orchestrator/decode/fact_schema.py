@@ -67,6 +67,7 @@ class _Channels(_Form):
 class _RoundTrip(_Form):
     source: Name
     sink: Name
+    frame_bytes: Count
     expected_ns: Count
     attempts: Count
     measured_ns: Count | None
@@ -81,6 +82,7 @@ class _Burst(_Form):
     channel: Name
     source: Name
     sink: Name
+    frame_bytes: Annotated[int, Field(strict=True, gt=0, le=MOST_COUNT)]
     packets: Count
     rounds: Count
     settle_ns: TimeNs

@@ -134,15 +134,18 @@ def _require_requested(facts: Collection[Fact], run: RunSpec) -> None:
     if run.lab is not None:
         return
     requested = probes(run)
-    round_trips = {(one["source"], one["sink"]): one for one in requested["round_trips"]}
-    bursts = {one["channel"]: one for one in requested["bursts"]}
+    round_trips = {
+        (one["source"], one["sink"], one["frame_bytes"]): one for one in requested["round_trips"]
+    }
+    bursts = {(one["channel"], one["frame_bytes"]): one for one in requested["bursts"]}
     policers = {one["channel"]: one for one in requested["policers"]}
     # Each is requested once, so each is taken out when it is found.
     for trip in protocol.of(facts, protocol.RoundTrip):
-        pair = (trip["source"], trip["sink"])
-        _require_settings(trip, round_trips.pop(pair, None), pair)
+        ends = (trip["source"], trip["sink"], trip["frame_bytes"])
+        _require_settings(trip, round_trips.pop(ends, None), ends)
     for burst in protocol.of(facts, protocol.Burst):
-        _require_settings(burst, bursts.pop(burst["channel"], None), burst["channel"], _OWN)
+        place = (burst["channel"], burst["frame_bytes"])
+        _require_settings(burst, bursts.pop(place, None), place, _OWN)
     for policer in protocol.of(facts, protocol.Policer):
         _require_settings(policer, policers.pop(policer["channel"], None), policer["channel"])
 

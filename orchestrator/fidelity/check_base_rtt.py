@@ -1,4 +1,4 @@
-"""Base RTT: the RTT of a small probe over the idle network is the sum of the delays."""
+"""Base RTT: the RTT of probes over the idle network is what store and forward gives."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def check(evidence: Evidence) -> Iterable[Check]:
     timers = _timers(evidence, trip)
     off_tolerance_s = TOLERANCE_S + timers * late_s
     range_s = max(expected_ns - nearest.low, nearest.high - expected_ns) / 1e9
-    detail = f"{trip['source']} to {trip['sink']}, farthest off of {len(trips)}"
+    detail = f"{trip['source']} to {trip['sink']}, "
+    if len({each["frame_bytes"] for each in trips}) > 1:
+        detail += f"frames of {trip['frame_bytes']} bytes, "
+    detail += f"farthest off of {len(trips)}"
     if nearest != (expected_ns, expected_ns):
         detail += f"; {nearest.low / 1e6:g} to {nearest.high / 1e6:g} ms may be"
     good = evidence.judge(off_ns / 1e9, off_tolerance_s, timers * evidence.late_s)

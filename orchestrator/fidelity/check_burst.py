@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from orchestrator.fidelity import host
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.protocol import facts
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.frames import FRAME_BYTES, transmission_ns
 from orchestrator.recording.model import Check
 
 FRAME_BITS = FRAME_BYTES * 8
 RATE_TOLERANCE = 0.005
 LEAST_BEHIND_BUCKET = 3
 """Behind a token bucket, a queue of fewer packets holds no two frames after the first one."""
+CLOCK_S = 2e-9
+"""The virtual clock counts nanoseconds, and both ends of a time are rounded."""
 
 Passed = tuple[int, int, int, int]
 """[round, number, came_ns, left_ns] of a probe packet that left the link."""
@@ -29,6 +31,9 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """
     for burst in evidence.all(facts.Burst):
         rounds = _rounds(burst["passed"])
+        if burst["frame_bytes"] < FRAME_BYTES:
+            yield from _serialisation(evidence, burst, rounds)
+            continue
         if _tells_rate(burst, rounds):
             yield _rate(evidence, burst, [each[burst.get("at_once", 0) :] for each in rounds])
         if burst["queue_packets"] is not None:
@@ -69,6 +74,31 @@ def _rate(evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]) ->
     # check_rate measures it then, from what the link carries while packets wait.
     good = evidence.judge(abs(measured - requested), tolerance, math.inf)
     return Check(name, "bit/s", requested, measured, tolerance, good, f"{len(gaps_ns)} gaps")
+
+
+def _serialisation(
+    evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]
+) -> Iterable[Check]:
+    """Yield the time from small packet to small packet, in which the link transmits one.
+
+    A real machine's timers are later than that time, so only virtual time is judged.
+    """
+    if evidence.real_time:
+        return
+    name, length = f"serialisation {burst['channel']}", burst["frame_bytes"]
+    expected_s = transmission_ns(length, burst["rate_bps"]) / 1e9
+    tolerance_s = expected_s * RATE_TOLERANCE + CLOCK_S
+    gaps_ns = [
+        later[3] - earlier[3] for passed in rounds for earlier, later in itertools.pairwise(passed)
+    ]
+    if not gaps_ns:
+        yield Check(name, "s", expected_s, None, tolerance_s, False, "no probe packets passed")
+        return
+    # The farthest one, because a link must not send any packets together.
+    measured_s = max(gaps_ns, key=lambda gap_ns: abs(gap_ns / 1e9 - expected_s)) / 1e9
+    good = abs(measured_s - expected_s) <= tolerance_s
+    detail = f"frames of {length} bytes, farthest off of {len(gaps_ns)} gaps"
+    yield Check(name, "s", expected_s, measured_s, tolerance_s, good, detail)
 
 
 def _full_queue(

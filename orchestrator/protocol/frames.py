@@ -11,9 +11,11 @@ FRAME_BYTES = 1514
 IPV4_BYTES, TCP_BYTES, UDP_BYTES, ICMP_BYTES = 20, 20, 8, 8
 """Headers without options."""
 
-ECHO_DATA_BYTES = 8
-ECHO_FRAME_BYTES = ETHERNET_BYTES + IPV4_BYTES + ICMP_BYTES + ECHO_DATA_BYTES
-"""The frame of an ICMP echo that measures a base RTT."""
+ECHO_FRAME_BYTES = ETHERNET_BYTES + IPV4_BYTES + ICMP_BYTES + 8
+"""The frame of an ICMP echo that measures a base RTT: the smallest that is used."""
+
+PROBE_FRAME_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + 8
+"""The smallest frame of a packet that measures a queue; its data are its round and number."""
 
 ACK_FRAME_BYTES = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES + 12
 """The frame of an ACK with timestamps."""

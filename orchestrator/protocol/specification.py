@@ -251,6 +251,8 @@ class RoundTripProbe(_OfRoundTripProbe):
 
     source: str
     sink: str
+    frame_bytes: int
+    """Length of each echo's frame."""
     expected_ns: int
     """The RTT without queueing."""
     attempts: int
@@ -263,6 +265,8 @@ class BurstProbe(TypedDict):
     channel: str
     source: str
     sink: str
+    frame_bytes: int
+    """Length of each packet's frame."""
     packets: int
     """Packets of each burst."""
     rounds: int

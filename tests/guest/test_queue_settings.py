@@ -29,24 +29,32 @@ TAMPERED = {
 }
 
 TAMPER = """
-from orchestrator.protocol.numbering import CHILD_HANDLE, ROOT_HANDLE
 from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.sampling.sampler import Sampler
 
-for link in bed.links.values():
-    for direction, end in (("forward", "f"), ("reverse", "r")):
-        queue = link.spec[direction]["queue"]
-        if queue is not None and queue["kind"] not in qdisc.FIFOS:
-            settings = [
-                {**each, "value": each["value"] // 2}
-                if each["name"] == TAMPERED[queue["kind"]]
-                else each
-                for each in queue["settings"]
-            ]
-            name, index = link.device(end)
-            old = qdisc.TCMSG.pack(0, index, CHILD_HANDLE, ROOT_HANDLE | 1, 0)
-            bed.wires.queue(37, 0, old, "removing the queue")  # RTM_DELQDISC
-            qdisc.add_queue(bed.wires, index, {**queue, "settings": settings}, name)
-bed.wires.flush()
+run = Sampler.run
+
+def tamper():
+    for link in bed.links.values():
+        for direction, end in (("forward", "b"), ("reverse", "a")):
+            queue = link.spec[direction]["queue"]
+            if queue is not None and queue["kind"] not in qdisc.FIFOS:
+                settings = [
+                    {**each, "value": each["value"] // 2}
+                    if each["name"] == TAMPERED[queue["kind"]]
+                    else each
+                    for each in queue["settings"]
+                ]
+                name, index = link.device(end)
+                qdisc.remove_queue(bed.wires, index, name)
+                qdisc.add_queue(bed.wires, index, {**queue, "settings": settings}, name)
+    bed.wires.flush()
+
+def run_with_other_queues(self, origin_ns):
+    tamper()
+    run(self, origin_ns)
+
+Sampler.run = run_with_other_queues
 """
 
 

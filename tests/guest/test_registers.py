@@ -19,7 +19,7 @@ def test_tasks_keep_their_vector_registers(kernel: GuestKernel, tmp_path: Path) 
     """Over system calls, switches between processes and threads, and signals.
 
     The host takes and gives them as one XSAVE area, which on processors with AMX is larger than
-    what the guest keeps of a task (guest/patches/0006).
+    what the guest keeps of a task (guest/patches/0004).
     """
     program = tmp_path / "registers"
     words = ["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread"]

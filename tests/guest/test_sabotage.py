@@ -23,19 +23,17 @@ with bed.enter("a_src0"):
     "rate 5% low": (
         "backlogged_rate",
         """
-from orchestrator.testbed.network import qdisc
-link = bed.links["bottleneck"]
-name, index = link.device("f")
-qdisc.add_rate(bed.wires, index, 9_500_000, name, change=True)
-qdisc.add_queue(bed.wires, index, link.spec["forward"]["queue"], name, change=True)
-bed.wires.flush()
+from orchestrator.protocol.link import rate_setting
+from orchestrator.testbed.network import link
+name, index = bed.links["bottleneck"].device("b")
+link.change(bed.wires, index, [rate_setting(9_500_000).document()], name)
 """,
     ),
     "queue 10% short": (
         "full_queue_delay",
         """
 from orchestrator.testbed.network import qdisc
-name, index = bed.links["bottleneck"].device("f")
+name, index = bed.links["bottleneck"].device("b")
 link = bed.links["bottleneck"]
 settings = [
     {**s, "value": 90} if s["name"] == "limit_packets" else s
@@ -46,18 +44,18 @@ qdisc.add_queue(bed.wires, index, queue, name, change=True)
 bed.wires.flush()
 """,
     ),
-    "ten packets on a delay line": (
+    "a queue of two packets at a host's link": (
         "drops_outside_bottleneck",
         """
 from orchestrator.testbed.network import qdisc
-link = bed.links["a_dst0"]
+link = bed.links["a_src0"]
 settings = [
-    {**s, "value": 10} if s["name"] == "limit_packets" else s
-    for s in link.spec["forward"]["netem"]["settings"]
+    {**s, "value": 2} if s["name"] == "limit_packets" else s
+    for s in link.spec["forward"]["queue"]["settings"]
 ]
 name, index = link.device("b")
-netem = {"kind": "netem", "settings": settings}
-qdisc.add_netem(bed.wires, index, netem, name, change=True)
+queue = {"kind": "pfifo", "settings": settings}
+qdisc.add_queue(bed.wires, index, queue, name, change=True)
 bed.wires.flush()
 """,
     ),
@@ -70,31 +68,22 @@ spec["flows"][0]["congestion"] = "cubic"
     "extra loss": (
         "loss",
         """
+from orchestrator.protocol.netem import IndependentLoss, Netem
 from orchestrator.testbed.network import qdisc
-link = bed.links["bottleneck"]
-settings = [
-    {**s, "value": round(0.002 * 2**32)} if s["name"] == "loss_q32" else s
-    for s in link.spec["forward"]["netem"]["settings"]
-]
-name, index = link.device("b")
-netem = {"kind": "netem", "settings": settings}
-qdisc.add_netem(bed.wires, index, netem, name, change=True)
+name, index = bed.links["bottleneck"].device("b")
+requested = bed.links["bottleneck"].spec["forward"]["netem"] is not None
+netem = Netem(delay_s=0.01, seed=1, loss=IndependentLoss(0.002)).qdisc().document()
+qdisc.add_netem(bed.wires, index, netem, name, change=requested)
 bed.wires.flush()
 """,
     ),
     "one millisecond more": (
         "base_rtt",
         """
-from orchestrator.testbed.network import qdisc
-link = bed.links["b_src0"]
-settings = [
-    {**s, "value": s["value"] + 1_000_000} if s["name"] == "delay_ns" else s
-    for s in link.spec["forward"]["netem"]["settings"]
-]
-name, index = link.device("b")
-netem = {"kind": "netem", "settings": settings}
-qdisc.add_netem(bed.wires, index, netem, name, change=True)
-bed.wires.flush()
+from orchestrator.protocol.link import delay_setting
+from orchestrator.testbed.network import link
+name, index = bed.links["b_src0"].device("b")
+link.change(bed.wires, index, [delay_setting(0.021).document()], name)
 """,
     ),
 }
@@ -104,23 +93,17 @@ LATER_HOOKS = {
     "a delay 1 ms shorter while traffic runs": (
         "rtt_floor",
         """
-from orchestrator.testbed.network import qdisc
+from orchestrator.protocol.link import delay_setting
+from orchestrator.testbed.network import link
 from orchestrator.testbed.sampling.sampler import Sampler
 run = Sampler.run
-def change(lower_ns):
-    link = bed.links["bottleneck"]
-    settings = [
-        {**s, "value": s["value"] - lower_ns} if s["name"] == "delay_ns" else s
-        for s in link.spec["reverse"]["netem"]["settings"]
-    ]
-    name, index = link.device("a")
-    netem = {"kind": "netem", "settings": settings}
-    qdisc.add_netem(bed.wires, index, netem, name, change=True)
-    bed.wires.flush()
+def change(delay_s):
+    name, index = bed.links["bottleneck"].device("a")
+    link.change(bed.wires, index, [delay_setting(delay_s).document()], name)
 def run_on_a_shorter_path(self, origin_ns):
-    change(1_000_000)
+    change(0.009)
     run(self, origin_ns)
-    change(0)
+    change(0.010)
 Sampler.run = run_on_a_shorter_path
 """,
     ),
@@ -159,14 +142,13 @@ Records.tcp = lambda self, time_ns, answers: (
 
 HOST_HOOKS = {
     "a lossy netem on a host's interface": """
+from orchestrator.protocol.netem import IndependentLoss, Netem
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.network import nodes, qdisc
-forward = bed.links["bottleneck"].spec["forward"]["netem"]
-values = {"delay_ns": 0, "loss_q32": round(0.01 * 2**32)}
-settings = [{**s, "value": values.get(s["name"], s["value"])} for s in forward["settings"]]
+netem = Netem(delay_s=0, seed=1, loss=IndependentLoss(0.01)).qdisc().document()
 with bed.enter("a_src0"):
     route = netlink.Netlink()
-    qdisc.add_netem(route, nodes.HOST_INDEX, {"kind": "netem", "settings": settings}, "eth0")
+    qdisc.add_link(route, nodes.HOST_INDEX, netem, "eth0")  # as the root
     route.flush()
 """,
     "a small MTU": """
@@ -215,7 +197,7 @@ with bed.enter("a_dst0"):
 """,
     "an MTU of a link's device": """
 from orchestrator.testbed.network import rtnl
-name, index = bed.links["bottleneck"].device("f")
+name, index = bed.links["bottleneck"].device("b")
 rtnl.set_up(bed.wires, index, name, mtu=9000)
 bed.wires.flush()
 """,

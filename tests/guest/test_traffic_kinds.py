@@ -20,15 +20,15 @@ from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
 from results.store import Store
 from tests.guest.conftest import Quiet, Run, failed_checks
+from tests.guest.idle_path import ACK_BYTES, SYN_BYTES, IdleLink, crossing_s, frames_of
 
 pytestmark = pytest.mark.guest
 
 S = 10**9
 RATE_BPS, RTT_S = 10_000_000, 0.1
 FRAME_S = 1514 * 8 / RATE_BPS
-BURST_BYTES = 1514 + 64
-"""What an idle link's token bucket lets through at once."""
-ACK_BYTES = 66
+PATH = (IdleLink(1e9, 0.02), IdleLink(RATE_BPS, 0.01), IdleLink(1e9, 0.02))
+"""All links of HEAD's network, in either direction."""
 
 HEAD = """\
 version: 1
@@ -168,21 +168,18 @@ def frames(size_bytes: int) -> int:
     return size_bytes + 66 * -(-size_bytes // 1448)
 
 
-def burst_s(frames_bytes: int, before_bytes: int) -> float:
-    """Return how long the last frame of a burst waits at an idle link, behind what comes before."""
-    return max(0, before_bytes + frames_bytes - BURST_BYTES) * 8 / RATE_BPS
-
-
 def test_a_short_transfer_takes_its_round_trips_and_its_serialisation(row: Ran) -> None:
     """A round trip for the handshake, half of one for the data: ten segments go at once."""
     assert row.document["fidelity"]["verdict"] == "faithful", row.document["fidelity"]
-    expected_s = 1.5 * RTT_S + burst_s(frames(10_000), ACK_BYTES)
+    handshake_s = 2 * crossing_s(PATH, SYN_BYTES)
+    expected_s = handshake_s + crossing_s(PATH, ACK_BYTES, *frames_of(10_000))
     found = row.transfers("short")
     assert [each.size_bytes for each in found] == [10_000] * 3
     assert [each.time_s for each in found] == pytest.approx([expected_s] * 3, abs=2e-6)
     # Behind the last byte the sender's FIN, half a round trip for the receiver's, and the gap.
     pauses_s = [(b.start_ns - (a.end_ns or 0)) / S for a, b in itertools.pairwise(found)]
-    assert pauses_s == pytest.approx([RTT_S / 2 + ACK_BYTES * 8 / RATE_BPS + 0.3] * 2, abs=2e-6)
+    fin_s = ACK_BYTES * 8 / RATE_BPS + crossing_s(PATH, ACK_BYTES)
+    assert pauses_s == pytest.approx([fin_s + 0.3] * 2, abs=2e-6)
     flow = row.flows["short"]
     assert flow["fct_mean_s"] == pytest.approx(expected_s, abs=2e-6)
     assert flow["goodput_bps"] == 30_000 * 8 / 40
@@ -194,7 +191,12 @@ def test_an_exchange_takes_a_round_trip_and_its_serialisation(
     row: Ran, name: str, size_bytes: int
 ) -> None:
     # The first response goes behind an ACK: a new connection acknowledges at once.
-    first_s, later_s = (RTT_S + burst_s(frames(size_bytes), before) for before in (ACK_BYTES, 0))
+    # So does the first request, behind the handshake's ACK.
+    first_s, later_s = (
+        crossing_s(PATH, *before, 100 + ACK_BYTES)
+        + crossing_s(PATH, *before, *frames_of(size_bytes))
+        for before in ([ACK_BYTES], [])
+    )
     found = row.transfers(name)
     assert [each.time_s for each in found] == pytest.approx([first_s] + 4 * [later_s], abs=2e-6)
     pauses_s = [(b.start_ns - (a.end_ns or 0)) / S for a, b in itertools.pairwise(found)]
@@ -205,7 +207,8 @@ def test_an_exchange_takes_a_round_trip_and_its_serialisation(
 
 def test_a_window_limits_the_rate_to_a_window_in_each_round_trip(row: Ran) -> None:
     """With delayed ACKs a round trip takes a frame longer."""
-    expected_bps = 64 * 1448 * 8 / (RTT_S + FRAME_S)
+    idle_s = crossing_s(PATH, 1514) + crossing_s(PATH, ACK_BYTES)
+    expected_bps = 64 * 1448 * 8 / (idle_s + FRAME_S)
     assert row.goodputs_bps("window")["window"] == pytest.approx(expected_bps, rel=0.003)
     (check,) = [
         each

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.planning.runspec import LabHost, LabPlan, PlannedFlow, RunSpec
+from orchestrator.protocol.frames import ECHO_FRAME_BYTES
 from orchestrator.protocol.specification import (
     AgentLinkSpec,
     AgentModuleSpec,
@@ -74,7 +75,9 @@ def _agent(
         "planned_steps": [step for step in spec["planned_steps"] if _is_here(step, host)],
         "traces": [] if ends else spec["traces"],
         "round_trips": [
-            probe for probe in spec["probes"]["round_trips"] if probe["source"] in host.nodes
+            probe
+            for probe in spec["probes"]["round_trips"]
+            if probe["source"] in host.nodes and probe["frame_bytes"] == ECHO_FRAME_BYTES
         ],
     }
 

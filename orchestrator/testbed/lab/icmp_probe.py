@@ -92,8 +92,8 @@ def receive(receiver: socket.socket) -> tuple[bytes, int]:
 
 
 def _request(identity: int, sequence: int) -> bytes:
-    """Return an echo request with its checksum."""
+    """Return an echo request with its checksum, whose frame is frames.ECHO_FRAME_BYTES long."""
     head = struct.pack("!BBHHH", _ECHO_REQUEST, 0, 0, identity, sequence)
     total = sum(struct.unpack("!4H", head))
     total = (total >> 16) + (total & 0xFFFF)
-    return head[:2] + struct.pack("!H", ~total & 0xFFFF) + head[4:]
+    return head[:2] + struct.pack("!H", ~total & 0xFFFF) + head[4:] + bytes(8)

@@ -13,7 +13,13 @@ import select
 import socket
 import struct
 
-from orchestrator.protocol.frames import ETHERNET_BYTES, FRAME_BYTES, IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.frames import (
+    ETHERNET_BYTES,
+    FRAME_BYTES,
+    ICMP_BYTES,
+    IPV4_BYTES,
+    UDP_BYTES,
+)
 from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.sampling.packet_capture import PacketCapture
@@ -39,7 +45,8 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
 
 PROBE_PORT = 4999
-PAYLOAD_BYTES = FRAME_BYTES - ETHERNET_BYTES - IPV4_BYTES - UDP_BYTES
+_ANSWER_BYTES = 1 << 16
+_HEADER_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 _SO_SNDBUFFORCE = 32
 _GRACE_NS = 1_000_000_000
 _PLACE = slice(42, 42 + 8)
@@ -55,8 +62,9 @@ def _checksum(data: bytes) -> int:
     return ~(total + (total >> 16)) & 0xFFFF
 
 
-def _echo_request(identity: int, sequence: int) -> bytes:
-    body = struct.pack("!HH", identity, sequence) + bytes(8)
+def _echo_request(identity: int, sequence: int, frame_bytes: int) -> bytes:
+    data = bytes(frame_bytes - ETHERNET_BYTES - IPV4_BYTES - ICMP_BYTES)
+    body = struct.pack("!HH", identity, sequence) + data
     checksum = _checksum(struct.pack("!BBH", 8, 0, 0) + body)
     return struct.pack("!BBH", 8, 0, checksum) + body
 
@@ -83,10 +91,10 @@ def round_trip_ns(bed: Bed, probe: RoundTripProbe, echoes: int) -> int | None:
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     for sequence in range(max(probe["attempts"], echoes)):
         sent = system.monotonic_ns()
-        raw.sendto(_echo_request(1, sequence), (sink, 0))
+        raw.sendto(_echo_request(1, sequence, probe["frame_bytes"]), (sink, 0))
         deadline = sent + 2 * probe["expected_ns"] + _GRACE_NS
         while _readable(raw, timer, deadline):
-            answer = raw.recv(256)
+            answer = raw.recv(_ANSWER_BYTES)
             now = system.monotonic_ns()
             if answer[20] == 0 and struct.unpack_from("!H", answer, 26)[0] == sequence:
                 best = now - sent if best is None else min(best, now - sent)
@@ -107,7 +115,7 @@ def queue_burst(bed: Bed, probe: BurstProbe) -> BurstResult:
         ends = _devices(bed, probe["channel"])
         captures = [PacketCapture(name, 2 * probe["packets"]) for name in ends]
     sender, receiver = _ends(bed, probe)
-    padding = bytes(PAYLOAD_BYTES - _STAMP.size)
+    padding = bytes(probe["frame_bytes"] - _HEADER_BYTES - _STAMP.size)
     timer = system.Timer()
     came = 0
     passed: list[Passed] = []
@@ -131,7 +139,7 @@ def policer_bursts(bed: Bed, probe: PolicerProbe) -> BurstResult:
         room = 2 * probe["packets"] * probe["rounds"]
         captures = [PacketCapture(name, room) for name in _devices(bed, probe["channel"])]
     sender, receiver = _ends(bed, probe)
-    padding = bytes(PAYLOAD_BYTES - _STAMP.size)
+    padding = bytes(FRAME_BYTES - _HEADER_BYTES - _STAMP.size)
     timer = system.Timer()
     begin_ns = system.monotonic_ns()
     for number in range(probe["rounds"]):
