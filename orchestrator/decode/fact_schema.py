@@ -81,6 +81,7 @@ class _RoundTripEnd(_Form):
     expected_ns: Count
     attempts: Count
     measured_ns: Count | None
+    frame_bytes: Count
     path: list[Name]
     quiet: Flag
 

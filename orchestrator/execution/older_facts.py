@@ -1,7 +1,8 @@
 """Brings facts that earlier versions stored into the present form, to judge runs again.
 
 Up to link model 1 (protocol/version.py) a channel was a token bucket with the queue, and a netem.
-Probe packets were timed where they left the queue. They are timed where they leave the link now.
+Probe packets were full frames, timed where they left the queue, and echoes were small. Packets are
+timed where they leave the link now, and probes have two lengths.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.frames import ECHO_FRAME_BYTES, FRAME_BYTES
 
 _FRAME_BIT_NS = FRAME_BYTES * 8 * 10**9
 
@@ -32,7 +33,9 @@ def _in_present_form(fact: Mapping[str, Any], late_ns: int) -> Mapping[str, Any]
     if fact.get("fact") == "burst" and "behind_ns" not in fact:
         # A bucket held a frame, and what its rate sends while a timer is late.
         frames = -(-late_ns * _whole(fact.get("rate_bps")) // _FRAME_BIT_NS)
-        return {**fact, "behind_ns": 0, "at_once": 1 + frames}
+        return {**fact, "frame_bytes": FRAME_BYTES, "behind_ns": 0, "at_once": 1 + frames}
+    if fact.get("fact") in ("round_trip", "round_trip_after"):
+        return {"frame_bytes": ECHO_FRAME_BYTES, **fact}
     return fact
 
 

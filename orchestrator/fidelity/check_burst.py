@@ -15,10 +15,10 @@ from orchestrator.recording.model import Check
 
 FRAME_BITS = FRAME_BYTES * 8
 RATE_TOLERANCE = 0.005
-CLOCK_S = 2e-9
-"""The virtual clock counts nanoseconds, and both ends of a time are rounded."""
 LEAST_BEHIND_BUCKET = 3
 """Behind a token bucket, a queue of fewer packets holds no two frames after the first one."""
+CLOCK_S = 2e-9
+"""The virtual clock counts nanoseconds, and both ends of a time are rounded."""
 
 Passed = tuple[int, int, int, int]
 """[round, number, came_ns, left_ns] of a probe packet that left the link."""
@@ -31,7 +31,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """
     for burst in evidence.all(facts.Burst):
         rounds = _rounds(burst["passed"])
-        if burst.get("frame_bytes", FRAME_BYTES) < FRAME_BYTES:
+        if burst["frame_bytes"] < FRAME_BYTES:
             yield from _serialisation(evidence, burst, rounds)
             continue
         if _tells_rate(burst, rounds):

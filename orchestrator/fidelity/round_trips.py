@@ -10,7 +10,6 @@ from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import TIMER_S
 from orchestrator.network import Channel, passing_share
 from orchestrator.protocol.facts import RoundTrip, RoundTripEnd
-from orchestrator.protocol.frames import ECHO_FRAME_BYTES
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import Check
 
@@ -54,8 +53,7 @@ class Trip:
         """Return the round trip of a fact over those channels."""
         return cls(
             fact["source"], fact["sink"],
-            fact.get("frame_bytes", ECHO_FRAME_BYTES),  # earlier versions had only these
-            fact["expected_ns"], fact["attempts"], fact["measured_ns"], channels,
+            fact["frame_bytes"], fact["expected_ns"], fact["attempts"], fact["measured_ns"], channels,
         )  # fmt: skip
 
     @property
@@ -101,7 +99,9 @@ def judged(evidence: Evidence, name: str, trips: Sequence[Trip], reach: Reach) -
     expected_ns = trip.expected_ns
     off_tolerance_s = TOLERANCE_S + trip.timers * late_s
     range_s = max(expected_ns - nearest.low, nearest.high - expected_ns) / 1e9
-    detail = f"{trip.source} to {trip.sink}, frames of {trip.frame_bytes} bytes, "
+    detail = f"{trip.source} to {trip.sink}, "
+    if len({each.frame_bytes for each in trips}) > 1:
+        detail += f"frames of {trip.frame_bytes} bytes, "
     detail += f"farthest off of {len(trips)}"
     if nearest != (expected_ns, expected_ns):
         detail += f"; {nearest.low / 1e6:g} to {nearest.high / 1e6:g} ms may be"

@@ -102,7 +102,7 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
                           "there is no flow 'x'"),
     "a stranger's probe": (
         lambda: line('{"fact":"round_trip","source":"x","sink":"y","measured_ns":1,'
-                     '"expected_ns":1,"attempts":1}'),
+                     '"frame_bytes":50,"expected_ns":1,"attempts":1}'),
         "no flow goes from 'x' to 'y'",
     ),
     "a measure of text": (
@@ -125,6 +125,13 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
     "packets that left at once": (
         lambda: with_facts(lambda f: one(f, "burst").update(passed=[[0, 1, 5, 5]] * 3)),
         "gives inf",
+    ),
+    "an echo of another length": (
+        lambda: with_facts(lambda f: one(f, "round_trip").update(frame_bytes=51)),
+        "this was not requested",
+    ),
+    "a burst of no length": (
+        lambda: with_facts(lambda f: one(f, "burst").update(frame_bytes=0)), "frame_bytes",
     ),
     "queues of text": (
         lambda: with_facts(lambda f: one(f, "queues").update(names="all")), "names",

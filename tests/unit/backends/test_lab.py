@@ -260,7 +260,9 @@ def test_what_several_wrote_becomes_what_one_would_have_written(
     none = [0] * 10
     one.datagrams(100, 5, [7, 700, *none[:8], -1, -1])
     three.datagrams(100, 5, [0, 0, 6, 600, 7, 0, 0, 60, 6, 1, 4, 30])
-    probe = {"source": "a_src0", "sink": "a_dst0", "expected_ns": 4, "attempts": 12}
+    probe = {
+        "source": "a_src0", "sink": "a_dst0", "frame_bytes": 50, "expected_ns": 4, "attempts": 12,
+    }  # fmt: skip
     two.fact("round_trip", at="start", **probe, measured_ns=5, ttl=63)
     two.fact("round_trip", at="end", **probe, measured_ns=6, ttl=62)
     three.fact("namespace", host="a_dst1", sysctl="x", value=1, clock_ns=2 * S + 77)

@@ -58,8 +58,10 @@ def only(checks: Any) -> Check:
 
 
 def trip(measured_ns: int | None) -> dict[str, Any]:
-    pair = {"source": "a_src0", "sink": "a_dst0", "expected_ns": 100_000_000, "attempts": 12}
-    return {"fact": "round_trip", **pair, "measured_ns": measured_ns}
+    return {
+        "fact": "round_trip", "source": "a_src0", "sink": "a_dst0", "frame_bytes": 50,
+        "expected_ns": 100_000_000, "attempts": 12, "measured_ns": measured_ns,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,15 @@ def trip(measured_ns: int | None) -> dict[str, Any]:
 def test_base_rtt_is_judged_by_the_trip_farthest_off(measured_ns: int, ok: bool) -> None:
     found = only(check_base_rtt.check(evidence([trip(100_000_003), trip(measured_ns)])))
     assert (found.ok, found.measured) == (ok, max(measured_ns, 100_000_003 if ok else 0) / 1e9)
+
+
+def test_echoes_of_both_lengths_are_judged() -> None:
+    large = {**trip(102_900_021), "frame_bytes": 1514, "expected_ns": 102_900_000}
+    assert only(check_base_rtt.check(evidence([trip(100_000_000), large]))).ok is True
+    late = {**large, "measured_ns": 102_900_000 + 20_001}
+    found = only(check_base_rtt.check(evidence([trip(100_000_000), late])))
+    assert (found.ok, found.expected) == (False, 0.1029)
+    assert found.detail == "a_src0 to a_dst0, frames of 1514 bytes, farthest off of 2"
 
 
 def test_a_probe_that_never_comes_back_fails() -> None:
@@ -91,7 +102,7 @@ def burst(gap_ns: int = FRAME_NS, frames: int = 100, came: int = 160) -> dict[st
     passed = [[0, n, 0, n * gap_ns + BEHIND_NS] for n in range(1 + frames)]
     return {
         "fact": "burst", "channel": "bottleneck:forward", "rate_bps": 10_000_000, "came": came,
-        "queue_packets": 100, "behind_ns": BEHIND_NS, "passed": passed,
+        "frame_bytes": 1514, "queue_packets": 100, "behind_ns": BEHIND_NS, "passed": passed,
     }  # fmt: skip
 
 
@@ -143,10 +154,42 @@ def test_a_short_queue_is_probed_in_rounds() -> None:
     assert (rate.ok, queue.ok) == (True, False)
 
 
+def small(*left_ns: int) -> dict[str, Any]:
+    """A burst of 50-byte frames, which take 40 us each, by when each one left the link."""
+    passed = [[0, n, 0, time_ns] for n, time_ns in enumerate(left_ns)]
+    return {
+        **burst(), "frame_bytes": 50, "queue_packets": None, "behind_ns": 10_040_000,
+        "came": len(left_ns), "passed": passed,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("left_us", "ok"),
+    [
+        ((10_040, 10_080, 10_120), True),
+        ((10_040, 10_040, 10_080), False),  # as of a token bucket: two leave at once
+        ((10_040, 10_080, 10_160), False),
+        ((10_040,), False),
+        ((), False),
+    ],
+)
+def test_small_frames_are_serialised_one_by_one(left_us: tuple[int, ...], ok: bool) -> None:
+    probe = small(*(1000 * each for each in left_us))
+    found = only(check_burst.check(evidence([probe])))
+    assert (found.name, found.ok) == ("serialisation bottleneck:forward", ok)
+    assert found.expected == pytest.approx(40e-6)
+
+
+def test_a_clock_of_nanoseconds_may_round_both_ends_of_a_gap() -> None:
+    for off_ns, ok in ((202, True), (203, False)):  # 0.5% of 40 us, and 2 ns
+        found = only(check_burst.check(evidence([small(0, 40_000 + off_ns)])))
+        assert found.ok is ok
+
+
 def test_a_stored_burst_of_an_earlier_version_ended_at_the_queue() -> None:
     def checks(frames: int, limit: int) -> list[Check]:
         old: dict[str, Any] = {**burst(frames=frames), "queue_packets": limit}
-        del old["behind_ns"]
+        del old["behind_ns"], old["frame_bytes"]
         for passed in old["passed"]:
             passed[3] = max(passed[3] - BEHIND_NS - FRAME_NS // 20, 0)
         # The bucket held a bit more than a frame, so the second frame left early.

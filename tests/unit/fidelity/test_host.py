@@ -24,6 +24,7 @@ from tests.unit.fidelity.test_checks import (
     only,
     quiet,
     sample,
+    small,
     ticks,
     trip,
 )
@@ -111,7 +112,7 @@ def test_a_rate_before_traffic(fact: dict[str, Any], longer: float, rate_ok: boo
 def test_stored_frames_that_a_deep_bucket_let_leave_at_once_tell_no_rate() -> None:
     deep = {**QUIET, "late_timers_ns": 4 * MS}  # 3.3 frames
     probe = burst()
-    del probe["behind_ns"]
+    del probe["behind_ns"], probe["frame_bytes"]
     for frame in probe["passed"]:
         frame[3] = max(frame[3] - BEHIND_NS, FRAME_NS) if frame[1] >= 5 else FRAME_NS
     rate, _delay = check_burst.check(evidence(in_present_form([deep, probe])))
@@ -119,6 +120,12 @@ def test_stored_frames_that_a_deep_bucket_let_leave_at_once_tell_no_rate() -> No
     short = {**probe, "queue_packets": None, "passed": [[0, n, 0, 1] for n in range(5)]}
     assert list(check_burst.check(evidence(in_present_form([deep, short])))) == []
     assert only(check_burst.check(evidence(in_present_form([QUIET, short])))).ok is False
+
+
+def test_the_serialisation_of_small_frames_is_not_judged_in_real_time() -> None:
+    probe = small(10_040_000, 10_040_000)
+    assert list(check_burst.check(evidence([QUIET, probe]))) == []
+    assert only(check_burst.check(evidence([probe]))).ok is False
 
 
 def test_of_several_bursts_one_may_be_held_up() -> None:

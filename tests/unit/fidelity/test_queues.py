@@ -144,16 +144,26 @@ def test_bursts_are_those_of_a_link_without_impairments(impairment: str) -> None
 
 
 def test_a_burst_leaves_the_link_after_transmission_and_delay() -> None:
-    def behind_ns(*overrides: str) -> int:
+    def behind_ns(*overrides: str) -> dict[int, int]:
         (run,) = plan(load(QUICKSTART, overrides)).runs
-        (found,) = probes(run)["bursts"]
-        return found["behind_ns"]
+        return {each["frame_bytes"]: each["behind_ns"] for each in probes(run)["bursts"]}
 
-    assert behind_ns() == 1514 * 8 * 100 + 10_000_000
+    def expected_ns(bit_ns: int, delay_ns: int) -> dict[int, int]:
+        return {length: length * 8 * bit_ns + delay_ns for length in (1514, 50)}
+
+    assert behind_ns() == expected_ns(100, 10_000_000)
     slow = ("topology.bottleneck.rate=1mbit", "topology.bottleneck.delay=3ms")
-    assert behind_ns(*slow) == 1514 * 8 * 1000 + 3_000_000
+    assert behind_ns(*slow) == expected_ns(1000, 3_000_000)
     # An impaired link's delay is a part of what the burst bypasses.
-    assert behind_ns("topology.bottleneck.loss=1%") == 1514 * 8 * 100
+    assert behind_ns("topology.bottleneck.loss=1%") == expected_ns(100, 0)
+
+
+@pytest.mark.parametrize(("queue", "packets"), [("{limit: 100p}", 20), ("{kind: codel}", 8)])
+def test_each_probed_queue_gets_a_few_small_frames(queue: str, packets: int) -> None:
+    (run,) = plan(load(QUICKSTART, (f"topology.bottleneck.queue={queue}",))).runs
+    full, few = probes(run)["bursts"]
+    assert (few["channel"], few["source"]) == (full["channel"], full["source"])
+    assert (few["packets"], few["rounds"], few["queue_packets"]) == (packets, 1, None)
 
 
 def test_a_way_that_lets_nothing_pass_is_tried_a_few_times() -> None:

@@ -108,8 +108,15 @@ def test_links_without_a_rate_add_nothing_to_the_rtts() -> None:
 
 def test_the_base_rtt_is_that_of_the_probe() -> None:
     (run,) = planned("topology.bottleneck.rate={forward: 3mbit, reverse: 7mbit}").runs
-    trips = {trip["source"]: trip["expected_ns"] for trip in probes(run)["round_trips"]}
-    assert {flow.source: flow.base_rtt_s * 1e9 for flow in run.flows} == pytest.approx(trips)
+    trips = {
+        (trip["source"], trip["frame_bytes"]): trip["expected_ns"]
+        for trip in probes(run)["round_trips"]
+    }
+    assert {(flow.source, 50): flow.base_rtt_s * 1e9 for flow in run.flows} == pytest.approx(
+        {place: expected_ns for place, expected_ns in trips.items() if place[1] == 50}
+    )
+    full_ns = (0.1 + sent_s(1514, 3, 7, *[100] * 4)) * 1e9
+    assert trips["a_src0", 1514] == trips["b_src0", 1514] == pytest.approx(full_ns, abs=6)
 
 
 def test_engine_bytes_and_stop_reach_the_plan() -> None:

@@ -93,11 +93,13 @@ def test_a_fact_of_a_probe_has_the_settings_of_the_probe(fact: Any, probe: Any) 
 
 
 def test_a_probe_without_one_of_its_settings_is_no_fact() -> None:
-    (burst,) = [fact for fact in captured() if fact["fact"] == "burst"]
-    assert fact_schema.problem(burst) is None
-    for name in typing.get_type_hints(probe_specification.BurstProbe):
-        found = fact_schema.problem({key: value for key, value in burst.items() if key != name})
-        assert found == f"fact burst, {name}: Field required"
+    bursts = [fact for fact in captured() if fact["fact"] == "burst"]
+    assert [burst["frame_bytes"] for burst in bursts] == [1514, 50]
+    for burst in bursts:
+        assert fact_schema.problem(burst) is None
+        for name in typing.get_type_hints(probe_specification.BurstProbe):
+            found = fact_schema.problem({key: value for key, value in burst.items() if key != name})
+            assert found == f"fact burst, {name}: Field required"
 
 
 def test_facts_are_found_by_form_and_values() -> None:

@@ -12,10 +12,12 @@ from orchestrator.protocol.frames import (
     ACK_FRAME_BYTES,
     ECHO_FRAME_BYTES,
     FRAME_BYTES,
+    PROBE_FRAME_BYTES,
     transmission_ns,
 )
 from orchestrator.protocol.link import Transmitter
 from orchestrator.protocol.version import LINK_MODEL
+from orchestrator.testbed.lab import icmp_probe
 from orchestrator.testbed.sampling import probes
 from orchestrator.units import RATE_MAX_BPS
 
@@ -95,10 +97,9 @@ def test_a_transmission_takes_the_bits_at_the_rate(
 
 def test_frames_have_the_sizes_that_a_link_counts() -> None:
     ethernet, ipv4 = 14, 20
-    assert (
-        len(probes._echo_request(1, 1, ECHO_FRAME_BYTES)) + ethernet + ipv4
-        == ECHO_FRAME_BYTES
-        == 50
-    )
+    assert ECHO_FRAME_BYTES == PROBE_FRAME_BYTES == 50
+    for length in (ECHO_FRAME_BYTES, FRAME_BYTES):
+        assert len(probes._echo_request(1, 1, length)) + ethernet + ipv4 == length
+    assert len(icmp_probe._request(1, 1)) + ethernet + ipv4 == ECHO_FRAME_BYTES
     assert ethernet + ipv4 + 20 + 12 == ACK_FRAME_BYTES == 66
     assert ethernet + 1500 == FRAME_BYTES

@@ -37,8 +37,11 @@ def policed(*overrides: str) -> list[SettingSpec]:
 
 
 def bursts(*overrides: str) -> list[BurstProbe]:
+    """The probes of the bottleneck by full frames."""
     (run,) = plan(load(QUICKSTART, overrides)).runs
-    return bed_spec(run, 2**30)["probes"]["bursts"]
+    found = bed_spec(run, 2**30)["probes"]["bursts"]
+    assert [probe["frame_bytes"] for probe in found] == [1514, 50] * (len(found) // 2)
+    return found[::2]
 
 
 def test_a_drop_tail_queue_is_overfilled_and_others_are_not() -> None:
