@@ -53,7 +53,8 @@ class Trip:
         """Return the round trip of a fact over those channels."""
         return cls(
             fact["source"], fact["sink"],
-            fact["frame_bytes"], fact["expected_ns"], fact["attempts"], fact["measured_ns"], channels,
+            fact["frame_bytes"], fact["expected_ns"], fact["attempts"],
+            fact["measured_ns"], channels,
         )  # fmt: skip
 
     @property

@@ -38,9 +38,9 @@ def network_at_end(run: RunSpec) -> Network:
 def trips_at_end(run: RunSpec) -> Iterator[Trip]:
     """Yield the round trips of flows that a probe can make after traffic.
 
-    Left out are paths over a link that is down, or that follows a trace, which lets nothing through
-    after its last opportunity, or a model, whose last rate is drawn. So are paths without a switch,
-    because traffic is stopped at the switches.
+    Left out are paths over a link that is down, and over one that follows a trace or a model. A
+    trace lets nothing through after its last opportunity, and a model draws its last rate. So are
+    paths without a switch, because traffic is stopped at the switches.
     """
     network = network_at_end(run)
     links = {link.name: link for link in network.links}
