@@ -25,7 +25,7 @@ from orchestrator.backends.contract import (
     RunContext,
     Traits,
 )
-from orchestrator.backends.modules import LINKS, Built, needed
+from orchestrator.backends.modules import Built, needed
 from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
@@ -182,7 +182,7 @@ def needs(runs: Iterable[RunSpec]) -> examination.Needs:
         "ours": [
             name
             for name in sorted(modules)
-            if name == LINKS or name.removeprefix("tcp_") in catalogue.modules()
+            if name == kernel_modules.LINKS or name.removeprefix("tcp_") in catalogue.modules()
         ],
         "programs": sorted(programs),
         "io_uring": datagrams,

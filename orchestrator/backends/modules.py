@@ -18,14 +18,12 @@ from orchestrator.decode.assemble import ProvidedModule
 from orchestrator.errors import MachineError
 from orchestrator.kinds.congestion import BUILT_IN
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol.kernel_modules import LINKS
 from orchestrator.sandbox import building
 from orchestrator.units import shown
 
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,55}", re.ASCII)
 """MODULE_NAME_LEN of include/linux/moduleparam.h is 56, the closing zero included."""
-LINKS = "sch_link"
-"""The module that every emulated link needs."""
-
 _DEEPEST = 30
 """The longest chain of dependencies between modules; the guest kernel's has 2 modules."""
 _BREAK_CYCLE = (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-ALWAYS = ("sch_link", "sch_ingress", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
-"""sch_link is a module of this project, which the machine must have installed."""
+LINKS = "sch_link"
+"""Every emulated link is a qdisc of this module of ours, which the machine must have installed."""
+
+ALWAYS = (LINKS, "sch_ingress", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
 
 BUILT_IN = frozenset({"sch_pfifo", "sch_bfifo"})
 """Queueing disciplines that are part of the kernel itself."""

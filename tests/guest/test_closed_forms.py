@@ -20,6 +20,7 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import SENDER
 from results.store import Store
 from tests.guest.conftest import Run
+from tests.guest.idle_path import ACK_BYTES, IdleLink, crossing_s
 
 pytestmark = pytest.mark.guest
 
@@ -180,8 +181,10 @@ def test_a_packet_pair_sets_ssthresh_to_the_bdp_and_avoids_the_first_losses(
     )
     (flow,) = flows_of(document, "westwoodplus")
     ssthresh = columns(db, document, "one", "snd_ssthresh_segments")["snd_ssthresh_segments"]
-    # 10 Mbit/s in frames of 1514 bytes, for 100 ms
-    assert ssthresh[-1] == math.floor(10e6 / 8 / 1514 * 0.1)
+    # 10 Mbit/s in frames of 1514 bytes, for the RTT of a segment over idle links.
+    path = [IdleLink(100e6, 0.02), IdleLink(10e6, 0.01), IdleLink(100e6, 0.02)]
+    rtt_s = crossing_s(path, 1514) + crossing_s(path, ACK_BYTES)
+    assert ssthresh[-1] == math.floor(10e6 / 8 / 1514 * rtt_s) == 83
     assert flow["retransmitted_segments"] == 0
 
 

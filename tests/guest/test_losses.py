@@ -51,7 +51,7 @@ def test_independent_loss_has_its_rate_and_no_bursts(send: Send) -> None:
 def test_the_smallest_loss_is_accepted_and_loses_nothing_in_a_short_run(send: Send) -> None:
     passed = send("loss=1e-8")
     assert not passed.lost.any()
-    settings = passed.recording.provenance["channels"]["start"]["bottleneck:forward"]["delay"]
+    settings = passed.recording.provenance["channels"]["start"]["bottleneck:forward"]["netem"]
     assert settings["loss_q32"] + 1 == 43
     assert passed.recording.verdict == "faithful"
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 
 from orchestrator.protocol import engines
+from orchestrator.protocol.kernel_modules import LINKS
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     LINK_HANDLE,
@@ -214,7 +215,7 @@ def verify_modules(spec: TestbedSpec) -> None:
     """
     present = required_sysctl("net.ipv4.tcp_available_congestion_control").split()
     modules = spec.get("modules", [])
-    loaded = [module["name"] for module in modules]
+    loaded = [module["name"] for module in modules if module["name"] != LINKS]
     for flow in spec["flows"]:
         if flow["congestion"] not in (None, *present):
             raise BuildError(
