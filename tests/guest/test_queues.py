@@ -346,6 +346,7 @@ def test_a_policer_passes_its_rate_without_delay(run: Run, open_loop: Path) -> N
     assert link["utilisation"] * 10e6 == pytest.approx(4e6, rel=0.001)
     assert link["drops_packets"] == 0
     assert link["policer_drops_packets"] == flow["sent_packets"] - flow["received_packets"]
-    assert flow["one_way_delay_max_s"] == pytest.approx(0.003, abs=20e-6)
+    expected_s = 0.003 + FRAME_BYTES * 8 / 10e6
+    assert flow["one_way_delay_max_s"] == pytest.approx(expected_s, abs=20e-6)
     (check,) = [c for c in document["fidelity"]["checks"] if c["name"].startswith("policed_rate")]
     assert check["measured"] == pytest.approx(4e6, rel=0.005)

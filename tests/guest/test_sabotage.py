@@ -254,6 +254,7 @@ def test_a_broken_property_fails_its_check_and_the_verdict(
 
 
 CONSEQUENCES = {
+    "a small MTU": "base_rtt",
     "a lossy netem on a host's interface": "conservation",
     "a small receive buffer": "receive_limit",
 }

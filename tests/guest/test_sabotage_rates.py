@@ -16,19 +16,18 @@ SHORT = ("duration=15s", "warmup=2s")
 
 # Steps that the controller does not know, so that they are no part of the request.
 RATE_HOOK = """
+from orchestrator.protocol.link import rate_setting
 for time_ns, rate_bps in ((BEGIN, LOW), (END, HIGH)):
-    step = {"time_ns": time_ns, "do": "rate", "channel": "CHANNEL", "rate_bps": rate_bps}
+    setting = rate_setting(rate_bps).document()
+    step = {"time_ns": time_ns, "do": "link", "channel": "CHANNEL", "settings": [setting]}
     spec["planned_steps"].append(step)
 """
 
 DELAY_HOOK = """
-settings = bed.links["bottleneck"].spec["reverse"]["netem"]["settings"]
-(delay,) = [one for one in settings if one["name"] == "delay_ns"]
-later = {**delay, "value": delay["value"] + 1_000_000}
-if later["expected"] is not None:
-    later["expected"] = later["value"]
+from orchestrator.protocol.link import delay_setting
+later = delay_setting(0.011).document()
 spec["planned_steps"].append(
-    {"time_ns": 8 * 10**9, "do": "netem", "channel": "bottleneck:reverse", "settings": [later]}
+    {"time_ns": 8 * 10**9, "do": "link", "channel": "bottleneck:reverse", "settings": [later]}
 )
 """
 
@@ -95,8 +94,10 @@ def test_delays_after_the_last_event_are_those_it_requested(run: Run) -> None:
     document = run(*SHORT, "events=[{at: 8s, link: bottleneck, delay: 20ms, rate: 5mbit}]")
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
     found = {check["name"]: check for check in document["fidelity"]["checks"]}
-    assert (found["base_rtt"]["expected"], found["base_rtt_end"]["expected"]) == (0.1, 0.12)
-    assert found["base_rtt_end"]["measured"] == pytest.approx(0.12, abs=20e-6)
+    # With 50 bytes at 100, 10 and 100 Mbit/s there and back; or at 5 Mbit/s in place of 10.
+    ends = (found["base_rtt"]["expected"], found["base_rtt_end"]["expected"])
+    assert ends == pytest.approx((0.102907, 0.120176), abs=1e-6)
+    assert found["base_rtt_end"]["measured"] == pytest.approx(0.120176, abs=20e-6)
 
 
 def test_the_checks_do_not_depend_on_what_the_scenario_samples(run: Run, db: Path) -> None:
