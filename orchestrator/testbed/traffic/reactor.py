@@ -59,6 +59,7 @@ class Reactor:
         self._due: list[tuple[int, int, Callable[..., None], tuple[int, ...]]] = []
         self._order = itertools.count()
         self._armed_ns: int | None = None
+        self._is_over = False
         self._lock = threading.Lock()
         self._origin_ns = 0
 
@@ -100,9 +101,10 @@ class Reactor:
         connection.close()
 
     def finish(self, call: Callable[[], None]) -> None:
-        """Call once, while no other callback runs, and call nothing after that."""
+        """Call once, while no other callback runs; then call nothing more and end the thread."""
         with self._lock:
             self._calls, self._listeners, self._due = {}, {}, []
+            self._is_over = True
             call()
 
     def _run(self) -> None:
@@ -112,6 +114,8 @@ class Reactor:
                 self._arm()
                 ready = self._poll.poll(maxevents=_MOST_EVENTS)
                 with self._lock:
+                    if self._is_over:  # or sockets that stay ready would occupy the CPU
+                        return
                     self._handle(ready)
         except Exception as error:  # noqa: BLE001 - or the run would go on without its traffic
             traceback.print_exc()
