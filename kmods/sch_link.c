@@ -129,6 +129,13 @@ static struct sk_buff *link_take(struct link_sched_data *q)
 	return skb;
 }
 
+/* RED begins a time of idleness when it is asked in vain. */
+static void link_note_empty(struct link_sched_data *q)
+{
+	if (!q->fifo && !q->queue->q.qlen)
+		q->queue->dequeue(q->queue);
+}
+
 /* Take the next packet out of the queue, to transmit it now. */
 static struct sk_buff *link_next(struct Qdisc *sch)
 {
@@ -138,9 +145,7 @@ static struct sk_buff *link_next(struct Qdisc *sch)
 	if (!skb)
 		return NULL;
 	qdisc_bstats_update(sch, skb);
-	/* RED begins a time of idleness when it is asked in vain. */
-	if (!q->fifo && !q->queue->q.qlen)
-		q->queue->dequeue(q->queue);
+	link_note_empty(q);
 	return skb;
 }
 
@@ -226,6 +231,9 @@ static int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		if (q->waited && !q->granted)
 			link_transmit_by_rate(sch, ktime_get_ns());
 		result = qdisc_enqueue(skb, q->queue, to_free);
+		/* A packet ends the idleness also when RED drops it. */
+		if (unlikely(result != NET_XMIT_SUCCESS))
+			link_note_empty(q);
 	}
 	if (result != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(result))
