@@ -101,7 +101,7 @@ def digest(observed: Observed) -> str:
         period_ns = MANY_NS if flow in observed.many else DIGEST_NS
         tcp = observed.tcp[observed.tcp["flow"] == flow]
         for end, columns in ((SENDER, SENDER_COLUMNS), (RECEIVER, RECEIVER_COLUMNS)):
-            rows = _closed_on_grid(tcp[tcp["endpoint"] == end], period_ns)
+            rows = _end_on_grid(tcp[tcp["endpoint"] == end], period_ns)
             total.update(_part(_on_grid(rows, period_ns), columns))
         datagrams = observed.datagrams[observed.datagrams["flow"] == flow]
         total.update(_part(_on_grid(datagrams, DIGEST_NS), DATAGRAM_COLUMNS))
@@ -113,17 +113,16 @@ def digest(observed: Observed) -> str:
     return total.hexdigest()
 
 
-def _closed_on_grid(rows: Rows, period_ns: int) -> Rows:
-    """Return the rows with those of closed sockets at the next multiple of the period.
+def _end_on_grid(rows: Rows, period_ns: int) -> Rows:
+    """Return the rows, the last one at the next multiple of the period if its socket is closed.
 
     The kernel reports a socket when it closes. The bed notes that with the next samples, which may
     be those of the scenario's own period.
     """
-    closed: npt.NDArray[np.bool] = rows["state"] == TCP_CLOSE
-    if not closed.any():
+    if not len(rows) or rows["state"][-1] != TCP_CLOSE:
         return rows
     moved = rows.copy()
-    moved["time_ns"][closed] = -(-rows["time_ns"][closed] // period_ns) * period_ns
+    moved["time_ns"][-1] = -(-rows["time_ns"][-1] // period_ns) * period_ns
     return moved
 
 

@@ -75,7 +75,9 @@ def test_each_hop_carries_the_long_flow_and_its_own(run: Run) -> None:
     used = utilisation(document)
     assert all(used[f"hop{n}:{way}"] > 0.5 for n in (1, 2, 3) for way in ("forward", "reverse"))
     flows = {flow["name"]: flow for flow in document["flows"]}
-    assert flows["c1"]["base_rtt_measured_s"] == pytest.approx(0.14, abs=20e-6)
+    # With 50 bytes over three hops at 10 Mbit/s and two links at 100 Mbit/s, there and back.
+    sending_s = 2 * (3 * 40e-6 + 2 * 4e-6)
+    assert flows["c1"]["base_rtt_measured_s"] == pytest.approx(0.14 + sending_s, abs=20e-6)
     # What left a hop is what its flows received, and their share of headers.
     for hop, names in ((1, ["c1", "ahead[0]"]), (2, ["c1", "ahead[1]", "two-hops"])):
         received = sum(flows[name]["throughput_bps"] for name in names)
@@ -86,7 +88,9 @@ def test_flows_take_the_shorter_way_round_a_ring_and_another_back(run: Run) -> N
     ring = TUTORIAL / "13-custom-ring.yaml"
     same = run(*SHORT, scenario=ring)
     require_faithful(same)
-    assert same["flows"][0]["base_rtt_measured_s"] == pytest.approx(0.022, abs=20e-6)
+    # With 50 bytes over three links at 10 Mbit/s, there and back.
+    expected_s = 0.022 + 2 * 3 * 40e-6
+    assert same["flows"][0]["base_rtt_measured_s"] == pytest.approx(expected_s, abs=20e-6)
     used = utilisation(same)
     assert [used[f"r{n}:forward"] for n in ("1-r2", "2-r3")] == [0.0, 0.0]
     assert all(used[name] > 0.97 for name in ("r5-r1:reverse", "r4-r5:reverse", "r3-r4:reverse"))
@@ -96,7 +100,8 @@ def test_flows_take_the_shorter_way_round_a_ring_and_another_back(run: Run) -> N
         *SHORT, "topology.links.3.delay={forward: 50ms, reverse: 2ms}", scenario=ring
     )  # fmt: skip
     require_faithful(other)
-    assert other["flows"][0]["base_rtt_measured_s"] == pytest.approx(0.033, abs=20e-6)
+    expected_s = 0.033 + (3 + 2) * 40e-6
+    assert other["flows"][0]["base_rtt_measured_s"] == pytest.approx(expected_s, abs=20e-6)
     used = utilisation(other)
     assert used["r5-r1:reverse"] > 0.97
     assert 0.01 < used["r1-r2:reverse"] < 0.05
@@ -130,8 +135,9 @@ def test_names_are_those_of_the_scenario(run: Run, tmp_path: Path) -> None:
     file.write_text(NAMES)
     document = run(scenario=file)
     require_faithful(document)
+    # With 50 bytes over one link at 10 Mbit/s, there and back.
     assert [flow["base_rtt_measured_s"] for flow in document["flows"]] == pytest.approx(
-        [0.012, 0.012], abs=20e-6
+        [0.01208, 0.01208], abs=20e-6
     )
 
 

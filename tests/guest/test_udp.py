@@ -13,11 +13,13 @@ from orchestrator.protocol.random_quantities import on_periods
 from orchestrator.scenario import load
 from orchestrator.testbed.traffic.udp import packet_times, random_packet_times
 from tests.guest.conftest import Run
+from tests.guest.idle_path import IdleLink, crossing_s
 
 pytestmark = pytest.mark.guest
 
 FRAME_BITS = 1514 * 8
-PROPAGATION_S = 0.05
+IDLE_S = crossing_s([IdleLink(100e6, 0.02), IdleLink(10e6, 0.01), IdleLink(100e6, 0.02)], 1514)
+"""One-way delay of a full frame over the idle network."""
 DUMBBELL = """\
 version: 1
 name: udp
@@ -62,9 +64,9 @@ def test_cbr_is_exact_to_the_packet_and_its_delay_to_the_microsecond(udp: Any) -
     assert flow["goodput_bps"] == flow["received_packets"] * 1472 * 8 / 12
     assert flow["throughput_bps"] == flow["sent_packets"] * FRAME_BITS / 12
     # An idle link sends a frame at once, so a packet that never waits takes the propagation delay.
-    assert flow["one_way_delay_min_s"] == pytest.approx(PROPAGATION_S, abs=1e-9)
-    assert flow["one_way_delay_mean_s"] == pytest.approx(PROPAGATION_S, abs=1e-6)
-    assert flow["one_way_delay_max_s"] == pytest.approx(PROPAGATION_S, abs=1e-5)
+    assert flow["one_way_delay_min_s"] == pytest.approx(IDLE_S, abs=1e-9)
+    assert flow["one_way_delay_mean_s"] == pytest.approx(IDLE_S, abs=1e-6)
+    assert flow["one_way_delay_max_s"] == pytest.approx(IDLE_S, abs=1e-5)
     assert flow["jitter_s"] < 1e-6
     for name in ("rtt_mean_s", "retransmitted_segments", "congestion_asked", "transfers"):
         assert flow[name] is None
@@ -85,7 +87,8 @@ def test_excess_packets_are_queued_then_lost(udp: Any) -> None:
     assert flow["sent_packets"] == pytest.approx(10 * 15e6 / FRAME_BITS, abs=1)
     assert flow["received_packets"] == pytest.approx(10 * 10e6 / FRAME_BITS, abs=2)
     assert flow["loss_ratio"] == pytest.approx(1 / 3, abs=1e-3)
-    full_s = PROPAGATION_S + 100 * FRAME_BITS / 10e6
+    # Behind 100 frames that wait and the one in transmission.
+    full_s = IDLE_S + 100.5 * FRAME_BITS / 10e6
     assert flow["one_way_delay_max_s"] == pytest.approx(full_s, abs=FRAME_BITS / 10e6)
     assert flow["one_way_delay_mean_s"] == pytest.approx(full_s, abs=FRAME_BITS / 10e6)
 
@@ -133,7 +136,7 @@ def test_on_off_sources_send_at_the_times_drawn_from_their_seeds(udp: Any, tmp_p
             )
         )
         assert flow["sent_packets"] == len(times)
-        arrived = [time for time in times if time + PROPAGATION_S * 1e9 <= 30 * 10**9]
+        arrived = [time for time in times if time + IDLE_S * 1e9 <= 30 * 10**9]
         assert flow["received_packets"] == pytest.approx(len(arrived), abs=1)
     fixed = document["flows"][0]
     assert fixed["sent_packets"] == packets_due(12, 1_000_000)  # six periods of 2 s within 30 s
@@ -161,7 +164,7 @@ def test_poisson_sources_send_at_the_times_drawn_from_their_seeds(udp: Any, tmp_
         assert flow["traffic"] == "poisson"
         assert flow["received_packets"] == flow["sent_packets"]
         # Packets wait for those before them only, so the least delay is the propagation delay.
-        assert flow["one_way_delay_min_s"] == pytest.approx(PROPAGATION_S, abs=1e-9)
+        assert flow["one_way_delay_min_s"] == pytest.approx(IDLE_S, abs=1e-9)
 
 
 def test_a_poisson_source_waits_as_in_an_m_d_1_queue(udp: Any) -> None:
@@ -172,7 +175,7 @@ def test_a_poisson_source_waits_as_in_an_m_d_1_queue(udp: Any) -> None:
     )["flows"]
     assert flow["loss_ratio"] == 0
     assert flow["sent_packets"] == pytest.approx(7e6 / FRAME_BITS * 100, rel=4 / 57_000**0.5)
-    wait_s = flow["one_way_delay_mean_s"] - PROPAGATION_S
+    wait_s = flow["one_way_delay_mean_s"] - IDLE_S
     assert wait_s == pytest.approx(0.7 / 0.6 * FRAME_BITS / 10e6, rel=0.08)
 
 
