@@ -10,14 +10,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from guest.build import GuestKernel
 from orchestrator.backends.guest import Guest
+from orchestrator.decode.digest import RECEIVER_COLUMNS, SENDER_COLUMNS
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
+from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
 from results.store import Store
+from results.stored import StoredRun
 from tests.guest.conftest import Quiet
 
 pytestmark = pytest.mark.guest
@@ -125,14 +129,20 @@ SAMPLES = ("1ms", "37ms", "1s")
 class Runs:
     """Runs kinds of scenario and returns their digests."""
 
-    def __init__(self, kernel: GuestKernel, folder: Path) -> None:
-        self._kernel, self._folder = kernel, folder
+    def __init__(self, kernel: GuestKernel, folder: Path, opened: contextlib.ExitStack) -> None:
+        self._kernel, self._folder, self._opened = kernel, folder, opened
         self._numbers = itertools.count()
 
     def digests(
         self, kind: tuple[str, Sequence[str], str], sample: str, *overrides: str, jobs: int = 1
     ) -> list[str]:
         """Return the digests of a run, or of two runs with equal seeds beside each other."""
+        return [str(one.row.digest) for one in self.stored(kind, sample, *overrides, jobs=jobs)]
+
+    def stored(
+        self, kind: tuple[str, Sequence[str], str], sample: str, *overrides: str, jobs: int = 1
+    ) -> list[StoredRun]:
+        """Return a stored run, or two runs with equal seeds that ran beside each other."""
         bottleneck, flows, more = kind
         folder = self._folder / str(next(self._numbers))
         folder.mkdir()
@@ -143,15 +153,16 @@ class Runs:
         planned.runs.extend(planned.runs * (jobs - 1))
         options = RunOptions(folder / "runs.db", Guest(self._kernel), jobs)
         ids = run_plan(planned, options, Quiet())
-        with Store.open_read_only(folder / "runs.db") as store:
-            rows = [store.load(run_id).row for run_id in ids]
-        assert [row.status for row in rows] == ["ok"] * jobs, [row.error for row in rows]
-        return [str(row.digest) for row in rows]
+        store = self._opened.enter_context(Store.open_read_only(folder / "runs.db"))
+        found = [store.load(run_id) for run_id in ids]
+        assert [one.row.status for one in found] == ["ok"] * jobs, [one.row.error for one in found]
+        return found
 
 
 @pytest.fixture
-def runs(kernel: GuestKernel, tmp_path: Path) -> Runs:
-    return Runs(kernel, tmp_path)
+def runs(kernel: GuestKernel, tmp_path: Path) -> Iterator[Runs]:
+    with contextlib.ExitStack() as opened:
+        yield Runs(kernel, tmp_path, opened)
 
 
 @contextlib.contextmanager
@@ -175,17 +186,34 @@ def test_equal_seeds_give_equal_digests(runs: Runs, name: str) -> None:
         assert runs.digests(kind, "7ms", jobs=2) == [idle, idle]
 
 
-def test_sampling_does_not_change_an_iperf3_run(runs: Runs) -> None:
-    """iperf3 polls the clock, so it is ready whenever a sample is due."""
+ROUNDED = ("rtt_us", "rttvar_us", "min_rtt_us")
+
+
+def test_sampling_moves_no_packet_of_an_iperf3_run_by_more_than_a_microsecond(runs: Runs) -> None:
+    """iperf3 polls the clock in steps of 256 ns, so an RTT may be rounded to another number."""
     overrides = ("duration=1s", "warmup=0s")
-    found = {sample: runs.digests(IPERF3, sample, *overrides) for sample in ("1ms", "1s")}
-    assert found["1ms"] == found["1s"]
+    often, seldom = (runs.stored(IPERF3, sample, *overrides)[0] for sample in ("1ms", "1s"))
+    for flow in (0, 1):
+        for end, names in ((SENDER, SENDER_COLUMNS), (RECEIVER, RECEIVER_COLUMNS)):
+            columns, others = (each.tcp(flow, end) for each in (often, seldom))
+            on_grid = np.isin(columns["time_ns"], others["time_ns"])
+            assert on_grid.sum() == len(others["time_ns"]) >= 9
+            for name in names:
+                off = np.abs(np.nan_to_num(columns[name][on_grid] - others[name]))
+                assert off.max() <= (2 if name in ROUNDED else 0), name
+
+
+def test_equal_iperf3_runs_give_equal_digests(runs: Runs) -> None:
+    overrides = ("duration=1s", "warmup=0s")
+    (idle,) = runs.digests(IPERF3, "100ms", *overrides)
+    with busy_host():
+        assert runs.digests(IPERF3, "100ms", *overrides, jobs=2) == [idle, idle]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [*KINDS, "iperf3"])
+@pytest.mark.parametrize("name", KINDS)
 def test_equal_seeds_give_equal_digests_in_every_way(runs: Runs, name: str) -> None:
-    kind = IPERF3 if name == "iperf3" else KINDS[name]
+    kind = KINDS[name]
     idle = {sample: runs.digests(kind, sample) for sample in SAMPLES}
     beside = {sample: runs.digests(kind, sample, jobs=2) for sample in SAMPLES}
     with busy_host():
