@@ -11,7 +11,7 @@ from orchestrator.kinds import tcp
 from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.fields import MAX_FLOWS, Path
 from orchestrator.kinds.tcp import FlowEnd
-from orchestrator.kinds.traffic import Demand, Part, Segment
+from orchestrator.kinds.traffic import LEAST_WINDOW_BYTES, Demand, Part, Segment
 from orchestrator.network import Hop, Network, crossing_ns, path_delay_s
 from orchestrator.planning.runspec import PlannedFlow
 from orchestrator.protocol.frames import (
@@ -24,7 +24,7 @@ from orchestrator.protocol.frames import (
 )
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import LoadedVariant, Scenario
-from orchestrator.units import RATE_MIN_BPS, LinkRate, format_time, shown
+from orchestrator.units import RATE_MIN_BPS, Limit, LinkRate, format_time, shown
 
 FIRST_PORT = 5001
 _MSS_BYTES, _TIMESTAMP_BYTES = 1460, 12
@@ -180,19 +180,39 @@ class _FlowEntry:
             wire_bytes = demand.load.wire_bytes(self._segment)
             found["arrivals_per_s"] = found["rate_bps"] / (8 * wire_bytes)
         if demand.window is not None:
-            packets = demand.window.packets
-            found["window_bytes"] = (
-                demand.window.size_bytes
-                if packets is None
-                else packets * self._segment.payload_bytes
-            )
+            found |= self._window(demand.window)
         return found
+
+    def _window(self, window: Limit) -> dict[str, int]:
+        """Return the parameters of a limited receive window.
+
+        Raises:
+            ScenarioError: the kernel cannot keep so small a limit.
+        """
+        segment_bytes = self._segment.payload_bytes
+        size_bytes = window.size_bytes or (window.packets or 0) * segment_bytes
+        if size_bytes < LEAST_WINDOW_BYTES:
+            least = -(-LEAST_WINDOW_BYTES // segment_bytes)
+            raise self._fault(
+                ("traffic", "window"),
+                f"{window} is {size_bytes} bytes, as a segment has {segment_bytes}, and Linux has "
+                f"no limit below {LEAST_WINDOW_BYTES} bytes: at least {least}p",
+            )
+        return {
+            "window_bytes": size_bytes,
+            "mss_bytes": self._mss_bytes,
+            "segment_bytes": segment_bytes,
+        }
+
+    @property
+    def _mss_bytes(self) -> int:
+        mss_bytes: int = self._options.get("mss", _MSS_BYTES)
+        return mss_bytes
 
     @property
     def _segment(self) -> Segment:
         options_bytes = _TIMESTAMP_BYTES if self._options.get("timestamps", True) else 0
-        payload_bytes = self._options.get("mss", _MSS_BYTES) - options_bytes
-        return Segment(payload_bytes, _HEADERS_BYTES + options_bytes)
+        return Segment(self._mss_bytes - options_bytes, _HEADERS_BYTES + options_bytes)
 
     def _rate_bps(self, key: str, rate: LinkRate, path: Hops) -> int:
         """Return bits per second of a rate that may be a share of the narrowest link's."""

@@ -33,6 +33,10 @@ class Segment:
 
 
 FULL_SEGMENT = Segment(1448, 66)
+
+LEAST_WINDOW_BYTES = 1152
+"""The kernel limits no receive window to less: SOCK_MIN_RCVBUF / 2 in tcp_set_window_clamp() of
+net/ipv4/tcp.c."""
 """With timestamps, Ethernet headers as qdiscs count them, and the default TCP options."""
 
 
