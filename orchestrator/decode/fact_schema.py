@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from orchestrator.protocol.frames import FRAME_BYTES
+
 MOST_COUNT = 2**53
 """Limit of packets, bytes and drops. Up to it floats are exact, and sums fit into 64 bits."""
 
@@ -86,6 +88,7 @@ class _Burst(_Form):
     settle_ns: TimeNs
     rate_bps: Rate
     queue_packets: Count | None
+    frame_bytes: Count = FRAME_BYTES
     behind_ns: Count = 0
     came: Count
     passed: list[_Passed]
@@ -101,6 +104,7 @@ class _Policer(_Form):
     settle_ns: TimeNs
     rate_bps: Rate
     burst_bytes: Count
+    frame_bytes: Count = FRAME_BYTES
     came: Count
     passed: list[_Passed]
 

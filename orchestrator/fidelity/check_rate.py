@@ -46,11 +46,12 @@ def check(evidence: Evidence) -> Iterable[Check]:
             continue
         steps = queue.rate_steps or ((0.0, channel.rate_bps),)
         samples = evidence.samples(number)
-        busy = backlogged(samples, Capacity(steps), channel.queue.drops_queued)
-        uncertain = _share(busy.spans * _most_at_once(channel), busy)
+        frame_bytes = channel.frame_bytes
+        busy = backlogged(samples, Capacity(steps), channel.queue.drops_queued, frame_bytes)
+        uncertain = _share(busy.spans * _most_at_once_bytes(channel), busy)
         name = f"backlogged_rate {queue.link}:{queue.direction}"
         if uncertain > MOST_UNCERTAIN:
-            waiting = float((samples["backlog_bytes"] > FRAME_BYTES).mean()) if len(samples) else 0
+            waiting = float((samples["backlog_bytes"] > frame_bytes).mean()) if len(samples) else 0
             unmeasured = queue.rate_steps and channel.trace is None
             if unmeasured and waiting >= LEAST_WAITING:
                 yield Check(name, "bit/s", None, None, None, None, _why_not(samples, waiting))
@@ -73,15 +74,16 @@ def _why_not(samples: npt.NDArray[np.void], waiting: float) -> str:
     )
 
 
-def _share(frames: int, busy: Backlogged) -> float:
-    """Return a number of frames as a share of what could have left."""
-    return frames * FRAME_BYTES * 8 / busy.bits if busy.bits else 1.0
+def _share(size_bytes: int, busy: Backlogged) -> float:
+    """Return a number of bytes as a share of what could have left."""
+    return size_bytes * 8 / busy.bits if busy.bits else 1.0
 
 
-def _most_at_once(channel: Channel) -> int:
-    """Return how many frames may leave at the moment of a sample."""
+def _most_at_once_bytes(channel: Channel) -> int:
+    """Return how much may leave at the moment of a sample: a frame, or what a trace grants."""
     opportunities = () if channel.trace is None else channel.trace.opportunities
-    return 1 + max((frames for _time, frames in opportunities), default=0)
+    granted = max((frames for _time, frames in opportunities), default=0)
+    return channel.frame_bytes + granted * FRAME_BYTES
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,9 @@ class Backlogged:
     spans: int
 
 
-def backlogged(samples: npt.NDArray[np.void], capacity: Capacity, sheds: bool) -> Backlogged:
+def backlogged(
+    samples: npt.NDArray[np.void], capacity: Capacity, sheds: bool, frame_bytes: int
+) -> Backlogged:
     """Return the time in which the queue cannot have run empty.
 
     It cannot within an interval if the backlog at its begin exceeds what can be sent in it. One
@@ -107,7 +111,7 @@ def backlogged(samples: npt.NDArray[np.void], capacity: Capacity, sheds: bool) -
     """
     time_s = samples["time_ns"] / 1e9
     bits = capacity.bits(time_s[:-1], time_s[1:])
-    gone = FRAME_BYTES * (1 + np.diff(samples["drops"]) * sheds)
+    gone = frame_bytes * (1 + np.diff(samples["drops"]) * sheds)
     busy = (samples["backlog_bytes"][:-1] - gone) * 8 >= bits
     sent = np.diff(samples["bytes"])
     begins = int(np.count_nonzero(busy[1:] & ~busy[:-1])) + int(busy[:1].sum())

@@ -91,6 +91,8 @@ class LinkSpec(TypedDict):
     a: str
     """The node at the end a; packets from there go forward."""
     b: str
+    mtu_bytes: int
+    """Largest IP packet."""
     forward: ChannelSpec
     reverse: ChannelSpec
 
@@ -273,6 +275,8 @@ class BurstProbe(TypedDict):
     """The queue's rate."""
     queue_packets: int | None
     """The limit of a queue that is overfilled; None if it is not."""
+    frame_bytes: int
+    """Size of each packet's frame, with Ethernet's header."""
     behind_ns: int
     """From the end of a packet's wait in the queue to its exit: transmission and delay."""
 
@@ -294,6 +298,8 @@ class PolicerProbe(TypedDict):
     rate_bps: int
     burst_bytes: int
     """The size of the bucket."""
+    frame_bytes: int
+    """Size of each packet's frame, with Ethernet's header."""
 
 
 class ProbesSpec(TypedDict):

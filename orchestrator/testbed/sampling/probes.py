@@ -13,7 +13,7 @@ import select
 import socket
 import struct
 
-from orchestrator.protocol.frames import ETHERNET_BYTES, FRAME_BYTES, IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
 from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.sampling.packet_capture import PacketCapture
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
 
 PROBE_PORT = 4999
-PAYLOAD_BYTES = FRAME_BYTES - ETHERNET_BYTES - IPV4_BYTES - UDP_BYTES
+_HEADERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 _SO_SNDBUFFORCE = 32
 _GRACE_NS = 1_000_000_000
 _PLACE = slice(42, 42 + 8)
@@ -107,7 +107,7 @@ def queue_burst(bed: Bed, probe: BurstProbe) -> BurstResult:
         ends = _devices(bed, probe["channel"])
         captures = [PacketCapture(name, 2 * probe["packets"]) for name in ends]
     sender, receiver = _ends(bed, probe)
-    padding = bytes(PAYLOAD_BYTES - _STAMP.size)
+    padding = bytes(probe["frame_bytes"] - _HEADERS_BYTES - _STAMP.size)
     timer = system.Timer()
     came = 0
     passed: list[Passed] = []
@@ -131,7 +131,7 @@ def policer_bursts(bed: Bed, probe: PolicerProbe) -> BurstResult:
         room = 2 * probe["packets"] * probe["rounds"]
         captures = [PacketCapture(name, room) for name in _devices(bed, probe["channel"])]
     sender, receiver = _ends(bed, probe)
-    padding = bytes(PAYLOAD_BYTES - _STAMP.size)
+    padding = bytes(probe["frame_bytes"] - _HEADERS_BYTES - _STAMP.size)
     timer = system.Timer()
     begin_ns = system.monotonic_ns()
     for number in range(probe["rounds"]):
@@ -162,7 +162,9 @@ def _ends(bed: Bed, probe: BurstProbe | PolicerProbe) -> tuple[socket.socket, so
         receiver.bind((bed.address(probe["sink"]), PROBE_PORT))
     with bed.enter(probe["source"]):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * 4096)
+        sender.setsockopt(
+            socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * (probe["frame_bytes"] + 2582)
+        )
         sender.connect((bed.address(probe["sink"]), PROBE_PORT))
     return sender, receiver
 
