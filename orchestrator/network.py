@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from orchestrator.protocol import netem
-from orchestrator.protocol.frames import FRAME_BYTES, transmission_ns
+from orchestrator.protocol.frames import (
+    DEFAULT_MTU_BYTES,
+    ETHERNET_BYTES,
+    FRAME_BYTES,
+    transmission_ns,
+)
 from orchestrator.protocol.qdisc import Qdisc
 from orchestrator.protocol.units import nanoseconds
 
@@ -159,6 +164,7 @@ class Channel:
 
     ``rate_bps`` None means no rate limit and no queue; ``delay_s`` is one way. ``is_bottleneck``
     marks a queue where drops are expected; drops at any other queue are a fault of the emulation.
+    ``mtu_bytes`` is the largest IP packet, the same in both directions of a link.
     ``duplication`` and ``corruption`` are probabilities of each packet. The rate of a channel with
     a ``trace`` is the trace's mean. A ``rate_model`` changes the rate while traffic runs, in step
     with the loss.
@@ -185,6 +191,12 @@ class Channel:
     later_corruption: float = 0.0
     delay_changes: bool = False
     impairment_changes: bool = False
+    mtu_bytes: int = DEFAULT_MTU_BYTES
+
+    @property
+    def frame_bytes(self) -> int:
+        """Size of a full frame on the link layer."""
+        return self.mtu_bytes + ETHERNET_BYTES
 
     @property
     def rate_varies(self) -> bool:
@@ -409,3 +421,8 @@ def passing_share(channels: Iterable[Channel]) -> float:
     for channel in channels:
         kept *= (1 - channel.mean_loss) * (1 - channel.corruption)
     return kept
+
+
+def mtu_bytes(hops: Iterable[Hop]) -> int:
+    """Return the largest IP packet that passes a path."""
+    return min(hop.channel.mtu_bytes for hop in hops)

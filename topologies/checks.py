@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from orchestrator.kinds.fields import Path
 from orchestrator.kinds.losses import MAX_STATES
 from orchestrator.network import Channel, Network
+from orchestrator.protocol.frames import DEFAULT_MTU_BYTES
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.units import format_time
 from topologies.links import DIRECTIONS
@@ -60,5 +61,11 @@ def _faults(channel: Channel) -> Iterator[tuple[str, str]]:
                 f"a `correlation` is not supported with {loss.kind} loss: netem resets the loss "
                 "to the good state whenever the delay changes",
             )
+    if channel.trace is not None and channel.mtu_bytes > DEFAULT_MTU_BYTES:
+        yield (
+            "capacity",
+            f"an opportunity of a trace is for {DEFAULT_MTU_BYTES} bytes of IP, and the link's "
+            f"`mtu` is {channel.mtu_bytes}: at most {DEFAULT_MTU_BYTES}",
+        )
     if channel.reordering is not None and not delay_ns:
         yield "reordering", "reordering needs a `delay` above zero"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 from pydantic import (
     Field,
@@ -37,7 +37,12 @@ from orchestrator.kinds.losses.independent import Independent
 from orchestrator.kinds.queues import QueueBothWays
 from orchestrator.kinds.queues.droptail import DropTail
 from orchestrator.network import Channel, DirectionName, Link, Policer, Trace
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.frames import (
+    DEFAULT_MTU_BYTES,
+    ETHERNET_BYTES,
+    LEAST_MTU_BYTES,
+    MOST_MTU_BYTES,
+)
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.units import Limit, parse_limit
 from topologies.base import QueuePlace
@@ -143,9 +148,6 @@ class PolicerSpec(Strict):
 
     @model_validator(mode="after")
     def _fits(self) -> PolicerSpec:
-        if self.burst < FRAME_BYTES:
-            text = f"`burst` must be at least {FRAME_BYTES}B: a full-size frame would never pass"
-            raise ValueError(text)
         if self.burst * 8 > self.rate * _LONGEST_BURST_S:
             text = f"`burst` may be at most what the rate carries in {_LONGEST_BURST_S}s"
             raise ValueError(text)
@@ -162,6 +164,9 @@ class PolicerBothWays(Directional[PolicerSpec | None]):
         default=None, description="from the link's right (sinks) to its left (sources)"
     )
 
+
+Mtu = Annotated[int, Field(ge=LEAST_MTU_BYTES, le=MOST_MTU_BYTES)]
+"""The largest IP packet of a link in bytes."""
 
 D = TypeVar("D")
 
@@ -192,6 +197,21 @@ class Impaired(Strict, Generic[D]):
     policer: PolicerBothWays | None = Field(
         default=None, description="before the queue: drops what exceeds a rate, never queues"
     )
+    mtu: Mtu = Field(
+        default=DEFAULT_MTU_BYTES,
+        description="largest IP packet in bytes, 576 to 9216, such as 9000 for jumbo frames. TCP "
+        "and probes of a flow use the smallest MTU of its path",
+    )
+
+    @model_validator(mode="after")
+    def _policers_pass_full_frames(self) -> Self:
+        frame_bytes = self.mtu + ETHERNET_BYTES
+        for direction in DIRECTIONS:
+            policer = getattr(self.policer, direction, None)
+            if policer is not None and policer.burst < frame_bytes:
+                text = f"`burst` of the policer must be at least {frame_bytes}B: "
+                raise ValueError(text + "a full-size frame would never pass")
+        return self
 
 
 def _instead_of_a_rate(
@@ -306,6 +326,7 @@ class Links:
                 reordering=getattr(spec.reordering, direction, None),
                 duplication=getattr(spec.duplication, direction, 0.0),
                 corruption=getattr(spec.corruption, direction, 0.0),
+                mtu_bytes=spec.mtu,
             )
             if rate_bps is not None:
                 queue = (

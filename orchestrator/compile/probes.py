@@ -11,6 +11,7 @@ from orchestrator.network import (
     Network,
     Queue,
     crossing_ns,
+    mtu_bytes,
     passing_share,
     path_delay_s,
 )
@@ -18,7 +19,7 @@ from orchestrator.planning.ending import least_passing_share, trips_at_end
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.frames import (
     ECHO_FRAME_BYTES,
-    FRAME_BYTES,
+    ETHERNET_BYTES,
     PROBE_FRAME_BYTES,
     transmission_ns,
 )
@@ -65,7 +66,7 @@ def probes(run: RunSpec) -> ProbesSpec:
         "round_trips": [
             _round_trip(network, source, sink, frame_bytes)
             for source, sink in pairs
-            for frame_bytes in (ECHO_FRAME_BYTES, FRAME_BYTES)
+            for frame_bytes in (ECHO_FRAME_BYTES, _full_frame_bytes(network, source, sink))
         ],
         "round_trips_end": list(_round_trips_at_end(run)),
         "bursts": list(_bursts(network, run.flows)),
@@ -73,12 +74,18 @@ def probes(run: RunSpec) -> ProbesSpec:
     }
 
 
-def queue_packets(queue: Queue) -> int:
-    """Return how many full-size frames the queue holds."""
+def queue_packets(queue: Queue, frame_bytes: int) -> int:
+    """Return how many frames of that size the queue holds."""
     if queue.limit_packets is not None:
         return queue.limit_packets
     assert queue.limit_bytes is not None, "one of the limits is set"
-    return queue.limit_bytes // FRAME_BYTES
+    return queue.limit_bytes // frame_bytes
+
+
+def _full_frame_bytes(network: Network, source: str, sink: str) -> int:
+    """Return the largest frame that crosses all links there and back."""
+    hops = (*network.path(source, sink), *network.path(sink, source))
+    return mtu_bytes(hops) + ETHERNET_BYTES
 
 
 def _round_trip(network: Network, source: str, sink: str, frame_bytes: int) -> RoundTripProbe:
@@ -168,30 +175,32 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
     if feed is not None and feed < 1.05 * rate:
         return None
     policers = [one.policer for one in (*before, channel) if one.policer is not None]
+    frame_bytes = mtu_bytes(hops) + ETHERNET_BYTES
+    limit = queue_packets(queue, frame_bytes)
     overfilled = _is_plain_fifo(queue) and not policers
     if overfilled:
-        packets = _overfilling(queue_packets(queue), rate, feed)
-        rounds = math.ceil(_PASSED / max(1, queue_packets(queue)))
+        packets = _overfilling(limit, rate, feed)
+        rounds = math.ceil(_PASSED / max(1, limit))
     else:
-        room = [policer.burst_bytes // FRAME_BYTES for policer in policers]
-        packets = min(_ROUND_PACKETS, queue_packets(queue), *room)
+        room = [policer.burst_bytes // frame_bytes for policer in policers]
+        packets = min(_ROUND_PACKETS, limit, *room)
         rounds = math.ceil(_PASSED / max(1, packets - 2))
-    if not _LEAST_PACKETS <= packets <= _MOST_PACKETS or not _held(packets, before):
+    if not _LEAST_PACKETS <= packets <= _MOST_PACKETS or not _held(packets, before, frame_bytes):
         return None
     slowest = min([rate, *(policer.rate_bps for policer in policers)])
-    settle_s = _SETTLE_S + path_delay_s(hops) + packets * FRAME_BYTES * 8 / slowest
+    settle_s = _SETTLE_S + path_delay_s(hops) + packets * frame_bytes * 8 / slowest
     return {
         "channel": hops[position].name,
         "source": flow.source,
         "sink": flow.sink,
-        "frame_bytes": FRAME_BYTES,
         "packets": packets,
         "rounds": max(1, rounds),
         "settle_ns": nanoseconds(settle_s),
         "rate_bps": rate,
-        "queue_packets": queue_packets(queue) if overfilled else None,
+        "queue_packets": limit if overfilled else None,
+        "frame_bytes": frame_bytes,
         # Where packets are impaired, the delay is part of what they bypass.
-        "behind_ns": transmission_ns(FRAME_BYTES, rate)
+        "behind_ns": transmission_ns(frame_bytes, rate)
         + (0 if channel.impaired else nanoseconds(channel.delay_s)),
     }
 
@@ -222,17 +231,18 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
     assert policer is not None, "checked by the caller"
     feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
     slow = feed is not None and feed < 1.05 * policer.rate_bps
-    held = policer.burst_bytes // FRAME_BYTES
+    frame_bytes = mtu_bytes(hops) + ETHERNET_BYTES
+    held = policer.burst_bytes // frame_bytes
     if slow or not held or any(one.policer is not None for one in before):
         return None
     share = 0.0 if feed is None else policer.rate_bps / feed
     packets = int(held / (1 - share) * 1.05) + _ROUND_PACKETS
     half = max(held // 2, 1)
     rounds = 2 + -(-_POLICED // half)
-    whole = queue is None or _held(held + 1, [channel])
-    if packets * rounds > _MOST_POLICED or not whole or not _held(packets, before):
+    whole = queue is None or _held(held + 1, [channel], frame_bytes)
+    if packets * rounds > _MOST_POLICED or not whole or not _held(packets, before, frame_bytes):
         return None
-    spread_s = 0.0 if feed is None else packets * FRAME_BYTES * 8 / feed
+    spread_s = 0.0 if feed is None else packets * frame_bytes * 8 / feed
     full_s = policer.burst_bytes * 8 / policer.rate_bps
     return {
         "channel": hops[position].name,
@@ -240,10 +250,11 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
         "sink": sink,
         "packets": packets,
         "rounds": rounds,
-        "pause_ns": nanoseconds(spread_s + half * FRAME_BYTES * 8 / policer.rate_bps),
+        "pause_ns": nanoseconds(spread_s + half * frame_bytes * 8 / policer.rate_bps),
         "settle_ns": nanoseconds(_SETTLE_S + path_delay_s(hops) + spread_s + full_s),
         "rate_bps": policer.rate_bps,
         "burst_bytes": policer.burst_bytes,
+        "frame_bytes": frame_bytes,
     }
 
 
@@ -252,14 +263,14 @@ def _is_plain_fifo(queue: Queue) -> bool:
     return queue.qdisc.kind in ("pfifo", "bfifo")
 
 
-def _held(packets: int, before: list[Channel]) -> bool:
+def _held(packets: int, before: list[Channel], frame_bytes: int) -> bool:
     """Return whether every queue before the probed one can hold the waiting packets of a burst."""
     feed_bps: int | None = None
     for one in before:
         if one.rate_bps is None or one.queue is None:
             continue
         waiting = packets * (1.0 if feed_bps is None else 1.0 - one.rate_bps / feed_bps)
-        room = queue_packets(one.queue)
+        room = queue_packets(one.queue, frame_bytes)
         if waiting > (room if _is_plain_fifo(one.queue) else min(room, _ROUND_PACKETS)):
             return False
         feed_bps = min(one.rate_bps, feed_bps or one.rate_bps)

@@ -14,13 +14,14 @@ from orchestrator.compile.policer import policer_document
 from orchestrator.compile.probes import probes, queue_packets
 from orchestrator.compile.schedule import planned_steps, traces
 from orchestrator.compile.seeds import traffic_seed
+from orchestrator.kinds.tcp import RTAX_MTU
 from orchestrator.network import Channel, Hop, Network
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.specification import ChannelSpec, FlowSpec, TestbedSpec
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.protocol.version import SPECIFICATION_VERSION
+from topologies.links import DIRECTIONS
 
 _LEAST_BUFFER_BYTES = 6 * 1024 * 1024
 _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
@@ -79,6 +80,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
                 "name": link.name,
                 "a": link.a,
                 "b": link.b,
+                "mtu_bytes": link.forward.mtu_bytes,
                 "forward": _channel(link.forward, run, n, 0),
                 "reverse": _channel(link.reverse, run, n, 1),
             }
@@ -91,13 +93,31 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "sysctls": _host_sysctls(run),
         "namespaces": _namespaces(run),
         "route_metrics": {
-            host: {str(metric): value for metric, value in settings.metrics.items()}
-            for host, settings in run.hosts.items()
-            if settings.metrics
+            host: {str(metric): value for metric, value in metrics.items()}
+            for host, metrics in _route_metrics(run).items()
         },
         "global_sysctls": _global_sysctls(memory_bytes),
         "probes": probes(run),
     }
+
+
+def _route_metrics(run: RunSpec) -> dict[str, dict[int, int]]:
+    """Return {host: {RTAX_*: value}}: TCP options, and the MTU of paths if the host's is larger.
+
+    Switches forward frames and send no ICMP errors, so a host cannot discover a smaller MTU.
+    """
+    found = {host: dict(each.metrics) for host, each in run.hosts.items() if each.metrics}
+    channels = _channels(run.network)
+    for flow in run.flows:
+        for host, path in ((flow.source, flow.path), (flow.sink, flow.ack_path)):
+            if channels[path[0]].mtu_bytes > flow.mtu_bytes:
+                found.setdefault(host, {})[RTAX_MTU] = flow.mtu_bytes
+    return found
+
+
+def _channels(network: Network) -> dict[str, Channel]:
+    hops = (Hop(link, name) for link in network.links for name in DIRECTIONS)
+    return {hop.name: hop.channel for hop in hops}
 
 
 def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> ChannelSpec:
@@ -167,11 +187,7 @@ def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
 def _pipes_bytes(run: RunSpec) -> Iterator[int]:
     """Yield the most bytes that each flow's path can hold: bandwidth-delay product and queues."""
     network = at_most(run.network, run.events)
-    channels = {
-        hop.name: hop.channel
-        for link in network.links
-        for hop in (Hop(link, "forward"), Hop(link, "reverse"))
-    }
+    channels = _channels(network)
     routes: dict[Pair, set[tuple[str, ...]]] = {}
     for event in run.events:
         for pair, route in event.routes.items():
@@ -185,7 +201,7 @@ def _pipes_bytes(run: RunSpec) -> Iterator[int]:
             limited = [channel for channel in channels_there if channel.rate_bps is not None]
             rate = min((channel.rate_bps or 0 for channel in limited), default=10**10)
             queues = sum(
-                queue_packets(channel.queue) * FRAME_BYTES
+                queue_packets(channel.queue, channel.frame_bytes) * channel.frame_bytes
                 for channel in limited
                 if channel.queue is not None and channel.is_bottleneck
             )

@@ -219,23 +219,25 @@ def _plan(form: Any, flows: int) -> SamplesPlan:
     }
     if len(form["flows"]) != flows:
         raise ValueError("the stored plan has another number of flows")
-    planned: list[FlowPlan] = [
-        {
-            "one_connection": bool(each["one_connection"]),
-            "open_until_ns": (
-                None if each["open_until_ns"] is None else _whole(each["open_until_ns"])
-            ),
-            "least_rtt_ns": _whole(each["least_rtt_ns"]),
-            "window_limited": bool(each["window_limited"]),
-        }
-        for each in form["flows"]
-    ]
-    return {"sampling": sampling, "flows": planned}
+    return {"sampling": sampling, "flows": [_flow_plan(each) for each in form["flows"]]}
+
+
+def _flow_plan(form: Any) -> FlowPlan:
+    open_until_ns = form["open_until_ns"]
+    planned: FlowPlan = {
+        "one_connection": bool(form["one_connection"]),
+        "open_until_ns": None if open_until_ns is None else _whole(open_until_ns),
+        "least_rtt_ns": _whole(form["least_rtt_ns"]),
+        "window_limited": bool(form["window_limited"]),
+    }
+    if "window_least_bytes" in form:  # not in runs of earlier versions
+        planned["window_least_bytes"] = _whole(form["window_least_bytes"])
+    return planned
 
 
 def _whole(value: object, least: int = 0) -> int:
     if type(value) is not int or not least <= value < 2**63:
-        raise ValueError(f"{value!r:.80} in the stored plan is no time in nanoseconds")
+        raise ValueError(f"{value!r:.80} in the stored plan is no number of nanoseconds or bytes")
     return value
 
 

@@ -34,12 +34,28 @@ def samples_plan(spec: RunSpec) -> SamplesPlan:
 def _flow_plan(spec: RunSpec, flow: PlannedFlow, least_ns: Mapping[str, int]) -> FlowPlan:
     host = spec.hosts.get(flow.sink)
     buffer_limited = host is not None and _RECEIVE_BUFFER in host.sysctls
-    return {
+    window_bytes: int | None = flow.traffic_parameters.get("window_bytes")
+    planned: FlowPlan = {
         "one_connection": flow.transport == "tcp" and flow.connections == "one",
         "open_until_ns": _open_until_ns(spec, flow),
         "least_rtt_ns": _least_rtt_ns(spec, flow, least_ns),
-        "window_limited": buffer_limited or flow.traffic_parameters.get("window_bytes") is not None,
+        "window_limited": buffer_limited or window_bytes is not None,
     }
+    if flow.traffic == "bulk" and window_bytes is not None:
+        segment_bytes = flow.segment.payload_bytes
+        planned["window_least_bytes"] = _window_least_bytes(window_bytes, segment_bytes)
+    return planned
+
+
+def _window_least_bytes(window_bytes: int, segment_bytes: int) -> int:
+    """Return the window that is advertised for a limit.
+
+    Below 64 KiB it has whole segments (__tcp_select_window() of net/ipv4/tcp_output.c). Above, it
+    is a multiple of the window scale, which leaves 15 bits at least.
+    """
+    if window_bytes >= 1 << 16:
+        return window_bytes - (window_bytes >> 15)
+    return window_bytes - window_bytes % segment_bytes or window_bytes
 
 
 def _open_until_ns(spec: RunSpec, flow: PlannedFlow) -> int | None:

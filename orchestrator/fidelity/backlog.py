@@ -55,10 +55,11 @@ def capacity(queue: QueueRecord, channel: Channel, duration_s: float) -> Carrier
     return Capacity(queue.rate_steps or ((0.0, channel.rate_bps),))
 
 
-def most_at_once(channel: Channel) -> int:
-    """Return how many frames may leave at the moment of a reading."""
+def most_at_once_bytes(channel: Channel) -> int:
+    """Return how much may leave at the moment of a reading: a frame, or what a trace grants."""
     opportunities = () if channel.trace is None else channel.trace.opportunities
-    return 1 + max((frames for _time, frames in opportunities), default=0)
+    granted = max((frames for _time, frames in opportunities), default=0)
+    return channel.frame_bytes + granted * FRAME_BYTES
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ class Intervals:
     busy: npt.NDArray[np.bool]
 
 
-def intervals(readings: npt.NDArray[np.void], carrier: Carrier, sheds: bool) -> Intervals:
+def intervals(
+    readings: npt.NDArray[np.void], carrier: Carrier, sheds: bool, frame_bytes: int
+) -> Intervals:
     """Return the intervals, and whether the queue was backlogged in each.
 
     It cannot have run empty in an interval if the backlog at its begin exceeds what can be sent in
@@ -85,7 +88,7 @@ def intervals(readings: npt.NDArray[np.void], carrier: Carrier, sheds: bool) -> 
     """
     time_s = readings["time_ns"] / 1e9
     bits = np.asarray(carrier.bits(time_s[:-1], time_s[1:]), float)
-    gone = FRAME_BYTES * (1 + np.diff(readings["drops"]) * sheds)
+    gone = frame_bytes * (1 + np.diff(readings["drops"]) * sheds)
     busy = (readings["backlog_bytes"][:-1] - gone) * 8 >= bits
     return Intervals(
         readings["time_ns"][:-1], np.diff(time_s), np.diff(readings["bytes"]), bits, busy

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from orchestrator.fidelity import host
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.protocol import facts
-from orchestrator.protocol.frames import FRAME_BYTES, transmission_ns
+from orchestrator.protocol.frames import FRAME_BYTES, PROBE_FRAME_BYTES, transmission_ns
 from orchestrator.recording.model import Check
 
-FRAME_BITS = FRAME_BYTES * 8
 RATE_TOLERANCE = 0.005
 LEAST_BEHIND_BUCKET = 3
 """Behind a token bucket, a queue of fewer packets holds no two frames after the first one."""
@@ -31,7 +30,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """
     for burst in evidence.all(facts.Burst):
         rounds = _rounds(burst["passed"])
-        if burst["frame_bytes"] < FRAME_BYTES:
+        if burst["frame_bytes"] == PROBE_FRAME_BYTES:
             yield from _serialisation(evidence, burst, rounds)
             continue
         if _tells_rate(burst, rounds):
@@ -57,6 +56,11 @@ def _tells_rate(burst: facts.Burst, rounds: list[list[Passed]]) -> bool:
     return (packets is None or packets >= LEAST_BEHIND_BUCKET) and not fits_into_bucket
 
 
+def _frame_bits(burst: facts.Burst) -> int:
+    """Return the size of a probe's frame; earlier versions had no other MTU than 1500."""
+    return 8 * burst.get("frame_bytes", FRAME_BYTES)
+
+
 def _rate(evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]) -> Check:
     name, requested = f"burst_rate {burst['channel']}", burst["rate_bps"]
     tolerance = requested * (host.RATE_TOLERANCE if evidence.real_time else RATE_TOLERANCE)
@@ -69,7 +73,7 @@ def _rate(evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]) ->
         )
     # The median, because the queue may run empty: loss and reordering before it make gaps.
     gap_ns = statistics.median(gaps_ns)
-    measured = FRAME_BITS * 1e9 / gap_ns if gap_ns else float("inf")
+    measured = _frame_bits(burst) * 1e9 / gap_ns if gap_ns else float("inf")
     # When timers fire late, frames leave in bunches, and their spacing does not show the rate.
     # check_rate measures it then, from what the link carries while packets wait.
     good = evidence.judge(abs(measured - requested), tolerance, math.inf)
@@ -108,7 +112,7 @@ def _full_queue(
 
     A packet that gets the last place waits for those before it, and for the one in transmission.
     """
-    frame_s = FRAME_BITS / burst["rate_bps"]
+    frame_s = _frame_bits(burst) / burst["rate_bps"]
     expected = packets * frame_s
     # One frame, because the frame in transmission may have just begun or nearly ended.
     tolerance = frame_s + expected * RATE_TOLERANCE

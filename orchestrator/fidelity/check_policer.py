@@ -88,11 +88,12 @@ def _probed(evidence: Evidence, fact: facts.Policer) -> Iterable[Check]:
         detail = f"{later + len(first)} of {fact['came']} packets of a probe passed"
         yield Check(rate_name, "bit/s", rate_bps, None, None, False, detail)
         return
-    burst = len(first) * FRAME_BYTES - rate_bps / 8 * (first[-1] - first[0]) / 1e9
+    frame_bytes = fact.get("frame_bytes", FRAME_BYTES)  # not in facts of earlier versions
+    burst = len(first) * frame_bytes - rate_bps / 8 * (first[-1] - first[0]) / 1e9
     # A machine that pauses within a burst has sent several bursts.
-    good = evidence.judge(abs(burst - held), FRAME_BYTES, math.inf)
-    yield Check(name, "bytes", held, burst, FRAME_BYTES, good, f"{len(first)} packets at once")
-    measured = later * FRAME_BYTES * 8e9 / (last[-1] - first[-1])
+    good = evidence.judge(abs(burst - held), frame_bytes, math.inf)
+    yield Check(name, "bytes", held, burst, frame_bytes, good, f"{len(first)} packets at once")
+    measured = later * frame_bytes * 8e9 / (last[-1] - first[-1])
     rate_tolerance = RATE_TOLERANCE if evidence.real_time else TOLERANCE
     tolerance = rate_bps * (rate_tolerance + 1 / later)
     good = evidence.judge(abs(measured - rate_bps), tolerance, math.inf)

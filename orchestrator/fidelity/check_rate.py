@@ -12,11 +12,11 @@ from orchestrator.fidelity.backlog import (
     backlogged,
     capacity,
     intervals,
-    most_at_once,
+    most_at_once_bytes,
 )
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.network import Channel
 from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
@@ -51,11 +51,13 @@ def check(evidence: Evidence) -> Iterable[Check]:
         samples = evidence.read(number)
         end_s = samples["time_ns"][-1] / 1e9 if len(samples) else 0.0
         carrier = capacity(queue, channel, end_s)
-        busy = backlogged(intervals(samples, carrier, channel.queue.drops_queued))
-        uncertain = _share(busy.spans * most_at_once(channel), busy)
+        busy = backlogged(
+            intervals(samples, carrier, channel.queue.drops_queued, channel.frame_bytes)
+        )
+        uncertain = _share(busy.spans * most_at_once_bytes(channel), busy)
         name = f"backlogged_rate {queue.link}:{queue.direction}"
         if uncertain > MOST_UNCERTAIN:
-            waiting = _waiting(evidence, samples)
+            waiting = _waiting(evidence, samples, channel)
             unmeasured = queue.rate_steps and channel.trace is None
             if unmeasured and waiting >= LEAST_WAITING:
                 yield Check(name, "bit/s", None, None, None, None, _why_not(waiting))
@@ -69,12 +71,12 @@ def check(evidence: Evidence) -> Iterable[Check]:
         yield Check(name, "bit/s", requested, measured, tolerance, good, detail)
 
 
-def _waiting(evidence: Evidence, samples: npt.NDArray[np.void]) -> float:
+def _waiting(evidence: Evidence, samples: npt.NDArray[np.void], channel: Channel) -> float:
     """Return the share of the regular readings, or of the samples, at which packets waited."""
     if evidence.readings is not None and evidence.plan is not None:
         period_ns = evidence.plan["sampling"]["readings_ns"]
         samples = samples[samples["time_ns"] % (period_ns or 1) == 0]
-    return float((samples["backlog_bytes"] > FRAME_BYTES).mean()) if len(samples) else 0.0
+    return float((samples["backlog_bytes"] > channel.frame_bytes).mean()) if len(samples) else 0.0
 
 
 def _why_not(waiting: float) -> str:
@@ -84,6 +86,6 @@ def _why_not(waiting: float) -> str:
     )
 
 
-def _share(frames: int, busy: Backlogged) -> float:
-    """Return a number of frames as a share of what could have left."""
-    return frames * FRAME_BYTES * 8 / busy.bits if busy.bits else 1.0
+def _share(size_bytes: int, busy: Backlogged) -> float:
+    """Return a number of bytes as a share of what could have left."""
+    return size_bytes * 8 / busy.bits if busy.bits else 1.0

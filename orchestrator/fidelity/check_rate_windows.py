@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.fidelity.backlog import Intervals, capacity, intervals, most_at_once
+from orchestrator.fidelity.backlog import Intervals, capacity, intervals, most_at_once_bytes
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
@@ -52,14 +51,14 @@ def check(evidence: Evidence) -> Iterable[Check]:
             continue
         if len(readings) < 2:
             continue
-        at_once = most_at_once(channel)
+        at_once_bytes = most_at_once_bytes(channel)
         carrier = capacity(queue, channel, duration_s)
-        found = intervals(readings, carrier, channel.queue.drops_queued)
+        found = intervals(readings, carrier, channel.queue.drops_queued, channel.frame_bytes)
         mean_bps = float(carrier.bits(0.0, duration_s)) / duration_s
-        length_s = max(1, math.ceil(WINDOW_FRAMES * FRAME_BYTES * 8 / max(mean_bps, 1.0)))
-        least_bits = LEAST_FRAMES * at_once * FRAME_BYTES * 8
+        length_s = max(1, math.ceil(WINDOW_FRAMES * channel.frame_bytes * 8 / max(mean_bps, 1.0)))
+        least_bits = LEAST_FRAMES * at_once_bytes * 8
         judged = [
-            (*_judged(evidence, window, at_once), window)
+            (*_judged(evidence, window, at_once_bytes), window)
             for window in _windows(found, length_s, least_bits)
         ]
         if judged:
@@ -76,10 +75,10 @@ def check(evidence: Evidence) -> Iterable[Check]:
             )  # fmt: skip
 
 
-def _judged(evidence: Evidence, window: _Window, at_once: int) -> tuple[float, float]:
+def _judged(evidence: Evidence, window: _Window, at_once_bytes: int) -> tuple[float, float]:
     """Return (how far off a window's rate is, its tolerance), both in bit/s."""
     share = RATE_TOLERANCE if evidence.real_time else TOLERANCE
-    tolerance_bits = share * window.bits + window.spans * at_once * FRAME_BYTES * 8
+    tolerance_bits = share * window.bits + window.spans * at_once_bytes * 8
     late_s = max((host.late_max_s for host in evidence.hosts), default=0.0)
     tolerance_bits += window.spans * late_s * window.bits / window.time_s
     off_bits = abs(window.octets * 8 - window.bits)

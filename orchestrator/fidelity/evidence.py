@@ -35,6 +35,7 @@ SENDER_COLUMNS = (
     "busy_time_us",
     "rwnd_limited_us",
     "snd_wnd_bytes",
+    "bytes_acked",
 )
 """The columns of senders' samples that checks may use."""
 

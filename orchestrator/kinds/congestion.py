@@ -8,7 +8,11 @@ from pathlib import Path
 from kmods import catalogue
 from kmods.catalogue import Folder, Module, Parameter
 from orchestrator import units
-from orchestrator.kinds.linux_parameters import LINUX_MODULES, NOT_SETTABLE
+from orchestrator.kinds.linux_parameters import (
+    LINUX_MODULES,
+    NOT_SETTABLE,
+    WITHOUT_PARAMETERS,
+)
 from orchestrator.units import shown, suggest
 
 MAINLINE = (
@@ -127,6 +131,9 @@ def check_parameter(name: str, module: Module | None, key: str, value: object) -
         raise ValueError(f"{shown(key)} of `{name}` {NOT_SETTABLE[name, key]}{settable}")
     if not valid:
         more = takers if name in MAINLINE else ""
+        if name in WITHOUT_PARAMETERS and module is None:
+            why = "its numbers are constants in Linux's source"
+            more = f"; {why}, which a module of your own can change{takers}"
         raise ValueError(f"`{name}` takes no parameters: remove {shown(key)}{more}")
     if key not in valid:
         raise ValueError(

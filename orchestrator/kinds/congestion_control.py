@@ -48,7 +48,8 @@ class Congestion(Strict):
         default_factory=dict,
         description="parameters of the module, or settings of the sending host's namespace. Whole "
         "numbers are in their own units. Names in _bps, _kbps, _us, _ms and _bytes also take "
-        "quantities such as 5mbit. docs/modules.md lists those of Linux's modules",
+        "quantities such as 5mbit. docs/modules.md lists those of Linux's modules; bbr, reno and "
+        "six others have none",
     )
 
     @model_validator(mode="before")

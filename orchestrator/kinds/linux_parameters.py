@@ -93,3 +93,10 @@ NOT_SETTABLE = {
     ("illinois", "win_thresh"): "cannot be read back (mode 0)",
 }
 """Parameters of Linux's modules that a scenario cannot give: why, by (congestion control, name)."""
+
+WITHOUT_PARAMETERS = ("bbr", "highspeed", "lp", "reno", "scalable", "veno", "westwood", "yeah")
+"""Congestion controls of Linux whose source has no module_param line.
+
+Their numbers are constants. BBR's are bbr_high_gain, bbr_cwnd_gain, bbr_min_rtt_win_sec and others,
+``static const`` in net/ipv4/tcp_bbr.c.
+"""

@@ -15,9 +15,11 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from orchestrator.kinds.fields import Size, Strict, Time
 from orchestrator.kinds.profiles import profiles
+from orchestrator.protocol.frames import IPV4_BYTES, MOST_MTU_BYTES, TCP_BYTES
 from orchestrator.units import shown, suggest
 
 End = Literal["sender", "receiver", "both"]
+RTAX_MTU = 2
 RTAX_LOCK, RTAX_ADVMSS, RTAX_INITCWND, RTAX_RTO_MIN, RTAX_QUICKACK = 1, 8, 11, 13, 15
 RTAX_RTT, RTAX_RTTVAR, RTAX_SSTHRESH = 4, 5, 6
 _LEAST_BUFFER_BYTES = 4096
@@ -90,9 +92,9 @@ class TcpOptions(Strict):
     mss: int | None = Field(
         default=None,
         ge=88,
-        le=1460,
-        description="bytes, as in the MSS option of both ends; timestamps take 12 of them; "
-        "Linux: 1460",
+        le=MOST_MTU_BYTES - IPV4_BYTES - TCP_BYTES,
+        description="bytes, as in the MSS option of both ends; timestamps take 12 of them. Linux: "
+        "the smallest MTU of the path less 40, so 1460 for an MTU of 1500",
     )
     recovery: Literal["rack", "dupack"] | None = Field(
         default=None, description="how losses are found with SACK; Linux: rack"

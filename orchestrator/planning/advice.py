@@ -14,7 +14,6 @@ from orchestrator.planning.runspec import (
     guest_memory_bytes,
     held_packets,
 )
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.scenario import Scenario
 from orchestrator.units import format_rate, format_time
 from topologies.links import DIRECTIONS
@@ -86,9 +85,7 @@ def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iter
         flows, packets = crossing.get(hop.name, []), _queue_packets(hop.channel)
         if not flows or packets is None or (planned.place(hop.link.name), packets) in reported:
             continue
-        problem = _small(
-            packets, hop.channel.rate_bps or 0, max(f.propagation_rtt_s for f in flows)
-        )
+        problem = _small(packets, hop.channel, max(f.propagation_rtt_s for f in flows))
         if problem:
             place = planned.place(hop.link.name)
             reported.add((place, packets))
@@ -96,9 +93,10 @@ def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iter
             yield where, f"the queue of {hop.name} holds {packets} full-size packets{problem}"
 
 
-def _small(packets: int, rate_bps: int, rtt_s: float) -> str:
+def _small(packets: int, channel: Channel, rtt_s: float) -> str:
     """Return the problem of a queue of that many packets; empty when there is none."""
-    bdp_packets = rate_bps * rtt_s / 8 / FRAME_BYTES
+    rate_bps = channel.rate_bps or 0
+    bdp_packets = rate_bps * rtt_s / 8 / channel.frame_bytes
     if packets < SMALL_PACKETS:
         return f": a fast retransmit needs room for {SMALL_PACKETS}"
     if packets < SMALL_BDP * bdp_packets:
@@ -115,7 +113,7 @@ def _queue_packets(channel: Channel) -> int | None:
         return None
     if queue.limit_packets is not None:
         return queue.limit_packets
-    return None if queue.limit_bytes is None else queue.limit_bytes // FRAME_BYTES
+    return None if queue.limit_bytes is None else queue.limit_bytes // channel.frame_bytes
 
 
 def _starved(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:

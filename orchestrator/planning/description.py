@@ -9,7 +9,6 @@ from orchestrator.errors import Fault
 from orchestrator.network import Hop
 from orchestrator.planning.estimate import bottleneck_hops, wall_s
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
-from orchestrator.protocol.frames import FRAME_BYTES
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,8 @@ def _describe_bottleneck(hop: Hop, flows: tuple[PlannedFlow, ...]) -> dict[str, 
     if rate_bps and rtts_s:
         summary["bdp_bytes"] = int(rate_bps * max(rtts_s) / 8)
     if rate_bps and queue:
-        packets = queue.limit_packets or (queue.limit_bytes or 0) / FRAME_BYTES
-        size_bytes = queue.limit_bytes or packets * FRAME_BYTES
+        packets = queue.limit_packets or (queue.limit_bytes or 0) / channel.frame_bytes
+        size_bytes = queue.limit_bytes or packets * channel.frame_bytes
         summary["queue_kind"] = queue.kind
         summary["queue_packets"] = round(packets, 1)
         summary["queue_bytes"] = int(size_bytes)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from orchestrator.network import Channel, Link, Network, Policer
 from orchestrator.planning.svg_canvas import LINE_HEIGHT, PADDING, Canvas, Point, text_width
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.units import format_rate, format_size
 
 _ROUTER_HEIGHT, _GAP, _INDENT, _LEAST_STEP = 30.0, 10.0, 14.0, 160.0
@@ -209,7 +208,7 @@ def _queue_text(channel: Channel) -> str:
     if queue is None or rate_bps is None:
         return "queue"
     if queue.limit_packets is not None:
-        limit, size_bytes = f"{queue.limit_packets}p", queue.limit_packets * FRAME_BYTES
+        limit, size_bytes = f"{queue.limit_packets}p", queue.limit_packets * channel.frame_bytes
     else:
         size_bytes = queue.limit_bytes or 0
         limit = format_size(size_bytes) if size_bytes else ""

@@ -11,23 +11,30 @@ from orchestrator.kinds import tcp
 from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.fields import MAX_FLOWS, Path
 from orchestrator.kinds.tcp import FlowEnd
-from orchestrator.kinds.traffic import Demand, Part, Segment
-from orchestrator.network import Hop, Network, crossing_ns, path_delay_s
+from orchestrator.kinds.traffic import (
+    LEAST_JUMBO_SEGMENTS,
+    LEAST_WINDOW_BYTES,
+    Demand,
+    Part,
+    Segment,
+)
+from orchestrator.network import Hop, Network, crossing_ns, mtu_bytes, path_delay_s
 from orchestrator.planning.runspec import PlannedFlow
 from orchestrator.protocol.frames import (
     ACK_FRAME_BYTES,
+    DEFAULT_MTU_BYTES,
     ECHO_FRAME_BYTES,
     ETHERNET_BYTES,
-    FRAME_BYTES,
     IPV4_BYTES,
     TCP_BYTES,
 )
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import LoadedVariant, Scenario
-from orchestrator.units import RATE_MIN_BPS, LinkRate, format_time, shown
+from orchestrator.units import RATE_MIN_BPS, Limit, LinkRate, format_time, shown
 
 FIRST_PORT = 5001
-_MSS_BYTES, _TIMESTAMP_BYTES = 1460, 12
+_TIMESTAMP_BYTES = 12
+_ETHERNET_MSS_BYTES = DEFAULT_MTU_BYTES - IPV4_BYTES - TCP_BYTES
 _HEADERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES
 """Ethernet as qdiscs count it, IPv4, and TCP without options."""
 
@@ -94,6 +101,9 @@ class _FlowEntry:
     ) -> dict[str, Any]:
         """Return the fields of a planned flow that all flows between two hosts share."""
         there, back = hops
+        mtu = mtu_bytes((*there, *back))
+        self._require_fit(demand, mtu)
+        segment = self._segment(mtu)
         return {
             "group": self._flow.group,
             "source": source,
@@ -104,20 +114,36 @@ class _FlowEntry:
             "bytes": demand.size_bytes,
             "transport": demand.transport,
             "connections": demand.connections,
-            "segment": self._segment,
+            "segment": segment,
+            "mtu_bytes": mtu,
             "server": demand.server,
-            "traffic_parameters": self._parameters(demand, there),
+            "traffic_parameters": self._parameters(demand, there, segment),
             "propagation_rtt_s": _rtt_ns(hops) / NS_PER_S,
             "base_rtt_s": crossing_ns((*there, *back), ECHO_FRAME_BYTES) / NS_PER_S,
-            "segment_rtt_s": self._segment_rtt_ns(demand, there, back) / NS_PER_S,
+            "segment_rtt_s": self._segment_rtt_ns(demand, mtu, there, back) / NS_PER_S,
             "path": tuple(hop.name for hop in there),
             "ack_path": tuple(hop.name for hop in back),
         }
 
-    def _segment_rtt_ns(self, demand: Demand, there: Hops, back: Hops) -> int:
+    def _segment_rtt_ns(self, demand: Demand, mtu: int, there: Hops, back: Hops) -> int:
         """Return the RTT of a full packet of the flow: a segment and its ACK, or two datagrams."""
-        answer = ACK_FRAME_BYTES if demand.transport == "tcp" else FRAME_BYTES
-        return crossing_ns(there, FRAME_BYTES) + crossing_ns(back, answer)
+        frame_bytes = mtu + ETHERNET_BYTES
+        answer = ACK_FRAME_BYTES if demand.transport == "tcp" else frame_bytes
+        return crossing_ns(there, frame_bytes) + crossing_ns(back, answer)
+
+    def _require_fit(self, demand: Demand, mtu: int) -> None:
+        """Raise ScenarioError if packets of the flow do not fit into its path's smallest MTU.
+
+        Linux would send a larger datagram in fragments, and switches drop a larger frame.
+        """
+        packet_bytes: Any = demand.parameters.get("packet_bytes", 0)
+        if packet_bytes > mtu:
+            text = f"packets of {packet_bytes}B on a path with an MTU of {mtu}: at most {mtu}B"
+            raise self._fault(("traffic", "packet_size"), text)
+        mss_bytes, most_bytes = self._options.get("mss", 0), mtu - IPV4_BYTES - TCP_BYTES
+        if mss_bytes > most_bytes:
+            text = f"an MSS of {mss_bytes} on a path with an MTU of {mtu}: at most {most_bytes}"
+            raise self._fault(("tcp", "mss"), text)
 
     def _start(self, part: Part, number: int) -> dict[str, Any]:
         """Return when the flow of that number starts; ScenarioError when that is too late."""
@@ -164,7 +190,7 @@ class _FlowEntry:
             "shown": () if module is None else module.shown,
         }
 
-    def _parameters(self, demand: Demand, path: Hops) -> dict[str, Any]:
+    def _parameters(self, demand: Demand, path: Hops, segment: Segment) -> dict[str, Any]:
         """Return the engine's parameters, with those that depend on the path and the segments."""
         found: dict[str, Any] = dict(demand.parameters)
         if demand.path_rate:
@@ -177,22 +203,45 @@ class _FlowEntry:
             if found["rate_bps"] < RATE_MIN_BPS:
                 message = f"{load_bps} bit/s for {self._number} flows is below {RATE_MIN_BPS} bit/s"
                 raise self._fault(("traffic", "load"), f"{message} each")
-            wire_bytes = demand.load.wire_bytes(self._segment)
+            wire_bytes = demand.load.wire_bytes(segment)
             found["arrivals_per_s"] = found["rate_bps"] / (8 * wire_bytes)
         if demand.window is not None:
-            packets = demand.window.packets
-            found["window_bytes"] = (
-                demand.window.size_bytes
-                if packets is None
-                else packets * self._segment.payload_bytes
-            )
+            found |= self._window(demand.window, segment)
         return found
 
-    @property
-    def _segment(self) -> Segment:
+    def _window(self, window: Limit, segment: Segment) -> dict[str, int]:
+        """Return the parameters of a limited receive window.
+
+        Raises:
+            ScenarioError: the kernel cannot keep so small a limit.
+        """
+        segment_bytes = segment.payload_bytes
+        size_bytes = window.size_bytes or (window.packets or 0) * segment_bytes
+        if size_bytes < LEAST_WINDOW_BYTES:
+            least = -(-LEAST_WINDOW_BYTES // segment_bytes)
+            raise self._fault(
+                ("traffic", "window"),
+                f"{window} is {size_bytes} bytes, as a segment has {segment_bytes}, and Linux has "
+                f"no limit below {LEAST_WINDOW_BYTES} bytes: at least {least}p",
+            )
+        mss_bytes = segment_bytes + segment.headers_bytes - _HEADERS_BYTES
+        if size_bytes < LEAST_JUMBO_SEGMENTS * segment_bytes and mss_bytes > _ETHERNET_MSS_BYTES:
+            raise self._fault(
+                ("traffic", "window"),
+                f"{window} is less than {LEAST_JUMBO_SEGMENTS} segments of {segment_bytes} bytes: "
+                "so small a window is exact only where the path's MTU or `tcp: {mss: ...}` "
+                f"makes the MSS {_ETHERNET_MSS_BYTES} or less",
+            )
+        return {
+            "window_bytes": size_bytes,
+            "mss_bytes": mss_bytes,
+            "segment_bytes": segment_bytes,
+        }
+
+    def _segment(self, mtu: int) -> Segment:
+        mss_bytes: int = self._options.get("mss", mtu - IPV4_BYTES - TCP_BYTES)
         options_bytes = _TIMESTAMP_BYTES if self._options.get("timestamps", True) else 0
-        payload_bytes = self._options.get("mss", _MSS_BYTES) - options_bytes
-        return Segment(payload_bytes, _HEADERS_BYTES + options_bytes)
+        return Segment(mss_bytes - options_bytes, _HEADERS_BYTES + options_bytes)
 
     def _rate_bps(self, key: str, rate: LinkRate, path: Hops) -> int:
         """Return bits per second of a rate that may be a share of the narrowest link's."""
@@ -256,6 +305,26 @@ def settings_faults(
                         f"also sends from {flow.source}, "
                         + _differently(control.name, name, mine, theirs)
                     )
+
+
+def mtu_faults(variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[Fault]:
+    """Yield a fault for each flow entry with a host that has flows of another path MTU.
+
+    A host has one route, and the route has the MTU of all paths.
+    """
+    first: dict[str, PlannedFlow] = {}
+    for index, entry in enumerate(entries):
+        for flow in entry:
+            pairs = [(host, first.setdefault(host, flow)) for host in (flow.source, flow.sink)]
+            found = next((pair for pair in pairs if pair[1].mtu_bytes != flow.mtu_bytes), None)
+            if found is not None:
+                host, other = found
+                yield variant.mark(("flows", index, "group")).fault(
+                    f"the path of this flow has an MTU of {flow.mtu_bytes}, and flow "
+                    f"{shown(other.name)}, which also uses {host}, one of {other.mtu_bytes}: a "
+                    "host has one route, so give the flows hosts of their own"
+                )
+                break
 
 
 def _controlled(

@@ -10,6 +10,7 @@ from orchestrator.kinds.tcp import HostTcp, TcpOptions
 from orchestrator.network import Channel, Network
 from orchestrator.planning.runspec import LabHost, LabPlan, LabRouter, PlannedFlow
 from orchestrator.protocol.engines import ENGINES
+from orchestrator.protocol.frames import DEFAULT_MTU_BYTES
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.lab import LabEnd
 from orchestrator.units import shown
@@ -76,6 +77,10 @@ def lab_faults(
     yield from _traffic_faults(scenario, entries)
     yield from _option_faults(scenario)
     yield from _event_faults(scenario, network)
+    for link in network.links:
+        if link.forward.mtu_bytes != DEFAULT_MTU_BYTES:
+            path = scenario_paths.get(link.name, ("topology",))
+            yield (*path, "mtu"), f"`lab` supports an MTU of {DEFAULT_MTU_BYTES} only"
     sources, sinks = _ends(network)
     ends = (("senders", sources, "sources"), ("receivers", sinks, "sinks"))
     for key, nodes, what in ends:

@@ -16,10 +16,20 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin,
 from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.kinds.losses import LOSSES, LossSpec
 from orchestrator.kinds.losses.independent import Independent
-from orchestrator.network import JitterModel, LossModel, Network, RateModel, ReorderingModel
+from orchestrator.network import (
+    Channel,
+    JitterModel,
+    LossModel,
+    Network,
+    RateModel,
+    ReorderingModel,
+)
 from topologies import TOPOLOGIES
 
 T = TypeVar("T")
+
+_ADDED: dict[type, frozenset[str]] = {Channel: frozenset({"mtu_bytes"})}
+"""Fields that networks of earlier versions lack; their default is what those runs had."""
 
 
 class UnknownRates:
@@ -89,9 +99,10 @@ def _decoded(hint: Any, form: object) -> Any:
     if _is_record(hint) and isinstance(form, Mapping):
         record: Any = hint
         hints = _fields(record)
-        if form.keys() != hints.keys():
-            raise ValueError(f"{hint} has other fields: {sorted(form.keys() ^ hints.keys())[:3]}")
-        values = {name: _decoded(each, form[name]) for name, each in hints.items()}
+        other = form.keys() ^ hints.keys()
+        if not other <= _ADDED.get(hint, frozenset()):
+            raise ValueError(f"{hint} has other fields: {sorted(other)[:3]}")
+        values = {name: _decoded(hints[name], form[name]) for name in form}
         return record(**values)
     if hint in (str, int, float, bool) and _suits(hint, form):
         return form

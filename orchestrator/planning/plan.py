@@ -30,6 +30,7 @@ from orchestrator.planning.description import Plan
 from orchestrator.planning.expansion import (
     expand,
     flow_ends,
+    mtu_faults,
     name_faults,
     settings_faults,
 )
@@ -143,7 +144,11 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
     layout = topology.layout(seed)
     entries, rtts_ns = expand(variant, layout.network)
-    faults = [*name_faults(variant, entries), *settings_faults(variant, entries)]
+    faults = [
+        *name_faults(variant, entries),
+        *settings_faults(variant, entries),
+        *mtu_faults(variant, entries),
+    ]
     options, differences = tcp.options_by_host(flow_ends(variant.scenario, entries))
     faults += [
         variant.mark(("flows", entry, "tcp", key)).fault(text) for entry, key, text in differences
@@ -158,8 +163,8 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
         raise ScenarioError(faults)
     network = _with_queues(variant, layout.network, layout.queues, rtts_ns)
 
-    def size(channel: str, spec: QueueSpec, rate_bps: int) -> Queue:
-        return sized_queue(spec, rate_bps, rtts_ns.get(channel))
+    def size(name: str, spec: QueueSpec, channel: Channel) -> Queue:
+        return sized_queue(spec, channel, rtts_ns.get(name))
 
     requested = {name: place.spec for name, place in layout.queues.items()}
     events, found = plan_events(EventInputs(variant.scenario, network, entries, requested, size))
@@ -194,7 +199,7 @@ def _with_queues(
             channel, place = hop.channel, queues.get(hop.name)
             if place is not None and channel.rate_bps is not None:
                 try:
-                    queue = sized_queue(place.spec, channel.rate_bps, rtts_ns.get(hop.name))
+                    queue = sized_queue(place.spec, channel, rtts_ns.get(hop.name))
                     channel = replace(channel, queue=queue)
                 except QueueFault as error:
                     where = (*place.where[:-1], error.key)

@@ -37,8 +37,8 @@ ofproto-dpif-upcall.c). A second change of rules within that time would be late.
 _SHOWN_NAMES = 12
 _IMPAIRMENTS = ("jitter", "reordering", "duplication", "corruption")
 
-Size = Callable[[str, QueueSpec, int], Queue]
-"""Returns the queue for (channel, specification, rate in bit/s); ValueError when impossible."""
+Size = Callable[[str, QueueSpec, Channel], Queue]
+"""Returns the queue for (channel's name, specification, channel); ValueError when impossible."""
 Finding = tuple[Path, str]
 
 
@@ -233,7 +233,7 @@ class _NetworkState:
         given = {**old.model_dump(mode="json", by_alias=True, exclude_none=True), **values}
         try:
             new = type(old).model_validate(given)
-            queue = self.inputs.size(channel, new, has.rate_bps)
+            queue = self.inputs.size(channel, new, has)
         except ValidationError as error:
             path, message = messages(error, type(old).keys())[0]
             raise EventFault(("queue", *path), message) from None
@@ -260,10 +260,28 @@ class _NetworkState:
         for (source, sink), back in self._pairs(request, path).items():
             via = request.via[::-1] if back else request.via
             route = _route(network, source, sink, via, path)
+            self._require_mtu(source, sink, route, path)
             if route != self.routes[source, sink]:
                 self.routes[source, sink] = self.rerouted[source, sink] = route
         if self.rerouted:
             self.rerouted_ns = self.now_ns
+
+    def _require_mtu(self, source: str, sink: str, route: tuple[str, ...], path: Path) -> None:
+        """Raise EventFault if packets that fit into the old path's MTU do not fit into a route.
+
+        Switches would drop them, and no ICMP error would tell the host.
+        """
+        mtu = min(self.states[name].channel.mtu_bytes for name in route)
+        pair = {source, sink}
+        flows = [flow for flow in _flows(self.inputs.entries) if {flow.source, flow.sink} == pair]
+        larger = next((flow for flow in flows if flow.mtu_bytes > mtu), None)
+        if larger is not None:
+            raise EventFault(
+                path,
+                f"the new path from {source} to {sink} has an MTU of {mtu}, and flow "
+                f"{shown(larger.name)} sends packets of {larger.mtu_bytes} bytes: give all its "
+                "paths the same smallest MTU",
+            )
 
     def _put(self, channel: str, **values: Any) -> None:
         state = self.states[channel]

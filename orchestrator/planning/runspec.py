@@ -10,7 +10,7 @@ from kmods.catalogue import Folder
 from orchestrator.kinds.tcp import HostTcp
 from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, Segment, Transport
 from orchestrator.network import Channel, Hop, Network, Queue
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.frames import DEFAULT_MTU_BYTES, FRAME_BYTES
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.windows import Window
 
@@ -41,6 +41,8 @@ class PlannedFlow:
     Three RTTs are those of the idle network as the run begins. ``propagation_rtt_s`` is the sum of
     the delays there and back, without transmission. ``base_rtt_s`` is that of a small packet (an
     ICMP echo), and ``segment_rtt_s`` that of a full segment and its ACK.
+
+    ``mtu_bytes`` is the smallest MTU of its path and of its ACKs' path.
 
     ``parameters`` apply to the congestion control's module, so to the whole kernel. ``settings``
     apply to the namespace of ``source``. Both are in the units of their names. ``module`` is the
@@ -74,6 +76,7 @@ class PlannedFlow:
     connections: Connections = "one"
     segment: Segment = FULL_SEGMENT
     server: Literal["sink", "source"] = "sink"
+    mtu_bytes: int = DEFAULT_MTU_BYTES
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,11 @@ def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:
     def largest(hop: Hop) -> Channel:
         seen = [hop.channel, *states.get(hop.name, [])]
         rates_bps = [each.rate_bps for each in seen if each.rate_bps is not None]
-        sizes = [(_limit_bytes(each.queue), each.queue) for each in seen if each.queue is not None]
+        sizes = [
+            (_limit_bytes(each.queue, each.frame_bytes), each.queue)
+            for each in seen
+            if each.queue is not None
+        ]
         return replace(
             hop.channel,
             rate_bps=max(rates_bps, default=None),
@@ -209,8 +216,8 @@ def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:
     return replace(network, links=tuple(links)) if events else network
 
 
-def _limit_bytes(queue: Queue) -> int:
-    return queue.limit_bytes or (queue.limit_packets or 0) * FRAME_BYTES
+def _limit_bytes(queue: Queue, frame_bytes: int) -> int:
+    return queue.limit_bytes or (queue.limit_packets or 0) * frame_bytes
 
 
 def guest_memory_bytes(network: Network, flows: int) -> int:
@@ -218,7 +225,9 @@ def guest_memory_bytes(network: Network, flows: int) -> int:
     packets = 0.0
     for link in network.links:
         for channel in (link.forward, link.reverse):
-            packets += sum(held_packets(channel))
+            # A larger frame takes as much more memory; a smaller one hardly less.
+            size = max(1.0, channel.frame_bytes / FRAME_BYTES)
+            packets += size * sum(held_packets(channel))
     needed = BASE_MEMORY_BYTES + int(packets) * PACKET_MEMORY_BYTES + flows * FLOW_MEMORY_BYTES
     return (needed + 2**20 - 1) & ~(2**20 - 1)
 
@@ -227,11 +236,11 @@ def held_packets(channel: Channel) -> tuple[float, float]:
     """Return how many full-size packets can be in flight on a channel, and in its queue."""
     if channel.rate_bps is None:
         return 0.0, 0.0
-    in_flight = channel.rate_bps * channel.delay_s / 8 / FRAME_BYTES
+    in_flight = channel.rate_bps * channel.delay_s / 8 / channel.frame_bytes
     if channel.queue is None or not channel.is_bottleneck:
         return in_flight, 0.0
     limit = channel.queue
-    return in_flight, limit.limit_packets or (limit.limit_bytes or 0) / FRAME_BYTES
+    return in_flight, limit.limit_packets or (limit.limit_bytes or 0) / channel.frame_bytes
 
 
 def ticks(duration_s: float, period_s: float) -> int:

@@ -9,17 +9,19 @@ from dataclasses import replace
 from decimal import Decimal
 
 from orchestrator.kinds.queues import QueueSpec, Sized
-from orchestrator.network import Queue
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.network import Channel, Queue
 from orchestrator.protocol.units import NS_PER_S
 from orchestrator.units import LIMIT_MAX, Limit, format_rate, format_time
 
 
-def sized_queue(spec: QueueSpec, rate_bps: int, rtts_ns: set[int] | None) -> Queue:
-    """Return the queue in the units that its qdisc counts; ValueError when it is not possible."""
+def sized_queue(spec: QueueSpec, channel: Channel, rtts_ns: set[int] | None) -> Queue:
+    """Return the queue in the units that its qdisc counts; ValueError when it is not possible.
+
+    The channel has a rate.
+    """
 
     def measure(limit: Limit) -> Sized:
-        return _sized(limit, rate_bps, rtts_ns)
+        return _sized(limit, channel, rtts_ns)
 
     sized = replace(measure(spec.limit), measure=measure)
     qdisc = spec.qdisc(sized)
@@ -30,9 +32,10 @@ def sized_queue(spec: QueueSpec, rate_bps: int, rtts_ns: set[int] | None) -> Que
     return Queue(spec.kind, qdisc, **counted, drops_queued=spec.drops_queued)
 
 
-def _sized(limit: Limit, rate_bps: int, rtts_ns: set[int] | None) -> Sized:
+def _sized(limit: Limit, channel: Channel, rtts_ns: set[int] | None) -> Sized:
+    rate_bps, frame_bytes = channel.rate_bps or 0, channel.frame_bytes
     if limit.packets is not None:
-        return Sized(rate_bps, limit_packets=limit.packets)
+        return Sized(rate_bps, limit_packets=limit.packets, frame_bytes=frame_bytes)
     if limit.size_bytes is not None:
         size_bytes, how = limit.size_bytes, ""
     elif limit.time_ns is not None:
@@ -48,11 +51,11 @@ def _sized(limit: Limit, rate_bps: int, rtts_ns: set[int] | None) -> Sized:
         how = (
             f" at {format_rate(rate_bps)} and a propagation RTT of {format_time(rtt_ns / NS_PER_S)}"
         )
-    if size_bytes < FRAME_BYTES:
+    if size_bytes < frame_bytes:
         raise ValueError(
             f"a queue of {limit} holds {size_bytes} bytes{how}: "
-            f"less than one full-size frame of {FRAME_BYTES} bytes"
+            f"less than one full-size frame of {frame_bytes} bytes"
         )
     if size_bytes > LIMIT_MAX:
         raise ValueError(f"a queue of {limit} holds {size_bytes} bytes{how}: more than 2^32 - 1")
-    return Sized(rate_bps, limit_bytes=size_bytes)
+    return Sized(rate_bps, limit_bytes=size_bytes, frame_bytes=frame_bytes)

@@ -19,6 +19,10 @@ class _PlannedParameters(TypedDict):
     """Number of bytes to send; None is unlimited. Only bulk and UDP engines have a number."""
     window_bytes: NotRequired[int]
     """Largest receive window that the receiver of the data may advertise; unlimited if absent."""
+    mss_bytes: NotRequired[int]
+    """Maximum segment size of the flow's connections, with TCP options; for "window_bytes"."""
+    segment_bytes: NotRequired[int]
+    """Payload of the flow's full segments; for "window_bytes"."""
 
 
 class BulkParameters(_PlannedParameters):

@@ -5,8 +5,19 @@ from __future__ import annotations
 ETHERNET_BYTES = 14
 """Ethernet's header (include/uapi/linux/if_ether.h, ETH_HLEN)."""
 
-FRAME_BYTES = 1514
-"""A full frame: an MTU of 1500 bytes and Ethernet's header."""
+DEFAULT_MTU_BYTES = 1500
+"""Largest IP packet of a link that does not say otherwise (Ethernet's MTU)."""
+
+LEAST_MTU_BYTES, MOST_MTU_BYTES = 576, 9216
+"""Range of a link's MTU.
+
+Every IPv4 host must accept packets of 576 bytes (RFC 791). TCP's smallest default segment fits too
+(TCP_MSS_DEFAULT). Switches with jumbo frames support up to 9216 bytes. The kernel's veth and Open
+vSwitch would take 68 to 65535 bytes.
+"""
+
+FRAME_BYTES = DEFAULT_MTU_BYTES + ETHERNET_BYTES
+"""A full frame of a link with the default MTU, and the unit of a trace's opportunities."""
 
 IPV4_BYTES, TCP_BYTES, UDP_BYTES, ICMP_BYTES = 20, 20, 8, 8
 """Headers without options."""

@@ -80,6 +80,8 @@ class PolicerProbe(TypedDict):
     rate_bps: int
     burst_bytes: int
     """The size of the bucket."""
+    frame_bytes: int
+    """Size of each packet's frame, with Ethernet's header."""
 
 
 class ProbesSpec(TypedDict):

@@ -93,6 +93,8 @@ class LinkSpec(TypedDict):
     a: str
     """The node at the end a; packets from there go forward."""
     b: str
+    mtu_bytes: int
+    """Largest IP packet."""
     forward: ChannelSpec
     reverse: ChannelSpec
 

@@ -5,7 +5,7 @@ It is stored with the run, because a stored run is judged without its scenario.
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 
 class SamplingPlan(TypedDict):
@@ -30,6 +30,8 @@ class FlowPlan(TypedDict):
     """The smallest sum of delays, there and back, that a packet and its ACK may have."""
     window_limited: bool
     """Whether the scenario limits the receive window or the receive buffer."""
+    window_least_bytes: NotRequired[int]
+    """The least that the largest window of a bulk flow with a limit must be; see check_window."""
 
 
 class SamplesPlan(TypedDict):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from guest.build import GuestKernel
+from orchestrator.kinds.linux_parameters import LINUX_MODULES, WITHOUT_PARAMETERS
 
 pytestmark = pytest.mark.guest
 
@@ -34,6 +35,20 @@ def test_commands_from_a_pipe_run_as_root_of_the_guest(kernel: GuestKernel) -> N
     user, release, congestion = said.splitlines()
     assert (status, user, release) == (7, "0", kernel.release)
     assert {"reno", "cubic", "westwood", "vegas", "yeah", "bbr"} <= set(congestion.split())
+
+
+def test_modules_of_linux_have_parameters_where_the_language_has_some(kernel: GuestKernel) -> None:
+    del kernel  # only needs it built
+    names = (*LINUX_MODULES, *WITHOUT_PARAMETERS)
+    status, said = shell(
+        "cat /proc/sys/net/ipv4/tcp_available_congestion_control\n"
+        + "".join(f"ls -d /sys/module/tcp_{name}/parameters 2>&-\n" for name in names)
+        + "exit 0"
+    )
+    loaded, *found = said.splitlines()
+    assert status == 0
+    assert set(names) <= set(loaded.split())
+    assert found == [f"/sys/module/tcp_{name}/parameters" for name in LINUX_MODULES]
 
 
 def test_the_shell_cannot_write_to_the_host(kernel: GuestKernel, tmp_path: Path) -> None:

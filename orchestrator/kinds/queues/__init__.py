@@ -31,13 +31,15 @@ class QueueFault(ValueError):
 class Sized:
     """A queue's limit in packets or bytes, for a known link; exactly one of the two is set.
 
-    ``rate_bps`` is the link's rate on the link layer. ``measure`` converts another length that is
-    written like a limit, for the same link. It raises ValueError when that is not possible.
+    ``rate_bps`` is the link's rate on the link layer, ``frame_bytes`` its full frame. ``measure``
+    converts another length that is written like a limit, for the same link. It raises ValueError
+    when that is not possible.
     """
 
     rate_bps: int
     limit_packets: int | None = None
     limit_bytes: int | None = None
+    frame_bytes: int = FRAME_BYTES
     measure: Callable[[Limit], Sized] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -46,14 +48,14 @@ class Sized:
         if self.limit_packets is not None:
             return self.limit_packets
         assert self.limit_bytes is not None, "one of the limits is set"
-        return self.limit_bytes // FRAME_BYTES
+        return self.limit_bytes // self.frame_bytes
 
     @property
     def size_bytes(self) -> int:
         """The limit in link-layer bytes, of full-size frames when it counts packets."""
         if self.limit_bytes is not None:
             return self.limit_bytes
-        return self.packets * FRAME_BYTES
+        return self.packets * self.frame_bytes
 
     def length_bytes(self, key: str, limit: Limit) -> int:
         """Return the length in the field ``key`` in bytes.

@@ -19,7 +19,6 @@ from orchestrator.kinds.queues._red import (
     red,
     weight_log,
 )
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting, Statistic
 
 _TCA_OPTIONS = 2
@@ -57,9 +56,10 @@ class AdaptiveRed(QueueSpec):
         description="weight of the current length in the average, a power of two within 5%. By "
         "default the one nearest to 1 - exp(-1 / frames per second)",
     )
-    packet: Size = Field(
-        default=FRAME_BYTES,
-        description="size of the packet whose transmission time is the unit of idle times",
+    packet: Size | None = Field(
+        default=None,
+        description="size of the packet whose transmission time is the unit of idle times; a "
+        "full-size frame by default",
     )
     ecn: bool = Field(default=False, description="mark ECN-capable packets instead of dropping")
     harddrop: bool = Field(
@@ -82,13 +82,13 @@ class AdaptiveRed(QueueSpec):
     def _lengths(self, sized: Sized) -> Lengths:
         if self.min is None:
             half_target = int(self.target / 2 * sized.rate_bps / 8)
-            minimum = max(_LEAST_PACKETS * FRAME_BYTES, half_target)
+            minimum = max(_LEAST_PACKETS * sized.frame_bytes, half_target)
         else:
             minimum = sized.length_bytes("min", self.min)
         maximum = 3 * minimum if self.max is None else sized.length_bytes("max", self.max)
         if self.weight is None:
-            frames_per_s = sized.rate_bps / (8 * FRAME_BYTES)
+            frames_per_s = sized.rate_bps / (8 * sized.frame_bytes)
             log = max(0, round(-math.log2(-math.expm1(-1 / frames_per_s))))
         else:
             log = weight_log(self.weight)
-        return Lengths(sized.size_bytes, minimum, maximum, log, self.packet)
+        return Lengths(sized.size_bytes, minimum, maximum, log, self.packet or sized.frame_bytes)

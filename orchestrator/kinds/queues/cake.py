@@ -15,6 +15,7 @@ from orchestrator.kinds.queues import (
     Sized,
     microseconds,
 )
+from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting, Statistic
 from orchestrator.units import LIMIT_MAX, Limit
 
@@ -43,7 +44,8 @@ class Cake(QueueSpec):
     kind: Literal["cake"] = Field(description="flow queueing with isolation of hosts and COBALT")
     limit: QueueLimit = Field(
         default=Limit(packets=6728),
-        description="largest length; CAKE limits memory, with 2304 bytes for each full-size frame",
+        description="largest length; CAKE limits memory, with 2304 bytes for each full-size frame "
+        "of 1514 bytes",
     )
     rtt: Duration = Field(
         default=0.1, description="the RTT for which it is tuned: COBALT's interval"
@@ -61,9 +63,10 @@ class Cake(QueueSpec):
 
     def qdisc(self, sized: Sized) -> Qdisc:
         """Return the settings of sch_cake and what its one tin counts."""
-        memory_bytes = sized.packets * _MEMORY_OF_A_FRAME_BYTES
+        frame_bytes = _MEMORY_OF_A_FRAME_BYTES + max(0, sized.frame_bytes - FRAME_BYTES)
+        memory_bytes = sized.packets * frame_bytes
         if memory_bytes > LIMIT_MAX:
-            most = LIMIT_MAX // _MEMORY_OF_A_FRAME_BYTES
+            most = LIMIT_MAX // frame_bytes
             raise QueueFault("limit", f"a limit of {sized.packets} packets: at most {most}p")
         rtt_us = microseconds("rtt", self.rtt)
         target = self.target

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
 from orchestrator.kinds.queues import Quantum, QueueSpec, Sized, app_statistic
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.units import LIMIT_MAX, Limit
 
@@ -32,22 +31,26 @@ class Fq(QueueSpec):
     flow_limit: int = Field(
         default=100, ge=1, le=LIMIT_MAX, description="largest number of packets of one flow"
     )
-    quantum: Quantum = Field(
-        default=2 * FRAME_BYTES, description="bytes that a flow may send in its turn"
+    quantum: Quantum | None = Field(
+        default=None,
+        description="bytes that a flow may send in its turn; 2 full-size frames by default",
     )
-    initial_quantum: Quantum = Field(
-        default=10 * FRAME_BYTES, description="bytes that a new flow may send in its first turn"
+    initial_quantum: Quantum | None = Field(
+        default=None,
+        description="bytes that a new flow may send in its first turn; 10 full-size frames by "
+        "default",
     )
 
     def qdisc(self, sized: Sized) -> Qdisc:
         """Return the settings of sch_fq and what struct tc_fq_qd_stats counts."""
+        initial_bytes = self.initial_quantum or 10 * sized.frame_bytes
         return Qdisc(
             "fq",
             (
                 Setting("limit_packets", (_LIMIT,), sized.packets),
                 Setting("flow_limit_packets", (_FLOW_LIMIT,), self.flow_limit),
-                Setting("quantum_bytes", (_QUANTUM,), self.quantum),
-                Setting("initial_quantum_bytes", (_INITIAL_QUANTUM,), self.initial_quantum),
+                Setting("quantum_bytes", (_QUANTUM,), self.quantum or 2 * sized.frame_bytes),
+                Setting("initial_quantum_bytes", (_INITIAL_QUANTUM,), initial_bytes),
                 Setting("pacing", (_RATE_ENABLE,), 0),
                 Setting("hash_mask", (_HASH_MASK,), LIMIT_MAX),
             ),

@@ -9,7 +9,6 @@ from pydantic import Field
 from orchestrator.kinds.fields import QueueLimit
 from orchestrator.kinds.queues import Quantum, QueueFault, QueueSpec, Sized, app_statistic
 from orchestrator.kinds.queues._codel import CodelFields, codel_settings
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 
@@ -36,8 +35,9 @@ class FqCodel(CodelFields, QueueSpec):
     flows: int = Field(
         default=1024, ge=1, le=65536, description="number of queues to which flows are hashed"
     )
-    quantum: Quantum = Field(
-        default=FRAME_BYTES, description="bytes that a flow may send in its turn"
+    quantum: Quantum | None = Field(
+        default=None,
+        description="bytes that a flow may send in its turn; a full-size frame by default",
     )
     ecn: bool = Field(default=True, description="mark ECN-capable packets instead of dropping")
 
@@ -51,7 +51,7 @@ class FqCodel(CodelFields, QueueSpec):
         settings = (
             *codel_settings(self, sized, self.ecn, _CE_THRESHOLD),
             Setting("flows", (_FLOWS,), self.flows, once=True),
-            Setting("quantum_bytes", (_QUANTUM,), self.quantum),
+            Setting("quantum_bytes", (_QUANTUM,), self.quantum or sized.frame_bytes),
             Setting("memory_bytes", (_MEMORY_LIMIT,), memory_bytes),
         )
         statistics = (

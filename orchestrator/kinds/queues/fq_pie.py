@@ -9,7 +9,6 @@ from pydantic import Field
 from orchestrator.kinds.fields import QueueLimit
 from orchestrator.kinds.queues import Quantum, QueueSpec, Sized, app_statistic
 from orchestrator.kinds.queues._pie import PieFields, pie_settings
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 
@@ -31,8 +30,9 @@ class FqPie(PieFields, QueueSpec):
     flows: int = Field(
         default=1024, ge=1, le=65536, description="number of queues to which flows are hashed"
     )
-    quantum: Quantum = Field(
-        default=FRAME_BYTES, description="bytes that a flow may send in its turn"
+    quantum: Quantum | None = Field(
+        default=None,
+        description="bytes that a flow may send in its turn; a full-size frame by default",
     )
     ecn_percent: int = Field(
         default=10,
@@ -49,7 +49,7 @@ class FqPie(PieFields, QueueSpec):
                 Setting("limit_packets", (_LIMIT,), sized.packets),
                 Setting("flows", (_FLOWS,), self.flows, once=True),
                 *pie_settings(self, _TARGET, _TUPDATE, _ECN),
-                Setting("quantum_bytes", (_QUANTUM,), self.quantum),
+                Setting("quantum_bytes", (_QUANTUM,), self.quantum or sized.frame_bytes),
                 Setting("ecn_percent", (_ECN_PROB,), self.ecn_percent),
             ),
             (

@@ -19,7 +19,6 @@ from orchestrator.kinds.queues._red import (
     red,
     weight_log,
 )
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 
 _SUPPORTED = 15  # TC_RED_SUPPORTED_FLAGS of net/sched/sch_red.c
@@ -51,9 +50,10 @@ class Red(QueueSpec):
         description="weight of the current length in the average: a power of two within 5% (0.002 "
         "is taken as 2^-9). 1 disables averaging",
     )
-    packet: Size = Field(
-        default=FRAME_BYTES,
-        description="size of the packet whose transmission time is the unit of idle times",
+    packet: Size | None = Field(
+        default=None,
+        description="size of the packet whose transmission time is the unit of idle times; a "
+        "full-size frame by default",
     )
     ecn: bool = Field(default=False, description="mark ECN-capable packets instead of dropping")
     harddrop: bool = Field(
@@ -73,7 +73,7 @@ class Red(QueueSpec):
             sized.length_bytes("min", self.min),
             sized.length_bytes("max", self.max),
             weight_log(self.weight),
-            self.packet,
+            self.packet or sized.frame_bytes,
         )
         flags = ECN * self.ecn | HARDDROP * self.harddrop | NODROP * self.nodrop
         settings = (

@@ -8,7 +8,6 @@ from pydantic import Field, field_validator
 
 from orchestrator.kinds.fields import QueueLimit, Time
 from orchestrator.kinds.queues import Quantum, QueueFault, QueueSpec, Sized
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.protocol.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 
@@ -42,8 +41,9 @@ class Sfq(QueueSpec):
     divisor: int = Field(
         default=1024, ge=1, le=65536, description="size of the hash table, a power of two"
     )
-    quantum: Quantum = Field(
-        default=FRAME_BYTES, description="bytes that a flow may send in its turn"
+    quantum: Quantum | None = Field(
+        default=None,
+        description="bytes that a flow may send in its turn; a full-size frame by default",
     )
     perturb: Time = Field(
         default=0.0,
@@ -74,7 +74,7 @@ class Sfq(QueueSpec):
             text = f"a limit of {sized.packets} packets: 2 to {self.depth * flows}, "
             raise QueueFault("limit", text + "which is `depth` times `flows` (within `divisor`)")
         settings = (
-            Setting("quantum_bytes", (), self.quantum),
+            Setting("quantum_bytes", (), self.quantum or sized.frame_bytes),
             Setting("perturb_s", (), int(self.perturb), offset=4),
             Setting("limit_packets", (), sized.packets, offset=8),
             Setting("divisor", (), self.divisor, offset=12),

@@ -33,6 +33,17 @@ class Segment:
 
 
 FULL_SEGMENT = Segment(1448, 66)
+
+LEAST_JUMBO_SEGMENTS = 5
+"""Least exact window in segments, if these are larger than an MTU of 1500 allows.
+
+The memory that the kernel counts for so large a segment is not proportional to its size. So a
+receive buffer that would keep the first segments from enlarging the window cannot be computed.
+"""
+
+LEAST_WINDOW_BYTES = 1152
+"""The kernel limits no receive window to less: SOCK_MIN_RCVBUF / 2 in tcp_set_window_clamp() of
+net/ipv4/tcp.c."""
 """With timestamps, Ethernet headers as qdiscs count them, and the default TCP options."""
 
 

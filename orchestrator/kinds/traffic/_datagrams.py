@@ -9,22 +9,26 @@ from pydantic import AfterValidator, Field
 from orchestrator.kinds.fields import LinkRate, Size, Strict
 from orchestrator.kinds.traffic import Demand
 from orchestrator.protocol.engine_parameters import UdpTraffic
-from orchestrator.protocol.frames import IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.frames import (
+    DEFAULT_MTU_BYTES,
+    IPV4_BYTES,
+    MOST_MTU_BYTES,
+    UDP_BYTES,
+)
 from orchestrator.protocol.specification import QuantitySpec
 
 HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 """IPv4 and UDP."""
 MARK_BYTES = 16
 """The sequence number and the due time with which a payload begins."""
-MTU_BYTES = 1500
 LEAST_BYTES = HEADERS_BYTES + MARK_BYTES
 
 
 def _packet(size_bytes: int) -> int:
-    if not LEAST_BYTES <= size_bytes <= MTU_BYTES:
+    if not LEAST_BYTES <= size_bytes <= MOST_MTU_BYTES:
         raise ValueError(
-            f"a packet has {LEAST_BYTES}B (IP, UDP, sequence number and time) to {MTU_BYTES}B, "
-            f"not {size_bytes}B"
+            f"a packet has {LEAST_BYTES}B (IP, UDP, sequence number and time) to the smallest MTU "
+            f"of its path, at most {MOST_MTU_BYTES}B, not {size_bytes}B"
         )
     return size_bytes
 
@@ -38,7 +42,9 @@ class Datagrams(Strict):
         "beginning of the run"
     )
     packet_size: Annotated[Size, AfterValidator(_packet)] = Field(
-        default=MTU_BYTES, description="size of each IP packet with its headers, 44B to 1500B"
+        default=DEFAULT_MTU_BYTES,
+        description="size of each IP packet with its headers, from 44B to the smallest MTU of "
+        "the flow's path",
     )
     size_bytes: Size | None = Field(
         default=None,

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from orchestrator.kinds.fields import Strict
+from orchestrator.kinds.traffic import LEAST_WINDOW_BYTES
 from orchestrator.units import (
     NUMBER_PATTERN,
     SIZE_UNITS,
@@ -16,18 +17,22 @@ from orchestrator.units import (
     shown,
 )
 
-SEGMENT_BYTES = 1460
-LEAST_WINDOW_BYTES, MOST_WINDOW_BYTES = 5 * SEGMENT_BYTES, 2**28
-"""With a smaller window the kernel splits segments. A larger one does not fit a buffer's size."""
+MOST_WINDOW_BYTES = 2**28
+"""A larger window does not fit a buffer's size."""
+
+_SEGMENT_BYTES = 1460
 
 
 def _window(value: object) -> Limit:
     if isinstance(value, Limit):
         return value
     limit = parse_limit(value, "window", ("p", *SIZE_UNITS))
-    size_bytes = limit.size_bytes or (limit.packets or 0) * SEGMENT_BYTES
+    size_bytes = limit.size_bytes or (limit.packets or 0) * _SEGMENT_BYTES
     if not LEAST_WINDOW_BYTES <= size_bytes <= MOST_WINDOW_BYTES:
-        raise UnitError(f"{shown(value)}: a window may have 5 segments (5p, or 7300B) to 256MiB")
+        raise UnitError(
+            f"{shown(value)}: a window may have 1 segment (1p) or {LEAST_WINDOW_BYTES}B to 256MiB; "
+            "Linux limits no window to less"
+        )
     return limit
 
 
@@ -51,5 +56,6 @@ class Windowed(Strict):
     window: Window | None = Field(
         default=None,
         description="the largest window that the receiver of the data advertises, such as 64p "
-        "(full segments) or 64kB; unlimited when not given",
+        "(full segments) or 64kB; unlimited when not given. Below 64 KiB Linux rounds it down to "
+        "full segments. For a window of less than two, the sender splits them",
     )

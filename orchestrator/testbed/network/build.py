@@ -184,7 +184,7 @@ class Bed:
         for link in self.links.values():
             for end in LINK_ENDS:
                 name, index = link.device(end)
-                rtnl.set_up(self.wires, index, name)
+                rtnl.set_up(self.wires, index, name, link.spec["mtu_bytes"])
         self.wires.flush()
         with system.inside(self.wires_fd, self.home_fd):
             tool = Ethtool()
@@ -199,7 +199,8 @@ class Bed:
             with self.enter(host["name"]):
                 route = netlink.Netlink()
                 rtnl.set_up(route, 1, "lo")
-                rtnl.set_up(route, HOST_INDEX, host["name"])
+                link = self.host(host["name"]).defaultIntf().link
+                rtnl.set_up(route, HOST_INDEX, host["name"], link.spec["mtu_bytes"])
                 rtnl.add_address(
                     route, HOST_INDEX, host["address"], HOST_PREFIX_LENGTH, host["name"]
                 )
@@ -243,7 +244,8 @@ class Bed:
         for switch in self.net.switches:
             for interface in switch.intfList():
                 tool.set_offloads(interface.name)
-                rtnl.set_up(route, present[interface.name][0], interface.name)
+                mtu_bytes = interface.link.spec["mtu_bytes"]
+                rtnl.set_up(route, present[interface.name][0], interface.name, mtu_bytes)
         route.flush()
         route.close()
         tool.close()

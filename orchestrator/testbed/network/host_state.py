@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
     State = dict[str, str]
 
-_MTU, _LOOPBACK_MTU = 1500, 65536
+_LOOPBACK_MTU = 65536
 _NO_QUEUE = qdisc.text("noqueue", 0, qdisc.TC_H_ROOT)
 _HOOK = qdisc.text("clsact", qdisc.TC_H_CLSACT & 0xFFFF0000, qdisc.TC_H_CLSACT)
 _LISTED = "net.ipv4.tcp_available_congestion_control"
@@ -53,7 +53,9 @@ class HostStates:
         """Return the values of the fact "host_state" now; ``when`` is "start" or "end"."""
         bed = self._bed
         found = {"wires": (requested_of_wires(bed.spec["links"]), of_namespace(bed.wires))}
-        switched = requested_of_switches(i.name for s in bed.net.switches for i in s.intfList())
+        switched = requested_of_switches(
+            {i.name: i.link.spec["mtu_bytes"] for s in bed.net.switches for i in s.intfList()}
+        )
         route = netlink.Netlink()
         present = of_namespace(route) if switched else {}
         route.close()
@@ -87,7 +89,7 @@ class HostStates:
                     values[step["name"]] = step["value"]
         return {
             **_interface("lo", _LOOPBACK_MTU, _NO_QUEUE),
-            **_interface(interface.name, _MTU, _NO_QUEUE),
+            **_interface(interface.name, interface.link.spec["mtu_bytes"], _NO_QUEUE),
             f"routes of {interface.name}": route,
             **self._defaults,
             **{each: _text(values[each]) for each in values if each in self._defaults},
@@ -131,15 +133,15 @@ def requested_of_wires(links: Iterable[LinkSpec]) -> State:
             )
             texts = [qdisc.text(one["kind"], *place) for one, *place in places if one is not None]
             qdiscs = _joined([_HOOK, *(texts or [_NO_QUEUE])])
-            found |= _interface(f"w{number}{sink}", _MTU, qdiscs)
+            found |= _interface(f"w{number}{sink}", link["mtu_bytes"], qdiscs)
     return found
 
 
-def requested_of_switches(interfaces: Iterable[str]) -> State:
-    """Return the requested state of the switches' interfaces."""
+def requested_of_switches(mtus_bytes: Mapping[str, int]) -> State:
+    """Return the requested state of the switches' interfaces, given with the MTU of each."""
     found: State = {}
-    for name in interfaces:
-        found |= _interface(name, _MTU, _NO_QUEUE)
+    for name, mtu_bytes in mtus_bytes.items():
+        found |= _interface(name, mtu_bytes, _NO_QUEUE)
     return found
 
 

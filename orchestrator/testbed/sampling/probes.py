@@ -15,7 +15,6 @@ import struct
 
 from orchestrator.protocol.frames import (
     ETHERNET_BYTES,
-    FRAME_BYTES,
     ICMP_BYTES,
     IPV4_BYTES,
     UDP_BYTES,
@@ -144,7 +143,7 @@ def policer_bursts(bed: Bed, probe: PolicerProbe) -> BurstResult:
         room = 2 * probe["packets"] * probe["rounds"]
         captures = [PacketCapture(name, room) for name in _devices(bed, probe["channel"])]
     sender, receiver = _ends(bed, probe)
-    padding = bytes(FRAME_BYTES - _HEADER_BYTES - _STAMP.size)
+    padding = bytes(probe["frame_bytes"] - _HEADER_BYTES - _STAMP.size)
     timer = system.Timer()
     begin_ns = system.monotonic_ns()
     for number in range(probe["rounds"]):
@@ -175,7 +174,9 @@ def _ends(bed: Bed, probe: BurstProbe | PolicerProbe) -> tuple[socket.socket, so
         receiver.bind((bed.address(probe["sink"]), PROBE_PORT))
     with bed.enter(probe["source"]):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * 4096)
+        sender.setsockopt(
+            socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * (probe["frame_bytes"] + 2582)
+        )
         sender.connect((bed.address(probe["sink"]), PROBE_PORT))
     return sender, receiver
 

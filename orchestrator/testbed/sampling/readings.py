@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import struct
 
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.frames import ETHERNET_BYTES
 from orchestrator.protocol.link import rate_of
 from orchestrator.protocol.numbering import CHANNEL_ENDS, QUEUE_HANDLE
 from orchestrator.protocol.records import QUEUE_COUNTERS
@@ -50,8 +50,8 @@ class Readings:
         self._period_ns: int = bed.spec["sample"]["readings_ns"]
         traced = {trace["channel"] for trace in bed.spec["traces"]}
         places = {name: place for place, name in enumerate(names)}
-        # Of each queue with a rate: its channel, and for a trace its mean rate.
-        self._queues: dict[int, tuple[ChannelSpec, int | None]] = {}
+        # Of each queue with a rate: its channel, its largest frame, and for a trace its mean rate.
+        self._queues: dict[int, tuple[ChannelSpec, int, int | None]] = {}
         for name, link in bed.links.items():
             for direction, (_source, sink) in CHANNEL_ENDS.items():
                 channel = link.spec[direction]
@@ -59,7 +59,8 @@ class Readings:
                 if place is not None and rate_of(channel["link"]):
                     is_traced = f"{name}:{direction}" in traced
                     mean_bps = rate_of(channel["link"]) if is_traced else None
-                    self._queues[place] = channel, mean_bps
+                    frame_bytes = link.spec["mtu_bytes"] + ETHERNET_BYTES
+                    self._queues[place] = channel, frame_bytes, mean_bps
         self._counters = {
             place: qdisc.OneCounters(bed.wires, *names[place]) for place in self._queues
         }
@@ -99,9 +100,9 @@ class Readings:
         """
         self._records.reading(time_ns, place, counters)
         (backlog_bytes,) = struct.unpack_from("<I", counters, _BACKLOG)
-        channel, mean_bps = self._queues[place]
+        channel, frame_bytes, mean_bps = self._queues[place]
         rate_bps = mean_bps or rate_of(channel["link"])
-        waiting_bits = 6 * (backlog_bytes - FRAME_BYTES)
+        waiting_bits = 6 * (backlog_bytes - frame_bytes)
         if waiting_bits * _SECOND_NS < _LEAST_NS * rate_bps or not rate_bps:
             return
         due_ns = time_ns + waiting_bits * _SECOND_NS // rate_bps

@@ -16,7 +16,7 @@ import threading
 
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.traffic import FlowEngine
-from orchestrator.testbed.traffic.sockets import hold_window, listen, make_socket, window_of
+from orchestrator.testbed.traffic.sockets import listen, make_socket, window_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.bed import Bed
     from orchestrator.testbed.traffic import EngineClass, Services
+    from orchestrator.testbed.traffic.sockets import ReceiveWindow
 
 CHUNK_BYTES = 1 << 20
 _READ_BYTES = 64 << 20
@@ -93,17 +94,18 @@ class BulkFlow(FlowEngine):
                 self.services.problem(f"receiver: {error.strerror}")
 
 
-def read_to_end(receiver: socket.socket, window_bytes: int | None) -> int:
+def read_to_end(receiver: socket.socket, window: ReceiveWindow | None) -> int:
     """Read and discard data until the other end has sent all; return the number of bytes.
 
-    ``window_bytes`` is the largest window that the socket may advertise, None for any.
+    ``window`` limits the window that the socket may advertise, None does not.
 
     Raises:
         OSError: the connection broke.
     """
-    if window_bytes is not None:
+    if window is not None:
+        window.connected(receiver)
         receiver.recv(1, socket.MSG_PEEK)  # wait for the first segment
-        hold_window(receiver, window_bytes)
+        window.hold(receiver)
     flags = _MSG_TRUNC | _MSG_WAITALL
     total = 0
     while True:

@@ -171,7 +171,7 @@ class Receiver:
         # Both by the client's port.
         self._begun_ns: dict[int, int] = {}
         self._open: dict[int, socket.socket] = {}
-        self._window_bytes = window_of(flow.spec)
+        self._window = window_of(flow.spec)
         self._is_over = False
 
     def expect(self, port: int, begin_ns: int) -> None:
@@ -188,7 +188,7 @@ class Receiver:
 
     def _read(self, connection: socket.socket, port: int) -> None:
         try:
-            size_bytes = read_to_end(connection, self._window_bytes)
+            size_bytes = read_to_end(connection, self._window)
             end_ns = self._flow.reactor.now_ns()
         except OSError as error:
             if error.errno not in BROKEN:

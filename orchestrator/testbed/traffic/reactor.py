@@ -15,7 +15,7 @@ import threading
 import traceback
 
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.traffic.sockets import BROKEN, hold_window
+from orchestrator.testbed.traffic.sockets import BROKEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
     from orchestrator.testbed.bed import Bed
     from orchestrator.testbed.traffic import Services
+    from orchestrator.testbed.traffic.sockets import ReceiveWindow
 
 CLOSED, FAILED = select.EPOLLRDHUP, select.EPOLLERR
 """The other end sends nothing more; the connection is broken."""
@@ -181,20 +182,22 @@ class Incoming:
     """Bytes that still have to be read from a socket, and are discarded.
 
     The kernel reports data only when 16 kB or all remaining bytes have arrived (SO_RCVLOWAT). So a
-    large transfer does not cost two system calls for each segment. ``window_bytes`` is the largest
-    window that the socket may advertise, None for any. With a limit, the socket is read after each
+    large transfer does not cost two system calls for each segment. ``window`` limits the window
+    that the socket may advertise, None does not. With a limit, the socket is read after each
     segment.
     """
 
-    def __init__(self, size_bytes: int = 0, window_bytes: int | None = None) -> None:
+    def __init__(self, size_bytes: int = 0, window: ReceiveWindow | None = None) -> None:
         self.remaining_bytes, self.received_bytes = size_bytes, 0
         self._connection: socket.socket | None = None
-        self._window_bytes = window_bytes
+        self._window = window
         self._low_water_bytes = 1
 
     def read_from(self, connection: socket.socket) -> None:
         """Read from that socket from now on."""
         self._connection = connection
+        if self._window is not None:
+            self._window.connected(connection)
         self._set_low_water()
 
     def expect(self, size_bytes: int) -> None:
@@ -203,7 +206,7 @@ class Incoming:
         self._set_low_water()
 
     def _set_low_water(self) -> None:
-        if self._connection is None or self._window_bytes is not None:
+        if self._connection is None or self._window is not None:
             return
         is_small = self.remaining_bytes <= _SMALL_BYTES
         low_water_bytes = 1 if is_small else min(self.remaining_bytes, _LOW_WATER_BYTES)
@@ -220,8 +223,8 @@ class Incoming:
             except OSError as error:
                 _ignore_expected(error)
                 return False
-            if count and self._window_bytes is not None:
-                hold_window(self._connection, self._window_bytes)
+            if count and self._window is not None:
+                self._window.hold(self._connection)
             self.remaining_bytes -= count
             self.received_bytes += count
             if count < most_bytes:

@@ -33,7 +33,13 @@ BROKEN = (
 
 _SO_RCVBUFFORCE, _TCP_WINDOW_CLAMP = 33, 10
 _BUFFER_WINDOWS = 2  # the kernel doubles it
-_SEGMENT_BYTES = 1460
+_SMALL_SEGMENTS = 5
+_MEMORY_BYTES = 2052
+"""Memory that a small window's buffer has for each segment, besides the segment's payload.
+
+Linux 6.12 counts about 1500 to 2000 bytes for payloads up to 1460 bytes. A third more memory for
+each segment changes no window, because the kernel rounds it down to whole segments.
+"""
 _BACKLOG = 4096
 _IN_USE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL)
 
@@ -59,43 +65,92 @@ def listen(bed: Bed, spec: FlowSpec, host: str) -> socket.socket:
     with bed.enter(host):
         listener = make_socket(spec)
         if host == spec["sink"]:
-            limit_window(listener, spec)
+            _limit_window(listener, spec)
         listener.bind((bed.address(host), spec["port"]))
         listener.listen(_BACKLOG)
     return listener
 
 
-def window_of(spec: FlowSpec) -> int | None:
-    """Return the largest window that the data's receiver may advertise, in bytes; None for any."""
-    window_bytes: int | None = spec["parameters"].get("window_bytes")
-    return window_bytes
+class ReceiveWindow:
+    """The largest window that the receiver of a flow's data may advertise.
 
+    ``prepare`` a socket before it listens or connects. Call ``connected`` before data arrive, and
+    ``hold`` after data have been read.
 
-def limit_window(receiver: socket.socket, spec: FlowSpec) -> None:
-    """Let the socket advertise at most "window_bytes", if the flow's parameters have it.
-
-    Call it before the socket listens or connects, and ``hold_window`` after data have arrived. A
-    fixed buffer size keeps the kernel from raising the limit when it tunes the buffer. The buffer
-    has room for data out of order. The first segment enlarges the window by two segments, so the
-    limit is that much smaller at first.
+    Args:
+        window_bytes: the limit.
+        mss_bytes: the maximum segment size of the connection, with TCP options.
+        segment_bytes: payload of a full segment.
     """
-    window_bytes = window_of(spec)
+
+    def __init__(self, window_bytes: int, mss_bytes: int, segment_bytes: int) -> None:
+        self._growth_bytes = 2 * mss_bytes
+        self._segment_bytes = segment_bytes
+        self._window_bytes = window_bytes
+        if segment_bytes < window_bytes < 2 * segment_bytes:
+            # It would become two segments as soon as smaller ones have arrived.
+            self._window_bytes = segment_bytes
+        # The kernel rounds up to a multiple of the window scale (tcp_select_initial_window()).
+        scale = max(0, (window_bytes - self._growth_bytes).bit_length() - 16)
+        self._window_bytes -= self._window_bytes % (1 << scale)
+
+    def prepare(self, receiver: socket.socket) -> None:
+        """Limit the window of the handshake.
+
+        A fixed buffer size keeps the kernel from raising the limit when it tunes the buffer. The
+        buffer has room for data out of order. The first segment enlarges the window by two
+        segments (tcp_grow_window() in net/ipv4/tcp_input.c), so the limit is that much smaller at
+        first. A sender splits segments that are larger than half of the largest window that it has
+        seen (tcp_bound_to_half_wnd() in include/net/tcp.h), so it allows two segments at least.
+        """
+        receiver.setsockopt(
+            socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_WINDOWS * self._window_bytes
+        )
+        # With less than 2^16 bytes the handshake would agree on no window scaling, which larger
+        # windows need.
+        least_bytes = 1 << 16
+        if self._window_bytes < 1 << 16:
+            least_bytes = min(self._window_bytes, self._growth_bytes)
+        self._clamp(receiver, max(self._window_bytes - self._growth_bytes, least_bytes))
+
+    def connected(self, receiver: socket.socket) -> None:
+        """Keep the first segment from enlarging a window of 2 to 4 segments.
+
+        The buffer gets room for the window only. It cannot have that size before, because the
+        handshake expects data that take more memory (TCP_DEFAULT_SCALING_RATIO).
+        """
+        segments = self._window_bytes / self._segment_bytes
+        if 2 <= segments < _SMALL_SEGMENTS:
+            memory_bytes = int(segments * (self._segment_bytes + _MEMORY_BYTES))
+            receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, memory_bytes // 2)
+
+    def hold(self, receiver: socket.socket) -> None:
+        """Limit the window again after data have arrived.
+
+        At the first segment of full size, the kernel computes again how much data fit into the
+        buffer, and drops the limit (tcp_measure_rcv_mss() in net/ipv4/tcp_input.c).
+        """
+        self._clamp(receiver, self._window_bytes)
+
+    @staticmethod
+    def _clamp(receiver: socket.socket, window_bytes: int) -> None:
+        receiver.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window_bytes)
+
+
+def window_of(spec: FlowSpec) -> ReceiveWindow | None:
+    """Return the limit of the data's receiver; None if the flow has none."""
+    parameters = spec["parameters"]
+    window_bytes = parameters.get("window_bytes")
     if window_bytes is None:
-        return
-    receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_WINDOWS * window_bytes)
-    # With less than 2^16 bytes the handshake would agree on no window scaling, which larger
-    # windows need.
-    least_bytes = 1 << 16 if window_bytes >= 1 << 16 else _SEGMENT_BYTES
-    hold_window(receiver, max(window_bytes - 2 * _SEGMENT_BYTES, least_bytes))
+        return None
+    return ReceiveWindow(window_bytes, parameters["mss_bytes"], parameters["segment_bytes"])
 
 
-def hold_window(receiver: socket.socket, window_bytes: int) -> None:
-    """Limit the window again after data have arrived.
-
-    At the first segment of full size, the kernel computes again how much data fit into the buffer,
-    and drops the limit (tcp_measure_rcv_mss() in net/ipv4/tcp_input.c).
-    """
-    receiver.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window_bytes)
+def _limit_window(receiver: socket.socket, spec: FlowSpec) -> None:
+    """Limit the window of an end that receives the data; it is not connected yet."""
+    window = window_of(spec)
+    if window is not None:
+        window.prepare(receiver)
 
 
 def congestion_of(connection: socket.socket) -> str:
@@ -137,7 +192,7 @@ class Connector:
         for port in itertools.islice(self._next, len(self._ports)):
             client = make_socket(self._spec, socket.SOCK_NONBLOCK)
             if self._receives:
-                limit_window(client, self._spec)
+                _limit_window(client, self._spec)
             try:
                 client.bind((self._address, port))
                 code = client.connect_ex(self._destination)

@@ -14,6 +14,7 @@ import mmap
 import os
 import struct
 
+from orchestrator.protocol.frames import MOST_MTU_BYTES
 from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
@@ -27,8 +28,11 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     of payload, the sender's own)."""
 
 BATCH = 256
-MOST_BYTES = 2048
-"""Largest payload: more than fits into a frame."""
+_SLOT_BYTES = 2048
+"""From the beginning of one payload to that of the next one.
+
+A larger payload has the headers of later ones in it, which nobody reads there.
+"""
 
 HEADER = struct.Struct("=qq")
 """A payload begins with this: sequence number, and due time on the monotonic clock in ns."""
@@ -63,7 +67,7 @@ class TimedSender:
         self._submitted, self._order = submission[1] // 4, submission[6] // 4
         self._consumed, self._completed = completion[0] // 4, completion[1] // 4
         self._results, self._result_mask = completion[5] // 4, words[1] - 1
-        self._payloads = bytearray(MOST_BYTES * BATCH)
+        self._payloads = bytearray(_SLOT_BYTES * BATCH + MOST_MTU_BYTES)
         self._payloads_at = system.address_of(self._payloads)
         self._times = bytearray(_TIME.size * BATCH)
         self._prepare_waits()
@@ -96,9 +100,9 @@ class TimedSender:
         """
         for place, (time_ns, descriptor, sequence, size_bytes, _owner) in enumerate(packets):
             _TIME.pack_into(self._times, _TIME.size * place, *divmod(time_ns, 10**9))
-            HEADER.pack_into(self._payloads, MOST_BYTES * place, sequence, time_ns)
+            HEADER.pack_into(self._payloads, _SLOT_BYTES * place, sequence, time_ns)
             link = _HARD_LINK if place < len(packets) - 1 else 0
-            payload = self._payloads_at + MOST_BYTES * place
+            payload = self._payloads_at + _SLOT_BYTES * place
             request = (_SEND, link, 0, descriptor, 0, payload, size_bytes, _MSG_DONTWAIT, place + 1)
             _REQUEST.pack_into(self._requests, 64 * (_STEPS * place + 2), *request)
         steps = _STEPS * len(packets)

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from orchestrator.execution.samples_plan import samples_plan
-from orchestrator.fidelity import check_receive_limit, check_rtt_floor, check_samples
+from orchestrator.fidelity import (
+    check_receive_limit,
+    check_rtt_floor,
+    check_samples,
+    check_window,
+)
 from orchestrator.fidelity.evidence import Columns, Evidence
 from orchestrator.planning.plan import plan
 from orchestrator.recording.model import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
@@ -248,3 +253,36 @@ def test_flows_with_a_limit_of_the_scenario_are_not_judged(limit: str) -> None:
     option = f"flows.westwood.{limit}"
     assert planned(*DURATION, option)["flows"][0]["window_limited"]
     assert not planned(*DURATION, option)["flows"][1]["window_limited"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "least_bytes"),
+    [
+        ("1p", 1448),
+        ("1152B", 1152),
+        ("2p", 2896),
+        ("2800B", 1448),
+        ("3000B", 2896),
+        ("64p", 64 * 1448),
+        ("1000p", 1_448_000),
+        ("1000001B", 1_000_000),
+    ],
+)
+def test_a_window_that_never_reached_its_limit_fails(limit: str, least_bytes: int) -> None:
+    option = f"flows.westwood.traffic.window={limit}"
+    requested = plan(load(SCENARIOS / "quickstart.yaml", [option])).runs[0]
+    size_bytes = requested.flows[0].traffic_parameters["window_bytes"]
+
+    def found(advertised: int, acked_bytes: int) -> Check:
+        sender = columns(bytes_acked=np.full(len(TICKS_NS) - 2, acked_bytes))
+        judged = replace(
+            evidence(sender, overrides=(option,)), windows={"westwood": (size_bytes, advertised)}
+        )
+        return only(check_window.check(judged))
+
+    assert found(least_bytes, 4 * size_bytes + 1).ok is True
+    # The limit of a larger window is known to the window scale.
+    too_small = size_bytes - 100 if size_bytes > 1 << 16 else least_bytes - 1
+    assert found(too_small, 4 * size_bytes + 1).ok is False
+    assert found(too_small, 4 * size_bytes).ok is True
+    assert found(size_bytes + 1, 4 * size_bytes).ok is False

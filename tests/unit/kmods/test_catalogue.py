@@ -259,6 +259,11 @@ def test_flows_of_a_host_share_its_settings(
         (["{name: westwood, parameters: {alpha: 1}}"], "`westwood` takes no parameters"),
         (["{name: westwood, parameters: {alpha: 1}}"], "take some: bic, cdg, cubic, dctcp, htcp"),
         (
+            ["{name: bbr, parameters: {bbr_cwnd_gain: 2}}"],
+            "`bbr` takes no parameters: remove `bbr_cwnd_gain`; its numbers are constants in "
+            "Linux's source, which a module of your own can change; of Linux's, these take some",
+        ),
+        (
             ["{name: cubic, parameters: {beta: 512}}"],
             "`beta` of `cubic` cannot be set: CUBIC is built",
         ),

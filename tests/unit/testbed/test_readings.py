@@ -41,7 +41,7 @@ def made(written: Written, rate_bps: int | None = 10_000_000, policers: int = 0)
     devices = {"a": 101, "b": 102}
     forward = Transmitter(rate_bps, 0.01).qdisc().document()
     link = SimpleNamespace(
-        spec={"forward": {"link": forward}, "reverse": {"link": None}},
+        spec={"mtu_bytes": 1500, "forward": {"link": forward}, "reverse": {"link": None}},
         device=lambda end: (f"w0{end}", devices[end]),
     )
     spec = {"sample": {"readings_ns": 100 * MS}, "traces": []}

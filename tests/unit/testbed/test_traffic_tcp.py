@@ -222,7 +222,18 @@ def test_what_is_stored_of_a_scenario_makes_the_same_run_again(
 @pytest.mark.parametrize(
     ("traffic", "more", "message"),
     [
-        ("{kind: bulk, window: 2p}", "", "a window may have 5 segments (5p, or 7300B) to 256MiB"),
+        (
+            "{kind: bulk, window: 1151B}",
+            "",
+            "`1151B`: a window may have 1 segment (1p) or 1152B to 256MiB; Linux limits no window "
+            "to less",
+        ),
+        (
+            "{kind: bulk, window: 2p}",
+            "tcp: {mss: 500}, ",
+            "2p is 976 bytes, as a segment has 488, and Linux has no limit below 1152 bytes: "
+            "at least 3p",
+        ),
         (
             "{kind: bulk, window: 1bdp}",
             "",

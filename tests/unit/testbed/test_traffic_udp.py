@@ -236,7 +236,7 @@ def test_the_estimate_counts_sent_packets_even_if_they_are_lost(tmp_path: Path) 
         ),
         ("{kind: cbr, rate: 95}", "", "or a share of the link's rate, such as `95%`"),
         ("{kind: cbr, rate: 0.0001%}", "", "a share of a link's rate is 0.001% to 10000%"),
-        ("{kind: cbr, rate: 1mbit, packet_size: 9kB}", "", "a packet has 44B (IP, UDP, seq"),
+        ("{kind: cbr, rate: 1mbit, packet_size: 10kB}", "", "a packet has 44B (IP, UDP, seq"),
         ("{kind: cbr}", "", "`rate` is missing"),
         ("{kind: poisson}", "", "`rate` is missing"),
         ("{kind: poisson, rate: 5/s}", "", "`5/s`"),
