@@ -13,8 +13,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from orchestrator.protocol.frames import FRAME_BYTES
-
 MOST_COUNT = 2**53
 """Limit of packets, bytes and drops. Up to it floats are exact, and sums fit into 64 bits."""
 
@@ -117,7 +115,7 @@ class _Policer(_Form):
     settle_ns: TimeNs
     rate_bps: Rate
     burst_bytes: Count
-    frame_bytes: Count = FRAME_BYTES
+    frame_bytes: Count
     came: Count
     passed: list[_Passed]
 

@@ -34,6 +34,8 @@ def _in_present_form(fact: Mapping[str, Any], late_ns: int) -> Mapping[str, Any]
         # A bucket held a frame, and what its rate sends while a timer is late.
         frames = -(-late_ns * _whole(fact.get("rate_bps")) // _FRAME_BIT_NS)
         return {**fact, "frame_bytes": FRAME_BYTES, "behind_ns": 0, "at_once": 1 + frames}
+    if fact.get("fact") == "policer":
+        return {"frame_bytes": FRAME_BYTES, **fact}
     if fact.get("fact") in ("round_trip", "round_trip_after"):
         return {"frame_bytes": ECHO_FRAME_BYTES, **fact}
     return fact

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from orchestrator.fidelity import host
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.protocol import facts
-from orchestrator.protocol.frames import FRAME_BYTES, PROBE_FRAME_BYTES, transmission_ns
+from orchestrator.protocol.frames import PROBE_FRAME_BYTES, transmission_ns
 from orchestrator.recording.model import Check
 
 RATE_TOLERANCE = 0.005
@@ -57,8 +57,8 @@ def _tells_rate(burst: facts.Burst, rounds: list[list[Passed]]) -> bool:
 
 
 def _frame_bits(burst: facts.Burst) -> int:
-    """Return the size of a probe's frame; earlier versions had no other MTU than 1500."""
-    return 8 * burst.get("frame_bytes", FRAME_BYTES)
+    """Return the size of a probe's frame."""
+    return 8 * burst["frame_bytes"]
 
 
 def _rate(evidence: Evidence, burst: facts.Burst, rounds: list[list[Passed]]) -> Check:

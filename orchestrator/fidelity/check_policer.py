@@ -12,7 +12,6 @@ from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
 from orchestrator.network import Policer
 from orchestrator.protocol import facts
-from orchestrator.protocol.frames import FRAME_BYTES
 from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
@@ -88,7 +87,7 @@ def _probed(evidence: Evidence, fact: facts.Policer) -> Iterable[Check]:
         detail = f"{later + len(first)} of {fact['came']} packets of a probe passed"
         yield Check(rate_name, "bit/s", rate_bps, None, None, False, detail)
         return
-    frame_bytes = fact.get("frame_bytes", FRAME_BYTES)  # not in facts of earlier versions
+    frame_bytes = fact["frame_bytes"]
     burst = len(first) * frame_bytes - rate_bps / 8 * (first[-1] - first[0]) / 1e9
     # A machine that pauses within a burst has sent several bursts.
     good = evidence.judge(abs(burst - held), frame_bytes, math.inf)

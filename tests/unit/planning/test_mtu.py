@@ -94,7 +94,9 @@ def test_segments_and_probes_fit_into_the_smallest_mtu_of_a_path(mtu: int, mss: 
     flow, spec = run.flows[0], bed_spec(run, 2**30)
     assert (flow.mtu_bytes, flow.segment.payload_bytes) == (mtu, mss - 12)
     assert {link["name"]: link["mtu_bytes"] for link in spec["links"]}["bottleneck"] == mtu
-    (burst,) = spec["probes"]["bursts"]
+    burst, small = spec["probes"]["bursts"]
+    assert small["frame_bytes"] == 50
+    assert {each["frame_bytes"] for each in spec["probes"]["round_trips"]} == {50, mtu + 14}
     assert (burst["frame_bytes"], burst["behind_ns"]) == (mtu + 14, 800 * (mtu + 14) + 10_000_000)
     metrics = {str(RTAX_MTU): mtu}
     hosts = [host["name"] for host in spec["hosts"]]

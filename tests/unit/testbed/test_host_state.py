@@ -107,8 +107,8 @@ def test_the_requested_qdiscs_of_the_wires_are_those_of_the_channels() -> None:
     forward = {"link": {"kind": "link"}, "queue": {"kind": "red"}, "netem": {"kind": "netem"}}
     plain = {"link": None, "queue": None, "netem": None}
     links: Any = [
-        {"forward": forward, "reverse": plain},
-        {"forward": plain, "reverse": {**plain, "link": {"kind": "link"}}},
+        {"mtu_bytes": 1500, "forward": forward, "reverse": plain},
+        {"mtu_bytes": 9000, "forward": plain, "reverse": {**plain, "link": {"kind": "link"}}},
     ]
     found = host_state.requested_of_wires(links)
     assert {name: text for name, text in found.items() if name.startswith("qdiscs")} == {
@@ -117,7 +117,8 @@ def test_the_requested_qdiscs_of_the_wires_are_those_of_the_channels() -> None:
         "qdiscs of w1a": "clsact ffff:, link 1: root",
         "qdiscs of w1b": "clsact ffff:, noqueue 0: root",
     }
-    assert {found[f"MTU of w{link}{end}"] for link in (0, 1) for end in "ab"} == {"1500"}
+    mtus = [found[f"MTU of w{link}{end}"] for link in (0, 1) for end in "ab"]
+    assert mtus == ["1500", "1500", "9000", "9000"]
 
 
 def test_the_fact_names_what_is_missing_what_is_too_much_and_what_differs() -> None:
