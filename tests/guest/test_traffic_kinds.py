@@ -342,8 +342,6 @@ def test_web_traffic_makes_the_requested_load(kernel: GuestKernel, tmp_path: Pat
         ("hold", "{kind: bulk, window: 20p}", []),
         # Many connections at a time, most of them shorter than a sampling period.
         ("hold", "{kind: web, sessions: 5/s, response: 200kB, window: 20p}", []),
-        # It is exceeded between the first ACK and the second one, for 12 ms.
-        ("connected", "{kind: bulk, window: 3p}", ["topology.bottleneck.rate=1mbit"]),
     ],
 )
 def test_a_window_that_is_exceeded_is_detected(

@@ -70,7 +70,8 @@ def bursts(rate_bps: float = 4e6, held: int = 15_140, rounds: int = 90) -> dict[
         tokens = min(tokens + rate_bps / 8 * pause_ns / 1e9, held)
     return {
         "fact": "policer", "channel": "bottleneck:forward", "rate_bps": 4_000_000,
-        "frame_bytes": 1514, "burst_bytes": 15_140, "rounds": rounds, "came": 19 * rounds, "passed": passed,
+        "frame_bytes": 1514,
+        "burst_bytes": 15_140, "rounds": rounds, "came": 19 * rounds, "passed": passed,
     }  # fmt: skip
 
 
