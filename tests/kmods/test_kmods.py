@@ -42,7 +42,7 @@ def test_modules_build_without_warnings(tmp_path: Path) -> None:
     assert built == {"sch_link", *(f"tcp_{name}" for name in catalogue.modules())}
 
 
-def test_sources_are_in_kernel_style() -> None:
+def test_sources_are_in_kernel_style(tmp_path: Path) -> None:
     script = ensure().tree / "scripts" / "checkpatch.pl"
     sources = [path for path in build.sources() if path.suffix in (".c", ".h")]
     command = ["perl", str(script), "--no-tree", "--strict", "--terse", "--ignore", PASSED_OVER]
@@ -51,5 +51,6 @@ def test_sources_are_in_kernel_style() -> None:
         capture_output=True,
         text=True,
         check=False,
+        cwd=tmp_path,  # it leaves a file there
     )
     assert done.returncode == 0, done.stdout
