@@ -295,7 +295,7 @@ def test_pie_adapts_its_probability_as_specified(
     [
         ("kind: droptail, limit: 80p", None),
         ("kind: fq_codel", 0.8),
-        ("kind: fq_pie", 0.56),  # over six seeds 0.83 on average, with a deviation of 0.07
+        ("kind: fq_pie", 0.8),
         ("kind: fq, flow_limit: 80", 0.97),
         ("kind: sfq", 0.97),
         ("kind: cake", 0.8),
@@ -315,8 +315,8 @@ def test_flows_of_unequal_rtts_share_fairly_and_a_sparse_one_does_not_wait(
         assert waited_s > 0.05
     else:
         assert least_share < share < 1 / least_share
-        # A frame in transmission, one of each other flow, and its own 214 bytes.
-        assert waited_s < (3 * FRAME_BYTES + 214) * 8 / 10e6 + 1e-6
+        # Behind a frame in transmission and one that was already picked; its own 214 bytes count.
+        assert waited_s < 2.5 * FRAME_BYTES * 8 / 10e6
 
 
 @pytest.mark.parametrize(("isolation", "share"), [("triple-isolate", 1 / 2), ("flows", 1 / 4)])
