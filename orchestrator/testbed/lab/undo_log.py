@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Entry = dict[str, Any]
     """A line of the log, whose keys depend on what is to be undone."""
 
-RTM_DELQDISC, RTM_DELLINK, RTM_DELROUTE = 37, 17, 25
+RTM_DELQDISC, RTM_DELROUTE = 37, 25
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.ESRCH, errno.EOPNOTSUPP)
 
 

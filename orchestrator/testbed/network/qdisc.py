@@ -34,8 +34,6 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 FIFOS = ("pfifo", "bfifo")
-FIFO_LIMITS = ("limit_packets", "limit_bytes")
-"""Names of the settings that limit a FIFO."""
 TC_H_ROOT, TC_H_CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
 INGRESS, EGRESS = 0xFFFFFFF2, 0xFFFFFFF3  # TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS / _EGRESS)
 
@@ -104,14 +102,6 @@ def add_netem(
     """Queue the request for the netem that packets pass after their transmission."""
     options, what = pack(_sent(netem, change)), f"{what} {netem['kind']}"
     _request(route, index, NETEM_CLASS, NETEM_HANDLE, netem["kind"], options, what, change)
-
-
-def fifo_limit(queue: QueueSpec) -> int | None:
-    """Return the limit of a FIFO in packets or bytes, None for other queues."""
-    if queue["kind"] not in FIFOS:
-        return None
-    (limit,) = (each["value"] for each in queue["settings"] if each["name"] in FIFO_LIMITS)
-    return int(limit)
 
 
 def _sent(spec: QueueSpec, change: bool) -> list[SettingSpec]:
