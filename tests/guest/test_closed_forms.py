@@ -1,7 +1,7 @@
 """The modules in the guest's kernel against closed forms: of throughput, of a queue, of ssthresh.
 
 The scenarios are those of scenarios/papers/closed-forms, shortened. Each limit is the mean and
-four standard deviations of as long pieces of the whole runs, whose results are in docs/modules.md;
+four standard deviations of as long pieces of the whole runs, whose results are in docs/measurements.md;
 what a form says itself stands beside it.
 """
 

@@ -1,4 +1,4 @@
-"""The modules' formulas in double precision, from their papers and docs/modules.md.
+"""The modules' formulas in double precision, from their papers and docs/deviations.md.
 
 A model takes in every ACK of a connection and tells what the module must hold and do next.
 """
