@@ -90,7 +90,7 @@ struct cc_flow {
 	u32	delivered;	/* tp->delivered at that ACK */
 	u32	rtt_us;		/* last round-trip time; 0: none yet */
 	u32	rtt_min_us;	/* smallest round-trip time; U32_MAX: none yet */
-	u32	fraction;	/* growth of less than a segment so far, q32 */
+	u32	ssthresh;	/* ssthresh from the end of recovery on; 0: none */
 };
 
 static inline void cc_flow_init(struct cc_flow *flow, const struct sock *sk)
@@ -228,6 +228,10 @@ static inline void cc_grow(struct tcp_sock *tp, u32 segments)
 	tcp_snd_cwnd_set(tp, min_t(u64, window, tp->snd_cwnd_clamp));
 }
 
+#define CC_CLAMP_CWND_TEXT						\
+	"a loss with ssthresh above cwnd: 1 leaves cwnd as it is, "	\
+	"0 raises cwnd to ssthresh"
+
 /* Return Bwe * RTTmin; half of the window while there is no estimate */
 static inline u32 cc_ssthresh(struct sock *sk, u64 bw, u32 rtt_min_us)
 {
@@ -237,17 +241,59 @@ static inline u32 cc_ssthresh(struct sock *sk, u64 bw, u32 rtt_min_us)
 }
 
 /*
- * The papers' "if (cwnd > ssthresh) cwnd = ssthresh" at the end of fast
- * recovery. The kernel sets cwnd = ssthresh even if that raises cwnd. After an
- * undo this does nothing.
+ * "if (cwnd > ssthresh) cwnd = ssthresh" at three duplicate ACKs (TIBET paper,
+ * section 3.1): a smaller cwnd stays, and grows to ssthresh by slow start after
+ * recovery. The kernel takes cwnd to tp->snd_ssthresh in both directions, during
+ * recovery (tcp_cwnd_reduction) and at its end (tcp_end_cwnd_reduction). So it
+ * gets the smaller of both here, and ssthresh itself by cc_ssthresh_event() or
+ * cc_ssthresh_state().
  */
-static inline void cc_complete_cwr(struct sock *sk)
+static inline u32 cc_ssthresh_below(struct cc_flow *flow, const struct sock *sk,
+				    u32 ssthresh, bool clamp)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
+	u32 window = tcp_snd_cwnd(tcp_sk(sk));
 
-	if (tp->snd_ssthresh < TCP_INFINITE_SSTHRESH && tp->prior_cwnd &&
-	    (inet_csk(sk)->icsk_ca_state == TCP_CA_CWR || tp->undo_marker))
-		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->prior_cwnd));
+	flow->ssthresh = 0;
+	if (!clamp || ssthresh <= window)
+		return ssthresh;
+	flow->ssthresh = ssthresh;
+	return window;
+}
+
+static inline void cc_ssthresh_restore(struct cc_flow *flow, struct sock *sk)
+{
+	if (flow->ssthresh)
+		tcp_sk(sk)->snd_ssthresh = flow->ssthresh;
+	flow->ssthresh = 0;
+}
+
+/* Recovery or the reduction after an ECN mark ends */
+static inline void cc_ssthresh_event(struct cc_flow *flow, struct sock *sk,
+				     enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_COMPLETE_CWR)
+		cc_ssthresh_restore(flow, sk);
+}
+
+/*
+ * A timeout has no condition. It may come during recovery, when the kernel does
+ * not ask for another ssthresh. Recovery also ends without CA_EVENT_COMPLETE_CWR
+ * if it was spurious, but an ECN mark forbids to undo it. undo_marker is 0 then.
+ * Otherwise the state becomes Open before cwnd is set to ssthresh.
+ */
+static inline void cc_ssthresh_state(struct cc_flow *flow, struct sock *sk,
+				     u8 state)
+{
+	if (state == TCP_CA_Loss ||
+	    (state < TCP_CA_CWR && !tcp_sk(sk)->undo_marker))
+		cc_ssthresh_restore(flow, sk);
+}
+
+/* The last congestion event was spurious: the kernel restores ssthresh */
+static inline u32 cc_undo_cwnd(struct cc_flow *flow, struct sock *sk)
+{
+	flow->ssthresh = 0;
+	return tcp_reno_undo_cwnd(sk);
 }
 
 /* ---- get_info and the trace ---- */

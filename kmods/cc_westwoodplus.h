@@ -45,12 +45,22 @@ static inline void cc_wwp_ack(struct cc_wwp *w, struct sock *sk,
 }
 
 static inline void cc_wwp_event(struct cc_wwp *w, struct sock *sk,
-				enum tcp_ca_event event, bool clamp)
+				enum tcp_ca_event event)
 {
 	if (cc_was_idle(sk, event))
 		cc_flow_restart(&w->flow, sk);
-	if (event == CA_EVENT_COMPLETE_CWR && clamp)
-		cc_complete_cwr(sk);
+	cc_ssthresh_event(&w->flow, sk, event);
+}
+
+/*
+ * Return Bwe * RTTmin. Westwood+ sets cwnd to it at three duplicate ACKs, also
+ * if that raises cwnd (section 2.1 b); clamp forbids that.
+ */
+static inline u32 cc_wwp_ssthresh(struct cc_wwp *w, struct sock *sk, bool clamp)
+{
+	u32 ssthresh = cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
+
+	return cc_ssthresh_below(&w->flow, sk, ssthresh, clamp);
 }
 
 #endif /* CC_WESTWOODPLUS_H */

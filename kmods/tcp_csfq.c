@@ -24,7 +24,7 @@
 #include "core/csfq.h"
 
 CC_PARAM(k_us, 500000, 0, 60000000, "the filter's time constant K; 0 disables the filter");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -73,9 +73,11 @@ static void csfq_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 static u32 csfq_ssthresh(struct sock *sk)
 {
-	const struct csfq_state *w = inet_csk_ca(sk);
+	struct csfq_state *w = inet_csk_ca(sk);
+	u32 ssthresh = cc_ssthresh(sk, w->bw, w->flow.rtt_min_us);
 
-	return cc_ssthresh(sk, w->bw, w->flow.rtt_min_us);
+	return cc_ssthresh_below(&w->flow, sk, ssthresh,
+				 READ_ONCE(clamp_cwnd));
 }
 
 static void csfq_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -84,8 +86,21 @@ static void csfq_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 
 	if (cc_was_idle(sk, event))
 		cc_flow_restart(&w->flow, sk);
-	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
-		cc_complete_cwr(sk);
+	cc_ssthresh_event(&w->flow, sk, event);
+}
+
+static u32 csfq_undo_cwnd(struct sock *sk)
+{
+	struct csfq_state *w = inet_csk_ca(sk);
+
+	return cc_undo_cwnd(&w->flow, sk);
+}
+
+static void csfq_set_state(struct sock *sk, u8 state)
+{
+	struct csfq_state *w = inet_csk_ca(sk);
+
+	cc_ssthresh_state(&w->flow, sk, state);
 }
 
 static size_t csfq_get_info(struct sock *sk, u32 ext, int *attr,
@@ -102,8 +117,9 @@ static struct tcp_congestion_ops tcp_csfq __read_mostly = {
 	.init		= csfq_init,
 	.ssthresh	= csfq_ssthresh,
 	.cong_avoid	= csfq_cong_avoid,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= csfq_undo_cwnd,
 	.cwnd_event	= csfq_cwnd_event,
+	.set_state	= csfq_set_state,
 	.in_ack_event	= csfq_in_ack_event,
 	.pkts_acked	= csfq_pkts_acked,
 	.get_info	= csfq_get_info,

@@ -27,7 +27,7 @@
 #include "cc_netns.h"
 #include "core/idealtcp.h"
 
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 
 /* The settings of a namespace */
@@ -93,15 +93,30 @@ static u32 idealtcp_ssthresh(struct sock *sk)
 	u64 rate_bps = READ_ONCE(given->rate_bps);
 	u32 rtt_us = READ_ONCE(given->rtt_us);
 
-	if (!rate_bps || !rtt_us)
-		return tcp_reno_ssthresh(sk);
-	return ideal_window(rate_bps, rtt_us, tcp_sk(sk)->mss_cache);
+	u32 ssthresh;
+
+	if (rate_bps && rtt_us)
+		ssthresh = ideal_window(rate_bps, rtt_us,
+					tcp_sk(sk)->mss_cache);
+	else
+		ssthresh = tcp_reno_ssthresh(sk);
+	return cc_ssthresh_below(inet_csk_ca(sk), sk, ssthresh,
+				 READ_ONCE(clamp_cwnd));
+}
+
+static u32 idealtcp_undo_cwnd(struct sock *sk)
+{
+	return cc_undo_cwnd(inet_csk_ca(sk), sk);
+}
+
+static void idealtcp_set_state(struct sock *sk, u8 state)
+{
+	cc_ssthresh_state(inet_csk_ca(sk), sk, state);
 }
 
 static void idealtcp_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
-	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
-		cc_complete_cwr(sk);
+	cc_ssthresh_event(inet_csk_ca(sk), sk, event);
 }
 
 static size_t idealtcp_get_info(struct sock *sk, u32 ext, int *attr,
@@ -119,8 +134,9 @@ static struct tcp_congestion_ops tcp_idealtcp __read_mostly = {
 	.init		= idealtcp_init,
 	.ssthresh	= idealtcp_ssthresh,
 	.cong_avoid	= idealtcp_cong_avoid,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= idealtcp_undo_cwnd,
 	.cwnd_event	= idealtcp_cwnd_event,
+	.set_state	= idealtcp_set_state,
 	.in_ack_event	= idealtcp_in_ack_event,
 	.pkts_acked	= idealtcp_pkts_acked,
 	.get_info	= idealtcp_get_info,

@@ -39,7 +39,6 @@ CC_PARAM(k1_percent, 200, 1, 100000, "100 * k1");
 CC_PARAM(k2_percent, 200, 0, 2000, "100 * k2");
 CC_PARAM(capacity_unit, 0, 0, 1, "unit of C: 0 Mbit/s, 1 segments per second");
 CC_PARAM(pacing, 1, 0, 1, "1 sends at random times within a round trip");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 3, 2, 3, "estimate of C: 2 packet pair (Keshav), 3 least squares (Hoe)");
 
@@ -48,6 +47,7 @@ struct libra_state {
 	u64	capacity;	/* estimated C, q10 bytes/s; 0: none yet */
 	u32	rtt_max_us;	/* Tmax */
 	u32	per_rtt;	/* last increase per round trip, q8 segments */
+	u32	fraction;	/* growth of less than a segment so far, q32 */
 	struct cc_pair pair;
 };
 
@@ -142,14 +142,14 @@ static void libra_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	}
 	window = tcp_snd_cwnd(tp);
 	if (!libra_capacity(sk) || !l->flow.rtt_us) {
-		cc_grow(tp, ns2_acked(&l->flow.fraction, window, acked));
+		cc_grow(tp, ns2_acked(&l->fraction, window, acked));
 		return;
 	}
 	factor = libra_factor(l->flow.rtt_us, READ_ONCE(t0_us));
 	step = libra_increment(libra_alpha(sk), factor, window);
 	WRITE_ONCE(l->per_rtt, min_t(u64, core_scale(step, window, 1) >> 24,
 				     U32_MAX));
-	cc_grow(tp, core_accumulate(&l->flow.fraction, step, acked));
+	cc_grow(tp, core_accumulate(&l->fraction, step, acked));
 }
 
 static u32 libra_ssthresh(struct sock *sk)
@@ -160,12 +160,6 @@ static u32 libra_ssthresh(struct sock *sk)
 		return tcp_reno_ssthresh(sk);
 	return libra_decrease(tcp_snd_cwnd(tcp_sk(sk)), l->flow.rtt_us,
 			      READ_ONCE(t0_us), READ_ONCE(t1_us));
-}
-
-static void libra_cwnd_event(struct sock *sk, enum tcp_ca_event event)
-{
-	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
-		cc_complete_cwr(sk);
 }
 
 /*
@@ -205,7 +199,6 @@ static struct tcp_congestion_ops tcp_libra __read_mostly = {
 	.ssthresh	= libra_ssthresh,
 	.cong_avoid	= libra_cong_avoid,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.cwnd_event	= libra_cwnd_event,
 	.in_ack_event	= libra_in_ack_event,
 	.pkts_acked	= libra_pkts_acked,
 	.min_tso_segs	= libra_min_tso_segs,

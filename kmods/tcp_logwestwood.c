@@ -14,7 +14,7 @@
  * Parameters decide where the paper says nothing or is ambiguous:
  *
  *   - count_acks: what counts as an ACK;
- *   - halve_on_loss: when alpha is halved;
+ *   - halving: when alpha is halved;
  *   - rto_counts: whether a timeout changes Wmax and alpha. The paper defines
  *     Wmax by "the last packet loss event". A footnote says that a loss is
  *     three duplicate ACKs, so a timeout does not change them by default;
@@ -31,18 +31,19 @@
 CC_PARAM(mode, 0, 0, 1, "filter: 0 the paper's, one pole of 0.9; 1 mainline's");
 CC_PARAM_CHECKED(alpha_min, 2, 2, 1073741824, true, "alpha's floor and first value");
 CC_PARAM_CHECKED(alpha_max, 1073741824, 2, 1073741824, true, "alpha's ceiling");
-CC_PARAM(halve_on_loss, 0, 0, 1,
-	 "alpha is halved: 0 when W reaches Wmax, 1 at the loss after that");
+CC_PARAM(halving, 0, 0, 2,
+	 "alpha is halved: 0 when W reaches Wmax, 1 at the loss after that, 2 also after each round trip below Wmax");
 CC_PARAM(rto_counts, 0, 0, 1, "1 lets a timeout change Wmax and alpha, too");
 CC_PARAM(max_increment, 1, 0, 1,
 	 "segments that one acknowledged segment may add; 0 for no limit");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 0, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
 struct logwestwood {
 	struct cc_wwp estimate;
 	struct liad window;
+	u32	round_end;	/* sequence number that ends the round trip */
 };
 
 static struct liad_rules logwestwood_rules(void)
@@ -52,7 +53,7 @@ static struct liad_rules logwestwood_rules(void)
 	return (struct liad_rules){
 		.log2_alpha_min = low,
 		.log2_alpha_max = max_t(u32, low, ilog2(READ_ONCE(alpha_max))),
-		.halve_on_loss = READ_ONCE(halve_on_loss),
+		.halving = READ_ONCE(halving),
 		.cap = READ_ONCE(max_increment),
 	};
 }
@@ -64,6 +65,7 @@ static void logwestwood_init(struct sock *sk)
 
 	cc_wwp_init(&lw->estimate, sk);
 	liad_init(&lw->window, &rules);
+	lw->round_end = tcp_sk(sk)->snd_nxt;
 }
 
 static void logwestwood_pkts_acked(struct sock *sk,
@@ -92,6 +94,11 @@ static void logwestwood_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	if (!tcp_is_cwnd_limited(sk))
 		return;
+	if (!before(tp->snd_una, lw->round_end)) {
+		lw->round_end = tp->snd_nxt;
+		liad_round_trip(&lw->window, &rules);
+	}
+	liad_compare(&lw->window, &rules, tcp_snd_cwnd(tp));
 	if (READ_ONCE(count_acks))
 		acked = min(acked, 1U);
 	if (tcp_in_slow_start(tp)) {
@@ -108,8 +115,7 @@ static u32 logwestwood_ssthresh(struct sock *sk)
 	struct liad_rules rules = logwestwood_rules();
 
 	liad_loss(&lw->window, &rules, tcp_snd_cwnd(tcp_sk(sk)));
-	return cc_ssthresh(sk, lw->estimate.filter.bw,
-			   lw->estimate.flow.rtt_min_us);
+	return cc_wwp_ssthresh(&lw->estimate, sk, READ_ONCE(clamp_cwnd));
 }
 
 static u32 logwestwood_undo_cwnd(struct sock *sk)
@@ -117,7 +123,7 @@ static u32 logwestwood_undo_cwnd(struct sock *sk)
 	struct logwestwood *lw = inet_csk_ca(sk);
 
 	liad_undo(&lw->window);
-	return tcp_reno_undo_cwnd(sk);
+	return cc_undo_cwnd(&lw->estimate.flow, sk);
 }
 
 /* At a timeout the kernel calls ssthresh() just before CA_EVENT_LOSS */
@@ -125,9 +131,16 @@ static void logwestwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct logwestwood *lw = inet_csk_ca(sk);
 
-	cc_wwp_event(&lw->estimate, sk, event, READ_ONCE(clamp_cwnd));
+	cc_wwp_event(&lw->estimate, sk, event);
 	if (event == CA_EVENT_LOSS && !READ_ONCE(rto_counts))
-		liad_undo(&lw->window);
+		liad_timeout(&lw->window);
+}
+
+static void logwestwood_set_state(struct sock *sk, u8 state)
+{
+	struct logwestwood *lw = inet_csk_ca(sk);
+
+	cc_ssthresh_state(&lw->estimate.flow, sk, state);
 }
 
 static size_t logwestwood_get_info(struct sock *sk, u32 ext, int *attr,
@@ -147,6 +160,7 @@ static struct tcp_congestion_ops tcp_logwestwood __read_mostly = {
 	.cong_avoid	= logwestwood_cong_avoid,
 	.undo_cwnd	= logwestwood_undo_cwnd,
 	.cwnd_event	= logwestwood_cwnd_event,
+	.set_state	= logwestwood_set_state,
 	.in_ack_event	= logwestwood_in_ack_event,
 	.pkts_acked	= logwestwood_pkts_acked,
 	.get_info	= logwestwood_get_info,

@@ -17,28 +17,38 @@
 
 CC_PARAM(count_acks, 1, 0, 1, CC_COUNT_ACKS_TEXT);
 
+struct newreno_ns2 {
+	struct cc_flow flow;
+	u32	fraction;	/* growth of less than a segment so far, q32 */
+};
+
 static void newreno_ns2_init(struct sock *sk)
 {
-	cc_flow_init(inet_csk_ca(sk), sk);
+	struct newreno_ns2 *n = inet_csk_ca(sk);
+
+	n->fraction = 0;
+	cc_flow_init(&n->flow, sk);
 }
 
 static void newreno_ns2_pkts_acked(struct sock *sk,
 				   const struct ack_sample *sample)
 {
+	struct newreno_ns2 *n = inet_csk_ca(sk);
+
 	if (sample->rtt_us > 0)
-		cc_flow_rtt(inet_csk_ca(sk), sample->rtt_us);
+		cc_flow_rtt(&n->flow, sample->rtt_us);
 }
 
 static void newreno_ns2_in_ack_event(struct sock *sk, u32 flags)
 {
-	const struct cc_flow *flow = inet_csk_ca(sk);
+	const struct newreno_ns2 *n = inet_csk_ca(sk);
 
-	cc_trace(sk, flow, 0, flow->fraction, flow->rtt_us);
+	cc_trace(sk, &n->flow, 0, n->fraction, n->flow.rtt_us);
 }
 
 static void newreno_ns2_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
-	struct cc_flow *flow = inet_csk_ca(sk);
+	struct newreno_ns2 *n = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (!tcp_is_cwnd_limited(sk))
@@ -50,16 +60,16 @@ static void newreno_ns2_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		if (!acked)
 			return;
 	}
-	cc_grow(tp, ns2_acked(&flow->fraction, tcp_snd_cwnd(tp), acked));
+	cc_grow(tp, ns2_acked(&n->fraction, tcp_snd_cwnd(tp), acked));
 }
 
 static size_t newreno_ns2_get_info(struct sock *sk, u32 ext, int *attr,
 				   union tcp_cc_info *info)
 {
-	const struct cc_flow *flow = inet_csk_ca(sk);
+	const struct newreno_ns2 *n = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, 0, READ_ONCE(flow->rtt_min_us),
-		       READ_ONCE(flow->fraction), READ_ONCE(flow->rtt_us));
+	return cc_info(ext, attr, info, 0, READ_ONCE(n->flow.rtt_min_us),
+		       READ_ONCE(n->fraction), READ_ONCE(n->flow.rtt_us));
 }
 
 static struct tcp_congestion_ops tcp_newreno_ns2 __read_mostly = {
@@ -76,7 +86,7 @@ static struct tcp_congestion_ops tcp_newreno_ns2 __read_mostly = {
 
 static int __init newreno_ns2_register(void)
 {
-	BUILD_BUG_ON(sizeof(struct cc_flow) > ICSK_CA_PRIV_SIZE);
+	BUILD_BUG_ON(sizeof(struct newreno_ns2) > ICSK_CA_PRIV_SIZE);
 	return tcp_register_congestion_control(&tcp_newreno_ns2);
 }
 

@@ -12,11 +12,12 @@
  *
  * The filters are in core/tibet.h. The increase is Reno's.
  *
- * The paper's results estimate the bandwidth from the stream of sent packets,
- * for which Linux has no hook. estimate_on=1 takes the data sent between two
- * ACKs; the estimate is late by less than the time between them. If RTTmin ages
- * (n_cong > 0), it does so before ssthresh is set at the same event. It does
- * not fall below rtt_min_floor_us.
+ * The paper gives the estimate for the stream of sent packets and for that of
+ * received ACKs. All its results use the former (section 3.1), for which Linux
+ * has no hook. estimate_on=1 takes the packets sent between two ACKs, which
+ * share the data and the time equally. So the estimate is late by less than the
+ * time between two ACKs. If RTTmin ages (n_cong > 0), it does so before
+ * ssthresh is set at the same event. It does not fall below rtt_min_floor_us.
  *
  * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
  * the filtered interval in us, cwnd_gain the filtered length in bytes.
@@ -32,7 +33,7 @@ CC_PARAM(n_cong, 0, 0, 1000, "congestion events until RTTmin ages; 0 never (pape
 CC_PARAM(gamma_percent, 50, 0, 100, "RTTmin after ageing, in percent of RTTmin before");
 CC_PARAM(rtt_min_floor_us, 1000, 1, 1000000, "RTTmin does not age below this value");
 CC_PARAM(clock_gran_us, 0, 0, 10000000, "granularity of the RTT clock; 0 is exact");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -40,8 +41,9 @@ struct tibet_state {
 	struct cc_flow flow;
 	struct tibet filter;
 	u32	sent;		/* low bits of tp->bytes_sent at the last sample */
-	u32	events;		/* congestion events since RTTmin aged */
-	u32	saved_events;	/* events before the last one, for undo */
+	u32	segments;	/* tp->data_segs_out at the last sample */
+	u16	events;		/* congestion events since RTTmin aged */
+	u16	saved_events;	/* events before the last one, for undo */
 	u32	unaged_rtt_min_us; /* RTTmin before ageing; U32_MAX: unchanged */
 	struct cc_pair pair;
 };
@@ -65,24 +67,57 @@ static void tibet_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 						       READ_ONCE(clock_gran_us)));
 }
 
+/* What was sent or delivered so far does not count in the next sample */
+static void tibet_count_from_here(struct tibet_state *t, const struct tcp_sock *tp)
+{
+	t->flow.ack_us = tp->tcp_mstamp;
+	t->flow.delivered = tp->delivered;
+	t->sent = (u32)tp->bytes_sent;
+	t->segments = tp->data_segs_out;
+}
+
+/*
+ * Add the packets that were sent since the last ACK at which there were some,
+ * retransmissions included. The first window has no interval.
+ */
+static void tibet_sent(struct tibet_state *t, const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 n = tp->data_segs_out - t->segments;
+	u32 bytes = (u32)tp->bytes_sent - t->sent;
+	u64 last_us = t->flow.ack_us;
+
+	if (last_us ? !n || tp->tcp_mstamp <= last_us :
+		      tp->delivered == t->flow.delivered)
+		return;
+	tibet_count_from_here(t, tp);
+	if (last_us && !cc_app_limited(sk, t->filter.bw))
+		tibet_sample(&t->filter, bytes,
+			     min_t(u64, tp->tcp_mstamp - last_us, U32_MAX), n,
+			     READ_ONCE(t0_us));
+}
+
+static void tibet_acked(struct tibet_state *t, const struct sock *sk)
+{
+	struct cc_sample sample;
+
+	if (!cc_flow_sample(&t->flow, sk, &sample))
+		return;
+	tibet_count_from_here(t, tcp_sk(sk));
+	if (!cc_app_limited(sk, t->filter.bw))
+		tibet_sample(&t->filter, sample.bytes, sample.interval_us, 1,
+			     READ_ONCE(t0_us));
+}
+
 static void tibet_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct tibet_state *t = inet_csk_ca(sk);
-	u32 sent = (u32)tcp_sk(sk)->bytes_sent;
-	bool first = !t->flow.ack_us;
-	struct cc_sample sample;
 
 	cc_pair_ssthresh(&t->pair, sk, t->flow.rtt_min_us, READ_ONCE(packetpair));
-	if (cc_flow_sample(&t->flow, sk, &sample)) {
-		u64 bytes = READ_ONCE(estimate_on) ? sent - t->sent : sample.bytes;
-
-		t->sent = sent;
-		if (!cc_app_limited(sk, t->filter.bw))
-			tibet_sample(&t->filter, bytes, sample.interval_us,
-				     READ_ONCE(t0_us));
-	} else if (first) {
-		t->sent = sent;	/* the first window has no interval */
-	}
+	if (READ_ONCE(estimate_on))
+		tibet_sent(t, sk);
+	else
+		tibet_acked(t, sk);
 	cc_trace(sk, &t->flow, t->filter.bw, t->filter.interval >> TIBET_SHIFT,
 		 t->filter.length >> TIBET_SHIFT);
 }
@@ -92,23 +127,33 @@ static void tibet_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	cc_cong_avoid(sk, ack, acked, READ_ONCE(count_acks));
 }
 
-static u32 tibet_ssthresh(struct sock *sk)
+/* A congestion event ages RTTmin */
+static void tibet_age(struct tibet_state *t)
 {
-	struct tibet_state *t = inet_csk_ca(sk);
 	u32 before_us = t->flow.rtt_min_us, after_us;
 
 	t->saved_events = t->events;
 	t->unaged_rtt_min_us = U32_MAX;
 	if (before_us == U32_MAX)
-		return cc_ssthresh(sk, t->filter.bw, before_us);
+		return;
 	after_us = tibet_age_rtt_min(before_us, &t->events, READ_ONCE(n_cong),
 				     READ_ONCE(gamma_percent),
 				     READ_ONCE(rtt_min_floor_us));
-	if (after_us != before_us) {
-		t->unaged_rtt_min_us = before_us;
-		WRITE_ONCE(t->flow.rtt_min_us, after_us);
-	}
-	return cc_ssthresh(sk, t->filter.bw, t->flow.rtt_min_us);
+	if (after_us == before_us)
+		return;
+	t->unaged_rtt_min_us = before_us;
+	WRITE_ONCE(t->flow.rtt_min_us, after_us);
+}
+
+static u32 tibet_ssthresh(struct sock *sk)
+{
+	struct tibet_state *t = inet_csk_ca(sk);
+
+	tibet_age(t);
+	return cc_ssthresh_below(&t->flow, sk,
+				 cc_ssthresh(sk, t->filter.bw,
+					     t->flow.rtt_min_us),
+				 READ_ONCE(clamp_cwnd));
 }
 
 /* A spurious congestion event does not age RTTmin */
@@ -120,7 +165,7 @@ static u32 tibet_undo_cwnd(struct sock *sk)
 		WRITE_ONCE(t->flow.rtt_min_us, t->unaged_rtt_min_us);
 	t->unaged_rtt_min_us = U32_MAX;
 	t->events = t->saved_events;
-	return tcp_reno_undo_cwnd(sk);
+	return cc_undo_cwnd(&t->flow, sk);
 }
 
 static void tibet_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -129,8 +174,14 @@ static void tibet_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 
 	if (cc_was_idle(sk, event))
 		cc_flow_restart(&t->flow, sk);
-	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
-		cc_complete_cwr(sk);
+	cc_ssthresh_event(&t->flow, sk, event);
+}
+
+static void tibet_set_state(struct sock *sk, u8 state)
+{
+	struct tibet_state *t = inet_csk_ca(sk);
+
+	cc_ssthresh_state(&t->flow, sk, state);
 }
 
 static size_t tibet_get_info(struct sock *sk, u32 ext, int *attr,
@@ -150,6 +201,7 @@ static struct tcp_congestion_ops tcp_tibet __read_mostly = {
 	.cong_avoid	= tibet_cong_avoid,
 	.undo_cwnd	= tibet_undo_cwnd,
 	.cwnd_event	= tibet_cwnd_event,
+	.set_state	= tibet_set_state,
 	.in_ack_event	= tibet_in_ack_event,
 	.pkts_acked	= tibet_pkts_acked,
 	.get_info	= tibet_get_info,

@@ -24,7 +24,7 @@
 #include "cc.h"
 #include "core/westwood.h"
 
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -78,9 +78,11 @@ static void westwood1_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 static u32 westwood1_ssthresh(struct sock *sk)
 {
-	const struct westwood1_state *w = inet_csk_ca(sk);
+	struct westwood1_state *w = inet_csk_ca(sk);
+	u32 ssthresh = cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
 
-	return cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
+	return cc_ssthresh_below(&w->flow, sk, ssthresh,
+				 READ_ONCE(clamp_cwnd));
 }
 
 static void westwood1_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -89,8 +91,21 @@ static void westwood1_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 
 	if (cc_was_idle(sk, event))
 		cc_flow_restart(&w->flow, sk);
-	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
-		cc_complete_cwr(sk);
+	cc_ssthresh_event(&w->flow, sk, event);
+}
+
+static u32 westwood1_undo_cwnd(struct sock *sk)
+{
+	struct westwood1_state *w = inet_csk_ca(sk);
+
+	return cc_undo_cwnd(&w->flow, sk);
+}
+
+static void westwood1_set_state(struct sock *sk, u8 state)
+{
+	struct westwood1_state *w = inet_csk_ca(sk);
+
+	cc_ssthresh_state(&w->flow, sk, state);
 }
 
 static size_t westwood1_get_info(struct sock *sk, u32 ext, int *attr,
@@ -107,8 +122,9 @@ static struct tcp_congestion_ops tcp_westwood1 __read_mostly = {
 	.init		= westwood1_init,
 	.ssthresh	= westwood1_ssthresh,
 	.cong_avoid	= westwood1_cong_avoid,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= westwood1_undo_cwnd,
 	.cwnd_event	= westwood1_cwnd_event,
+	.set_state	= westwood1_set_state,
 	.in_ack_event	= westwood1_in_ack_event,
 	.pkts_acked	= westwood1_pkts_acked,
 	.get_info	= westwood1_get_info,

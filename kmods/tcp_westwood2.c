@@ -28,7 +28,7 @@
 
 CC_PARAM(tau_us, 500000, 0, 60000000, "the filter's tau; 0 disables the filter");
 CC_PARAM(zero_samples, 0, 0, 1, "1 adds an empty sample for each tau/2 without an ACK");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -84,9 +84,11 @@ static void westwood2_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 static u32 westwood2_ssthresh(struct sock *sk)
 {
-	const struct westwood2_state *w = inet_csk_ca(sk);
+	struct westwood2_state *w = inet_csk_ca(sk);
+	u32 ssthresh = cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
 
-	return cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
+	return cc_ssthresh_below(&w->flow, sk, ssthresh,
+				 READ_ONCE(clamp_cwnd));
 }
 
 static void westwood2_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -95,8 +97,21 @@ static void westwood2_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 
 	if (cc_was_idle(sk, event))
 		cc_flow_restart(&w->flow, sk);
-	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
-		cc_complete_cwr(sk);
+	cc_ssthresh_event(&w->flow, sk, event);
+}
+
+static u32 westwood2_undo_cwnd(struct sock *sk)
+{
+	struct westwood2_state *w = inet_csk_ca(sk);
+
+	return cc_undo_cwnd(&w->flow, sk);
+}
+
+static void westwood2_set_state(struct sock *sk, u8 state)
+{
+	struct westwood2_state *w = inet_csk_ca(sk);
+
+	cc_ssthresh_state(&w->flow, sk, state);
 }
 
 static size_t westwood2_get_info(struct sock *sk, u32 ext, int *attr,
@@ -113,8 +128,9 @@ static struct tcp_congestion_ops tcp_westwood2 __read_mostly = {
 	.init		= westwood2_init,
 	.ssthresh	= westwood2_ssthresh,
 	.cong_avoid	= westwood2_cong_avoid,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= westwood2_undo_cwnd,
 	.cwnd_event	= westwood2_cwnd_event,
+	.set_state	= westwood2_set_state,
 	.in_ack_event	= westwood2_in_ack_event,
 	.pkts_acked	= westwood2_pkts_acked,
 	.get_info	= westwood2_get_info,

@@ -25,7 +25,7 @@
 #include "core/westwood.h"
 
 CC_PARAM(gain_steps, 10, 0, 255, "N; tau is at most 1 + N round trips");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 
 struct westwood3_state {
@@ -89,9 +89,11 @@ static void westwood3_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 static u32 westwood3_ssthresh(struct sock *sk)
 {
-	const struct westwood3_state *w = inet_csk_ca(sk);
+	struct westwood3_state *w = inet_csk_ca(sk);
+	u32 ssthresh = cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
 
-	return cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
+	return cc_ssthresh_below(&w->flow, sk, ssthresh,
+				 READ_ONCE(clamp_cwnd));
 }
 
 static void westwood3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -102,8 +104,21 @@ static void westwood3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		cc_flow_restart(&w->flow, sk);
 		w->filter.span_us = 0;
 	}
-	if (event == CA_EVENT_COMPLETE_CWR && READ_ONCE(clamp_cwnd))
-		cc_complete_cwr(sk);
+	cc_ssthresh_event(&w->flow, sk, event);
+}
+
+static u32 westwood3_undo_cwnd(struct sock *sk)
+{
+	struct westwood3_state *w = inet_csk_ca(sk);
+
+	return cc_undo_cwnd(&w->flow, sk);
+}
+
+static void westwood3_set_state(struct sock *sk, u8 state)
+{
+	struct westwood3_state *w = inet_csk_ca(sk);
+
+	cc_ssthresh_state(&w->flow, sk, state);
 }
 
 static size_t westwood3_get_info(struct sock *sk, u32 ext, int *attr,
@@ -120,8 +135,9 @@ static struct tcp_congestion_ops tcp_westwood3 __read_mostly = {
 	.init		= westwood3_init,
 	.ssthresh	= westwood3_ssthresh,
 	.cong_avoid	= westwood3_cong_avoid,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= westwood3_undo_cwnd,
 	.cwnd_event	= westwood3_cwnd_event,
+	.set_state	= westwood3_set_state,
 	.in_ack_event	= westwood3_in_ack_event,
 	.pkts_acked	= westwood3_pkts_acked,
 	.get_info	= westwood3_get_info,

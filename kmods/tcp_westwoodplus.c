@@ -8,7 +8,9 @@
  *
  * One sample of bandwidth per round trip goes through a filter with its pole at
  * 0.9. At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe *
- * RTTmin. The formulas and their scales are in core/westwoodplus.h.
+ * RTTmin. At three duplicate ACKs cwnd = ssthresh, also if that raises cwnd
+ * (section 2.1, pseudo-code b); TIBET's condition is clamp_cwnd=1. The formulas
+ * and their scales are in core/westwoodplus.h.
  *
  * Mainline's tcp_westwood differs in five points:
  *
@@ -27,7 +29,7 @@
 #include "cc_westwoodplus.h"
 
 CC_PARAM(mode, 0, 0, 1, "filter: 0 the paper's, one pole of 0.9; 1 mainline's");
-CC_PARAM(clamp_cwnd, 1, 0, 1, "1 does not raise cwnd to ssthresh after recovery");
+CC_PARAM(clamp_cwnd, 0, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
@@ -66,14 +68,26 @@ static void westwoodplus_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 static u32 westwoodplus_ssthresh(struct sock *sk)
 {
-	const struct cc_wwp *w = inet_csk_ca(sk);
-
-	return cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
+	return cc_wwp_ssthresh(inet_csk_ca(sk), sk, READ_ONCE(clamp_cwnd));
 }
 
 static void westwoodplus_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
-	cc_wwp_event(inet_csk_ca(sk), sk, event, READ_ONCE(clamp_cwnd));
+	cc_wwp_event(inet_csk_ca(sk), sk, event);
+}
+
+static u32 westwoodplus_undo_cwnd(struct sock *sk)
+{
+	struct cc_wwp *w = inet_csk_ca(sk);
+
+	return cc_undo_cwnd(&w->flow, sk);
+}
+
+static void westwoodplus_set_state(struct sock *sk, u8 state)
+{
+	struct cc_wwp *w = inet_csk_ca(sk);
+
+	cc_ssthresh_state(&w->flow, sk, state);
 }
 
 static size_t westwoodplus_get_info(struct sock *sk, u32 ext, int *attr,
@@ -90,8 +104,9 @@ static struct tcp_congestion_ops tcp_westwoodplus __read_mostly = {
 	.init		= westwoodplus_init,
 	.ssthresh	= westwoodplus_ssthresh,
 	.cong_avoid	= westwoodplus_cong_avoid,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= westwoodplus_undo_cwnd,
 	.cwnd_event	= westwoodplus_cwnd_event,
+	.set_state	= westwoodplus_set_state,
 	.in_ack_event	= westwoodplus_in_ack_event,
 	.pkts_acked	= westwoodplus_pkts_acked,
 	.get_info	= westwoodplus_get_info,

@@ -11,9 +11,12 @@
  *   I[k] = a * I[k-1] + (1 - a) * interval[k]
  *   Bwe[k] = (1 - e^(-T/T0)) * L[k]/I[k] + e^(-T/T0) * Bwe[k-1],  T0 = 1 s   (5)
  *
- * L is stored in 2^-16 bytes and I in 2^-16 us (q16), both below 2^47; times 99
- * that is below 2^54. Rounded to nearest, an average no longer moves within
- * 50 * 2^-16 of its sample: 0.06% of the 1.2 us between segments at 10 Gbit/s.
+ * k counts sent packets or received ACKs. n packets of equal length and interval
+ * move an average as one step with the pole a^n = e^(n ln a) does.
+ *
+ * L is stored in 2^-16 bytes and I in 2^-16 us (q16), both below 2^47. Rounded
+ * to nearest, an average no longer moves within 50 * 2^-16 of its sample: 0.06%
+ * of the 1.2 us between segments at 10 Gbit/s.
  *
  * Equation (5) is evaluated once at least TIBET_UPDATE_US have passed, for the
  * whole time passed: the product of the poles is the same e^(-T/T0).
@@ -29,8 +32,7 @@
 #include "arith.h"
 #include "exponential.h"
 
-#define TIBET_OLD_WEIGHT 99
-#define TIBET_WEIGHTS 100
+#define TIBET_LN_POLE_Q32 43165864ULL	/* -ln 0.99 */
 #define TIBET_SHIFT 16
 #define TIBET_UPDATE_US 1000U
 #define TIBET_INTERVAL_MAX_US ((1U << 31) - 1)
@@ -58,19 +60,29 @@ static inline u64 tibet_ratio(u64 length, u64 interval)
 				     max_t(u64, interval, 1)), CORE_BW_MAX);
 }
 
-/* Add a sample; time_constant_us 0 disables the second filter */
+/* Return 1 - a^n, q32 */
+static inline u64 tibet_gain(u32 n)
+{
+	return CORE_ONE_Q32 - core_exp_neg(n * TIBET_LN_POLE_Q32);
+}
+
+/*
+ * Add n packets or ACKs, n > 0, which share bytes and interval equally. Equation
+ * (5) is evaluated with the last of their ratios. time_constant_us 0 disables
+ * the second filter.
+ */
 static inline void tibet_sample(struct tibet *t, u64 bytes, u32 interval_us,
-				u32 time_constant_us)
+				u32 n, u32 time_constant_us)
 {
 	u64 length = min_t(u64, bytes, CORE_BYTES_MAX) << TIBET_SHIFT;
-	u64 interval = (u64)min_t(u32, interval_us, TIBET_INTERVAL_MAX_US);
+	u32 elapsed_us = min_t(u32, interval_us, TIBET_INTERVAL_MAX_US);
+	u64 interval = (u64)elapsed_us << TIBET_SHIFT;
+	u64 gain = tibet_gain(n);
 
-	interval <<= TIBET_SHIFT;
-	t->length = core_div_nearest(TIBET_OLD_WEIGHT * t->length + length,
-				     TIBET_WEIGHTS);
-	t->interval = core_div_nearest(TIBET_OLD_WEIGHT * t->interval +
-				       interval, TIBET_WEIGHTS);
-	t->since_us += min_t(u32, interval_us, TIBET_INTERVAL_MAX_US);
+	t->length = core_blend(t->length, core_div_nearest(length, n), gain);
+	t->interval = core_blend(t->interval, core_div_nearest(interval, n),
+				 gain);
+	t->since_us += elapsed_us;
 	if (!t->bw)
 		t->bw = tibet_ratio(t->length, t->interval);
 	if (t->since_us < TIBET_UPDATE_US)
@@ -100,7 +112,7 @@ static inline u32 tibet_coarse_rtt(u32 rtt_us, u32 granularity_us)
  * RTTmin would fall to 0 on a path whose samples stay above it. n_cong 0
  * disables ageing.
  */
-static inline u32 tibet_age_rtt_min(u32 rtt_min_us, u32 *events, u32 n_cong,
+static inline u32 tibet_age_rtt_min(u32 rtt_min_us, u16 *events, u32 n_cong,
 				    u32 gamma_percent, u32 floor_us)
 {
 	if (!n_cong || ++*events < n_cong)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 typedef __u8 u8;
+typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
 

@@ -44,7 +44,7 @@ static struct biases figure_biases(enum arrivals kind)
 		ww1_update(&w1, sample);
 		ww2_update(&w2, sample, us, FIGURE_TAU_US, false);
 		csfq = csfq_update(csfq, ARRIVAL_BYTES, us, 500000);
-		tibet_sample(&t, ARRIVAL_BYTES, us, CORE_US_PER_S);
+		tibet_sample(&t, ARRIVAL_BYTES, us, 1, CORE_US_PER_S);
 		figure_westwood3(&w3, us);
 		if (k < ARRIVALS / 10)
 			continue;

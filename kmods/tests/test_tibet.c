@@ -4,7 +4,10 @@
 #include "check.h"
 #include "../core/tibet.h"
 
-/* Compare random samples with the same recursion in double precision */
+/*
+ * Compare random samples with the recursion of section 3.1, packet by packet, in
+ * double precision. Equation (5) is evaluated for all packets at once.
+ */
 static void test_tibet_oracle(void)
 {
 	int run, k;
@@ -17,10 +20,13 @@ static void test_tibet_oracle(void)
 
 		for (k = 0; k < 2000; k++) {
 			u64 bytes = 1000 + random_bits(size);
-			u32 us = 1 + random_bits(20);
+			u32 us = 1 + random_bits(20), i;
+			u32 n = run % 2 ? 1 : 1 + random_bits(6);
 
-			length = 0.99 * length + 0.01 * (double)bytes;
-			interval = 0.99 * interval + 0.01 * us;
+			for (i = 0; i < n; i++) {
+				length = 0.99 * length + 0.01 * (double)bytes / n;
+				interval = 0.99 * interval + 0.01 * us / n;
+			}
 			since += us;
 			if (!k)
 				bw = length / interval * 1e6;
@@ -32,10 +38,12 @@ static void test_tibet_oracle(void)
 				     interval * 1e6;
 				since = 0;
 			}
-			tibet_sample(&t, bytes, us, constant);
-			CHECK_NEAR((double)t.length / 65536, length, 1 / 1e9, 1 / 1e3);
+			tibet_sample(&t, bytes, us, n, constant);
+			/* a gain is exact to 8e-9 of the largest sample */
+			CHECK_NEAR((double)t.length / 65536, length, 1 / 1e9,
+				   1 / 1e3 + ldexp(8 / 1e9, size));
 			CHECK_NEAR((double)t.interval / 65536, interval, 1 / 1e9,
-				   1 / 1e3);
+				   1 / 1e3 + ldexp(8 / 1e9, 20));
 			CHECK_NEAR(from_q10(t.bw), fmin(bw, 281474976710656.0),
 				   0.001, 1);
 		}
@@ -46,12 +54,12 @@ static void test_tibet_values(void)
 {
 	struct tibet t = { 0 };
 
-	tibet_sample(&t, 1000, 999, 1000000);
+	tibet_sample(&t, 1000, 999, 1, 1000000);
 	CHECK_EQ(t.length, 655360);
 	CHECK_EQ(t.interval, 654705);
 	CHECK_EQ(t.since_us, 999);
 	CHECK_EQ(t.bw, 1025024461);	/* 1000 bytes in 999 us */
-	tibet_sample(&t, 0, 1, 1000000);
+	tibet_sample(&t, 0, 1, 1, 1000000);
 	CHECK_EQ(t.since_us, 0);
 	CHECK_EQ(t.length, 648806);
 	CHECK_EQ(t.interval, 648813);
@@ -59,12 +67,12 @@ static void test_tibet_values(void)
 
 	/* extremes: 2^31 bytes per ACK, one ACK per half hour */
 	t = (struct tibet){ 0 };
-	tibet_sample(&t, U64_MAX, U32_MAX, 1000000);
-	CHECK_EQ(t.length, core_div_nearest(CORE_BYTES_MAX << 16, 100));
-	CHECK_EQ(t.interval, core_div_nearest(2147483647ULL << 16, 100));
+	tibet_sample(&t, U64_MAX, U32_MAX, 1, 1000000);
+	CHECK_EQ(t.length, core_mul_q32(CORE_BYTES_MAX << 16, 42949673));
+	CHECK_EQ(t.interval, core_mul_q32(2147483647ULL << 16, 42949673));
 	CHECK_EQ(t.bw, 1024000000);
 	CHECK_EQ(t.since_us, 0);
-	tibet_sample(&t, 0, U32_MAX, 1000000);
+	tibet_sample(&t, 0, U32_MAX, 1, 1000000);
 	CHECK_EQ(t.since_us, 0);
 
 	CHECK_EQ(tibet_ratio(1ULL << 47, 65536), CORE_BW_MAX);
@@ -77,6 +85,19 @@ static void test_tibet_values(void)
 	CHECK_EQ(tibet_ratio(1, 1), 1024000000);
 }
 
+/* 1 - 0.99^n for any n; core_exp_neg() is exact to 8e-9 */
+static void test_tibet_gain(void)
+{
+	u32 n;
+
+	CHECK_EQ(tibet_gain(1), 42949673);	/* 0.01 */
+	CHECK_EQ(tibet_gain(2), 85469849);	/* 0.0199 */
+	for (n = 1; n < 3000; n++)
+		CHECK_NEAR(from_q32(tibet_gain(n)), 1 - pow(0.99, n),
+			   0, 8 / 1e9);
+	CHECK_EQ(tibet_gain(U32_MAX), CORE_ONE_Q32);
+}
+
 /* At 10 Gbit/s, one ACK per segment, the average interval is exact to 0.06% */
 static void test_tibet_fast_link(void)
 {
@@ -84,14 +105,15 @@ static void test_tibet_fast_link(void)
 	int k;
 
 	for (k = 0; k < 1000000; k++)
-		tibet_sample(&t, 1448, random_u64() % 25 < 21 ? 1 : 2,
+		tibet_sample(&t, 1448, random_u64() % 25 < 21 ? 1 : 2, 1,
 			     100000);
 	CHECK_NEAR(from_q10(t.bw), 1448 / 1.16 * 1e6, 0.01, 0);
 }
 
 static void test_tibet_rtt(void)
 {
-	u32 events = 0, rtt = 500000, i;
+	u32 rtt = 500000, i;
+	u16 events = 0;
 
 	CHECK_EQ(tibet_coarse_rtt(50000, 0), 50000);
 	CHECK_EQ(tibet_coarse_rtt(50000, 500000), 500000);
@@ -124,6 +146,7 @@ static void test_tibet_rtt(void)
 static void test_tibet(void)
 {
 	test_tibet_values();
+	test_tibet_gain();
 	test_tibet_oracle();
 	test_tibet_fast_link();
 	test_tibet_rtt();

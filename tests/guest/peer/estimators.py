@@ -7,14 +7,27 @@ import math
 from tests.guest.peer.replay import Ack
 from tests.guest.peer.windows import Model, S
 
+TIBET_ESTIMATES_ON = 0
+"""Default of estimate_on."""
+
+_NEW, _BELOW, _REACHED, _ABOVE = "not compared", "below Wmax", "reached Wmax", "never below Wmax"
+_ROUNDED = 1e-3
+
 
 class Estimator(Model):
     """Common part of all estimators: ssthresh = Bwe * RTTmin, and Reno's increase.
 
+    TIBET paper, section 3.1: three duplicate ACKs set ssthresh = Bwe * RTT_min, and cwnd = ssthresh
+    if cwnd > ssthresh. A timeout sets the same ssthresh, and cwnd = 1. That paper compares its
+    estimators (sections 2.2.3 and 2.2.4) by these windows.
+
     A sample is the data that an ACK delivers, divided by the time since the last ACK that did.
+
+    Deviations: half of the window while there is no estimate. No samples while the application
+    limits the rate. ACKs of one microsecond are one sample.
     """
 
-    clamps = True
+    conditional = True
     bandwidth = 0.0  # bytes/s; 0: none yet
     last_us: int | None = None
     gathered = 0
@@ -56,7 +69,15 @@ class Estimator(Model):
 
 
 class WestwoodPlus(Estimator):
-    """One sample per round trip through a pole of 0.9; the first sample initialises the filter."""
+    """Westwood+ paper, section 2.1: three duplicate ACKs set cwnd = ssthresh = Bwe * RTTmin.
+
+    That has no condition (pseudo-code b). Section 2.2: one sample per round trip, pole 0.9 (eq. 1).
+
+    Deviations: the first sample initialises the filter. While the application limits the rate,
+    samples below the estimate do not count.
+    """
+
+    conditional = False
 
     def due(self, ack: Ack) -> bool:
         return self.last_us is not None and ack.time_us - self.last_us >= self.rtt_us
@@ -73,52 +94,132 @@ class WestwoodPlus(Estimator):
 
 
 class LogWestwood(WestwoodPlus):
-    """W += max((Wmax - W) / (alpha W), 1 / W), at most one segment for one; see its source."""
+    """LogWestwood+ paper, section 3.1, eq. (2): W += max((Wmax - W) / (alpha W), 1 / W) an ACK.
 
-    carries = True
-    wmax = 0
-    alpha = 2
-    reached = False
-    saved = (0, 2, False)
+    Wmax is the window at the last loss. alpha is 2 at first and at least 2. It is doubled if a
+    loss comes before W reaches Wmax, halved for every errorless increase on the same interval.
+    W, Wmax and alpha are real numbers. The decrease is Westwood+'s: a loss sets W to ssthresh.
+
+    Deviations: one acknowledged segment adds at most one. The division is by the whole segments of
+    W. alpha and Wmax stay at a timeout (rto_counts=0), because the paper's footnote defines a loss
+    as three duplicate ACKs. An "errorless increase" is a climb from below Wmax to Wmax (halving=0),
+    that climb at the next loss (1), or each round trip of it and its end (2).
+    """
+
+    restores = True
+
+    def __init__(self, mss: int, settings: dict[str, int]) -> None:
+        super().__init__(mss, settings)
+        self.halving = settings.get("halving", 0)
+        self.wmax = 0.0
+        self.alpha = 2
+        self.climb = _NEW
+        self.window = 0.0  # W
+        self.round_end = 0
+        self.saved = (self.wmax, self.alpha, self.climb, self.window)
 
     def ssthresh(self, window: int) -> float:
-        self.saved = (self.wmax, self.alpha, self.reached)
-        if self.wmax and not self.reached:
+        self._follow(window)
+        self._compare()
+        self.saved = (self.wmax, self.alpha, self.climb, self.window)
+        if self.climb == _REACHED and self.halving == 1:
+            self._halve()
+        if self.climb == _BELOW:
             self.alpha *= 2
-        self.wmax, self.reached = window, False
+        self.wmax, self.climb, self.window = self.window, _NEW, 0.0
         return super().ssthresh(window)
 
     def timeout(self, window: int) -> float:
-        """Handle a timeout, which changes Wmax and alpha only with rto_counts=1."""
         ssthresh = self.ssthresh(window)
         if not self.settings.get("rto_counts"):
-            self.undo()
+            self.wmax, self.alpha = self.saved[:2]
         return ssthresh
 
     def undo(self) -> None:
-        self.wmax, self.alpha, self.reached = self.saved
+        self.wmax, self.alpha, self.climb, self.window = self.saved
 
-    def increase(self, window: int, count: int, ack: Ack) -> float:
-        added = count * min(1.0, max((self.wmax - window) / self.alpha, 1) / window)
-        if self.wmax and not self.reached and window + added >= self.wmax:
-            self.reached, self.alpha = True, max(2, self.alpha // 2)
+    def rise(self, window: int, ssthresh: int, ack: Ack) -> float:
+        self._follow(window)
+        if ack.acked_bytes >= self.round_end:
+            self.round_end = ack.sent_bytes
+            if self.climb == _BELOW and self.halving == 2:
+                self._halve()
+        self._compare()
+        added = super().rise(window, ssthresh, ack)
+        self.window += added
+        self._compare()
         return added
 
+    def increase(self, window: int, count: int, ack: Ack) -> float:
+        fraction = self.window % 1
+        climb = (self.wmax - (window + fraction)) / self.alpha
+        return count * min(1.0, max(climb, 1) / window)
+
+    def _follow(self, window: int) -> None:
+        """Take the kernel's window where the kernel itself has set it."""
+        if not -_ROUNDED <= self.window - window < 1 + _ROUNDED:
+            self.window = float(window)
+
+    def _compare(self) -> None:
+        if not self.wmax or self.climb in (_REACHED, _ABOVE):
+            return
+        if self.window < self.wmax:
+            self.climb = _BELOW
+        elif self.climb == _NEW:
+            self.climb = _ABOVE
+        else:
+            self.climb = _REACHED
+            if self.halving != 1:
+                self._halve()
+
+    def _halve(self) -> None:
+        self.alpha = max(2, self.alpha // 2)
+
     def shown(self) -> tuple[float | None, ...]:
-        return (self.bandwidth, self.rtt_min_us, self.wmax, self.alpha)
+        return (self.bandwidth, self.rtt_min_us, math.floor(self.wmax), self.alpha)
 
 
 class Tibet(Estimator):
-    """Average length over average interval, through a filter with time constant 1 s."""
+    """TIBET paper, section 3.1 (filters), 3.2 (eq. 5, the ageing of RTTmin).
+
+    For each sent packet (estimate_on=1) or received ACK (0): average length and interval with the
+    pole 0.99, their ratio through a filter with time constant 1 s.
+
+    Deviations: both averages start at 0, the estimate at the first ratio. Packets sent between two
+    ACKs share bytes and time equally. Equation (5) is evaluated after at least a millisecond.
+    """
 
     length = 0.0
     interval_us = 0.0
     since_us = 0.0
     saved_rtt_min_us = math.inf
+    sent: tuple[int, int] | None = None
+
+    def ack(self, ack: Ack) -> None:
+        if not self.settings.get("estimate_on", TIBET_ESTIMATES_ON):
+            super().ack(ack)
+            return
+        Model.ack(self, ack)
+        if self.last_us is None:
+            if ack.delivered:
+                self.last_us, self.sent = ack.time_us, _sent(ack)
+            return
+        assert self.sent is not None
+        sent = _sent(ack)
+        segments, bytes_ = (new - old for new, old in zip(sent, self.sent, strict=True))
+        if not segments or ack.time_us <= self.last_us:
+            return
+        elapsed_us, self.last_us, self.sent = ack.time_us - self.last_us, ack.time_us, sent
+        if self.counts(bytes_, elapsed_us, ack):
+            self._filter(bytes_, elapsed_us, segments)
 
     def sample(self, bytes_: int, elapsed_us: int, ack: Ack) -> None:
-        self.length = 0.99 * self.length + 0.01 * bytes_
-        self.interval_us = 0.99 * self.interval_us + 0.01 * elapsed_us
+        self._filter(bytes_, elapsed_us, 1)
+
+    def _filter(self, bytes_: int, elapsed_us: int, count: int) -> None:
+        for _packet in range(count):
+            self.length = 0.99 * self.length + 0.01 * bytes_ / count
+            self.interval_us = 0.99 * self.interval_us + 0.01 * elapsed_us / count
         self.since_us += elapsed_us
         ratio = self.length / self.interval_us * S
         if not self.bandwidth:
@@ -140,6 +241,11 @@ class Tibet(Estimator):
 
     def shown(self) -> tuple[float | None, ...]:
         return (self.bandwidth, self.rtt_min_us, None, None)
+
+
+def _sent(ack: Ack) -> tuple[int, int]:
+    """Return the segments and bytes that were sent before an ACK came, retransmissions included."""
+    return ack.before["data_segs_out"], ack.before["bytes_sent"]
 
 
 class Westwood1(Estimator):

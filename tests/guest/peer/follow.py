@@ -12,12 +12,19 @@ from tests.guest.peer.windows import Model
 
 @dataclass(frozen=True)
 class Reduction:
-    """A congestion event: its window, ssthresh by the formula, and ssthresh in TCP_INFO."""
+    """A congestion event: its window, ssthresh by the formula, and what TCP showed.
+
+    ``is_conditional``: it takes the window to ssthresh only if that lowers it. ``during`` are the
+    windows while the kernel reduces, ``ended`` what it showed after the last ACK of that.
+    """
 
     kind: int
     window: int
     expected: float
     after: State
+    is_conditional: bool = False
+    during: list[int] = field(default_factory=list)
+    ended: list[State] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class _Follower:
     def __init__(self, model: Model, window: int) -> None:
         self.model, self.followed, self.window = model, Followed(), float(window)
         # Only what has "if cwnd > ssthresh: cwnd = ssthresh" may end below ssthresh.
-        self.clamps = model.clamps and model.settings.get("clamp_cwnd", 1)
+        self.is_conditional = bool(model.settings.get("clamp_cwnd", model.conditional))
         self.is_full = True  # the window has been in use since the last pause
         self.carried = 0.0
 
@@ -91,8 +98,12 @@ class _Follower:
 
     def timeout(self, timeout: Timeout) -> None:
         window = timeout.before.window
-        expected = self.model.timeout(window)
-        self._reduced(Reduction(LOSS, window, expected, timeout.after))
+        if timeout.before.ca_state in (CWR, RECOVERY):
+            # tcp_enter_loss() then keeps the ssthresh of the event before.
+            self.followed.reductions[-1].ended.append(timeout.after)
+        else:
+            expected = self.model.timeout(window)
+            self._reduced(Reduction(LOSS, window, expected, timeout.after))
         self.window = timeout.after.window
 
     def ack(self, ack: Ack, *, undoes: bool) -> None:
@@ -103,20 +114,27 @@ class _Follower:
         window = ack.before.window
         if reducing and not was_reducing:
             expected = self.model.ssthresh(window)
-            self._reduced(Reduction(ack.after.ca_state, window, expected, ack.after))
+            reduction = Reduction(
+                ack.after.ca_state, window, expected, ack.after, self.is_conditional
+            )
+            self._reduced(reduction)
         if reducing:
+            self.followed.reductions[-1].during.append(ack.after.window)
             return
         if undoes:
             self.model.undo()
             window = max(window, self.followed.reductions[-1].window)
             self.window = max(self.window, window)
+            self.carried = float(self.model.restores or self.carried)
         elif was_reducing:
             window = ack.before.ssthresh
-            if self.clamps:
-                window = min(window, self.followed.reductions[-1].window)
+            if self.is_conditional:
+                window = min(ack.after.ssthresh, self.followed.reductions[-1].window)
             self.window = window
+            self.followed.reductions[-1].ended.append(ack.after)
         if ack.advanced and self.is_full:
-            ssthresh = ack.after.ssthresh if undoes else ack.before.ssthresh
+            is_restored = undoes or (was_reducing and self.is_conditional)
+            ssthresh = ack.after.ssthresh if is_restored else ack.before.ssthresh
             self.window += self.model.rise(window, ssthresh, ack)
         if was_reducing and not undoes:
             self.followed.completed.append((Window(self.window, self.carried), ack.after))

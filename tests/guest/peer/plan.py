@@ -17,12 +17,20 @@ CASES = (
     "timeout",
     "spurious timeout",
     "small window",
+    "small window mark",
+    "timeout in recovery",
     "ecn",
     "idle",
     "whole windows",
     "large window",
 )
 """The scripts of inside/scripts.py that all go through."""
+
+BY_DUPLICATES = {"/proc/sys/net/ipv4/tcp_recovery": "0"}
+"""Losses are known by three duplicate ACKs, as in the papers, and not by their times (RACK)."""
+
+FILES = {"small window": BY_DUPLICATES, "timeout in recovery": BY_DUPLICATES}
+"""Settings of the kernel in a case."""
 
 SEGMENT_BYTES = 1460
 TOLD = {"idealtcp_rate_bps": 30 * SEGMENT_BYTES * 8 * 10, "idealtcp_rtt_us": 100_000}
@@ -61,17 +69,41 @@ def standard_run(congestion: str, case: str) -> Run:
 def runs() -> list[Run]:
     """Return every run, each module in each case and what some have beyond that."""
     found = [standard_run(name, case) for name in (CONTROL, *modules()) for case in CASES]
-    return [*found, *unclamped_runs(), *counting_runs(), AGED, COUNTED_TIMEOUT, PACED]
+    return [
+        *found,
+        *opposite_clamp_runs(),
+        *counting_runs(),
+        *estimate_runs(),
+        *halving_runs(),
+        *(AGED, COUNTED_TIMEOUT, NO_CLIMB, PACED),
+    ]
 
 
 AGED = Run("tibet", "loss", {"n_cong": 1})
 COUNTED_TIMEOUT = Run("logwestwood", "spurious timeout", {"rto_counts": 1})
+NO_CLIMB = Run("logwestwood", "small window", {"rto_counts": 1})
 PACED = Run("libra", "first window", {"pacing": 1})
 
 
-def unclamped_runs() -> list[Run]:
-    """Return the runs in which cwnd may be raised to ssthresh."""
-    return [_with(name, "small window", {"clamp_cwnd": 0}) for name in _taking("clamp_cwnd")]
+def opposite_clamp_runs() -> list[Run]:
+    """Return the runs that raise cwnd to ssthresh where the paper does not, or the reverse."""
+    return [
+        _with(name, case, {"clamp_cwnd": 1 - (parameter.default or 0)})
+        for name, parameter in _taking("clamp_cwnd").items()
+        for case in ("small window", "small window mark")
+    ]
+
+
+def estimate_runs() -> list[Run]:
+    """Return the runs in which TIBET filters the other stream than by default."""
+    other = 1 - (modules()["tibet"].parameters["estimate_on"].default or 0)
+    cases = ("loss", "idle", "whole windows", "timeout")
+    return [Run("tibet", case, {"estimate_on": other}) for case in cases]
+
+
+def halving_runs() -> list[Run]:
+    """Return the runs of LogWestwood+ with each meaning of an errorless increase."""
+    return [Run("logwestwood", "climbs", {"halving": mode}) for mode in (0, 1, 2)]
 
 
 def counting_runs() -> list[Run]:
@@ -143,7 +175,7 @@ def document() -> dict[str, Any]:
 
 
 def _run(run: Run) -> dict[str, Any]:
-    files = {}
+    files = dict(FILES.get(run.case, {}))
     for name, value in run.settings.items():
         module = modules()[run.congestion]
         files[place(module, module.parameters[name])] = str(value)

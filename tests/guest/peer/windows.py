@@ -1,6 +1,13 @@
-"""The modules' formulas in double precision, from their papers and docs/deviations.md.
+"""The papers' pseudo-code in double precision; each model lists where it leaves its paper.
 
 A model takes in every ACK of a connection and tells what the module must hold and do next.
+
+Common to all models, because the kernel's TCP has it so and no module can change it:
+
+- Three duplicate ACKs start the kernel's recovery. It takes cwnd to its new value over a round
+  trip (proportional rate reduction), and not at once as the papers' "cwnd = ssthresh".
+- cwnd counts whole segments, and Reno's increase for an ACK divides by whole segments.
+- Acknowledged segments count, not ACKs, unless count_acks is 1.
 """
 
 from __future__ import annotations
@@ -18,10 +25,12 @@ S = 1e6
 class Model:
     """Reno: half of the window upon a loss, one segment a round trip; nothing to show."""
 
-    clamps = False
-    """Whether cwnd is never raised to ssthresh after a recovery (clamp_cwnd)."""
+    conditional = False
+    """Whether three duplicate ACKs set cwnd to ssthresh only if cwnd > ssthresh (clamp_cwnd)."""
     carries = False
     """Whether a fraction of a segment outlives a reduction."""
+    restores = False
+    """Whether a fraction of a segment is restored by undo."""
 
     def __init__(self, mss: int, settings: dict[str, int]) -> None:
         self.mss, self.settings = mss, settings
@@ -91,7 +100,6 @@ class NewRenoNs2(Model):
 class Libra(Model):
     """W += alpha T^2 / (T + T0) / W and W -= W T1 / (2 (T + T0)), T0 = T1 = 1 s, k1 = k2 = 2."""
 
-    clamps = True
     carries = True
 
     def __init__(self, mss: int, settings: dict[str, int]) -> None:
@@ -173,9 +181,12 @@ class Fast(Model):
 
 
 class IdealTcp(Model):
-    """ssthresh from the namespace's settings; half of the window while it is not told."""
+    """TIBET paper, section 4.5: ssthresh = Exact_Available_Bw * Exact_RTT, cwnd only downwards.
 
-    clamps = True
+    Deviation: half of the window while a setting is 0.
+    """
+
+    conditional = True
 
     def __init__(self, mss: int, settings: dict[str, int]) -> None:
         super().__init__(mss, settings)

@@ -30,7 +30,8 @@ _SO_SNDBUFFORCE, _SEND_BUFFER_BYTES = 32, 2**30
 _WINDOW_SCALE = 14
 _PEER_CLOCK = 7_000  # its timestamps need only not go back
 _SACK_BLOCKS = 3
-_BYTES_SENT = 200  # in struct tcp_info; bytes_retrans follows
+_CWND = 80  # in struct tcp_info
+_BYTES_SENT = 200  # there, too; bytes_retrans follows
 
 Range = tuple[int, int]
 
@@ -67,6 +68,8 @@ class Connection:
         """What TCP has sent at least once, in bytes."""
         self.acked = 0
         """What the peer has received in order, in bytes."""
+        self.window = 0
+        """The congestion window in segments, as TCP showed it last."""
         self.duplicates = 0
         """Segments that arrived for a second time."""
         self._beyond: list[Range] = []  # received out of order, in order
@@ -200,6 +203,7 @@ class Connection:
     def state(self) -> None:
         """Record what TCP and its congestion control show."""
         info = self.socket.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
+        (self.window,) = struct.unpack_from("=I", info, _CWND)
         if self._captured:
             self._notice()
         else:

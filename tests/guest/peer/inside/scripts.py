@@ -108,8 +108,8 @@ def spurious_timeout(c: Connection) -> None:
     c.mark("undone")
 
 
-def small_window(c: Connection) -> None:
-    """A loss soon after a timeout: the window is far below what the path could carry."""
+def _small_window(c: Connection) -> None:
+    """Come to a window far below what the path could carry, by a timeout before."""
     _warm_up(c, _FEW)
     while len(c.on_the_way) > 4 or c.sent < _FEW * MSS:
         c.deliver(1, _EVEN_US)
@@ -119,11 +119,74 @@ def small_window(c: Connection) -> None:
     _until_acked(c, point)
     c.write(bytes(_FEW * MSS))
     c.mark("small")
-    while len(c.on_the_way) < 4:
+    while len(c.on_the_way) < 8:
         c.deliver(1, _EVEN_US)
-    c.lose()
-    _until_acked(c, _three_duplicates(c, "duplicate"))
+
+
+def small_window(c: Connection) -> None:
+    """A loss at a small window; the retransmission overtakes what was in flight.
+
+    So recovery has several ACKs that advance. They make PRR grow the window towards ssthresh.
+    """
+    _small_window(c)
+    hole = c.lose()
+    point = _three_duplicates(c, "duplicate")
+    again = c.hold_again(hole)
+    c.until(max(c.now_us, again.time_us + c.rtt_us))
+    c.arrive_late(again)
+    _until_acked(c, point)
     c.mark("recovered")
+
+
+def small_window_mark(c: Connection) -> None:
+    """A router marks a packet at a small window: every ACK of the reduction advances."""
+    _small_window(c)
+    point = c.sent
+    c.deliver(1, _EVEN_US, marked=True)
+    c.mark("mark")
+    _until_acked(c, point + MSS)
+    c.mark("recovered")
+
+
+def timeout_in_recovery(c: Connection) -> None:
+    """A loss at a small window, and then everything is lost."""
+    _small_window(c)
+    c.lose()
+    point = _three_duplicates(c, "duplicate")
+    c.on_the_way.clear()
+    c.wait_for_timeout(_TIMEOUT_US)
+    c.mark("timeout")
+    _until_acked(c, point)
+    c.mark("recovered")
+
+
+def climbs(c: Connection) -> None:
+    """Two losses at the same whole segments, the second before the first's fraction; a third later.
+
+    The first comes half a round trip after the window grew by a segment, the second at once.
+    """
+    _warm_up(c)
+    _climb_to(c, c.window + 1)
+    for _ in range(c.window // 2):
+        c.deliver(1, _EVEN_US)
+    first = c.window
+    c.lose()
+    _until_acked(c, _three_duplicates(c, "first"))
+    _climb_to(c, first)
+    c.lose()
+    _until_acked(c, _three_duplicates(c, "second"))
+    c.mark("begun")
+    _until_acked(c, c.sent + MSS)
+    c.mark("a round trip later")
+    _climb_to(c, first + 2)
+    c.mark("climbed")
+    c.lose()
+    _three_duplicates(c, "third")
+
+
+def _climb_to(c: Connection, window: int) -> None:
+    while c.window < window:
+        c.deliver(1, _EVEN_US)
 
 
 def ecn(c: Connection) -> None:
@@ -246,6 +309,9 @@ CASES = {
     "timeout": Case(timeout),
     "spurious timeout": Case(spurious_timeout),
     "small window": Case(small_window),
+    "small window mark": Case(small_window_mark, {"ecn": True}),
+    "timeout in recovery": Case(timeout_in_recovery),
+    "climbs": Case(climbs),
     "ecn": Case(ecn, {"ecn": True}),
     "idle": Case(idle),
     "whole windows": Case(whole_windows),
