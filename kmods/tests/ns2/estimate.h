@@ -103,7 +103,7 @@ static inline void filter_step(struct estimator *e, u32 segments, u32 us)
 		break;
 	case FILTER_TIBET:
 	case FILTER_TIBET_SENT:
-		tibet_sample(&e->tibet, bytes, us, CORE_US_PER_S);
+		tibet_sample(&e->tibet, bytes, us, 1, CORE_US_PER_S);
 		break;
 	case FILTER_CSFQ:
 		e->csfq = csfq_update(e->csfq, bytes, us, 500000);
