@@ -11,6 +11,7 @@ from typing import Any
 
 from guest.build import GuestKernel
 from kmods import build
+from kmods.catalogue import FOLDER
 from orchestrator import sandbox
 from orchestrator.backends import bed_code
 from orchestrator.errors import GuestError
@@ -45,18 +46,23 @@ _BOOT = [
 ]
 
 
-def answers(kernel: GuestKernel) -> dict[str, Any]:
-    """Boot the guest once and return its results for the whole plan.
+def answers(
+    kernel: GuestKernel, document: dict[str, Any] | None = None, sources: Path = FOLDER
+) -> dict[str, Any]:
+    """Boot the guest once and return its results for a plan, by default the whole one.
+
+    ``sources`` is the folder of the modules.
 
     Raises:
         GuestError: the guest failed; with its last output.
     """
     sandbox.require_confinement()
-    modules = build.ensure(kernel).folder
+    modules = build.ensure(kernel, sources).folder
+    document = document or plan.document()
     with tempfile.TemporaryDirectory(prefix="orchestrator-peer-") as name:
         output = Path(name) / "out"
         output.mkdir()
-        (output / "plan.json").write_text(json.dumps(plan.document()), encoding="utf-8")
+        (output / "plan.json").write_text(json.dumps(document), encoding="utf-8")
         paths = sandbox.Paths(kernel.linux, bed_code.PARTS, modules, _TESTS, output)
         with sandbox.guest_sandbox(paths, _MEMORY_BYTES) as boundary:
 
@@ -83,5 +89,5 @@ def answers(kernel: GuestKernel) -> dict[str, Any]:
         if not found.exists():
             words = done.stdout.decode(errors="replace").splitlines()
             raise GuestError("the guest ended before its answers came", words[-8:])
-        document: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
-        return document
+        result: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
+        return result

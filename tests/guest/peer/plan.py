@@ -174,6 +174,13 @@ def document() -> dict[str, Any]:
     }
 
 
+def document_of(some: list[Run]) -> dict[str, Any]:
+    """Return a plan of these runs alone."""
+    stems = sorted({modules()[run.congestion].source.stem for run in some})
+    empty: dict[str, Any] = {key: [] for key in ("loads", "writes", "in_use")}
+    return {**empty, "modules": stems, "runs": [_run(run) for run in some]}
+
+
 def _run(run: Run) -> dict[str, Any]:
     files = dict(FILES.get(run.case, {}))
     for name, value in run.settings.items():

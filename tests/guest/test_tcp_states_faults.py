@@ -1,0 +1,117 @@
+"""The tests of test_tcp_states.py notice faults that the modules once had.
+
+Each fault is put back into a copy of the sources. The guest's TCP then runs with the faulty
+modules, and the test that holds them against the paper must fail.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from guest.build import GuestKernel
+from kmods import build
+from kmods.catalogue import FOLDER
+from tests.guest import test_tcp_states as states
+from tests.guest.peer import boot, plan
+from tests.guest.peer.follow import Followed, follow
+from tests.guest.peer.plan import Run
+from tests.guest.peer.replay import Trace, replay
+
+pytestmark = pytest.mark.guest
+
+MODULES = ("tcp_logwestwood.c", "tcp_tibet.c", "tcp_westwoodplus.c")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: texts of the sources and what stands for them, and the run that must show it.
+
+    ``file`` is the only one in which the texts are replaced.
+    """
+
+    texts: tuple[tuple[str, str], ...]
+    run: Run
+    noticed_by: Callable[[states.Traced, Run], None]
+    file: str | None = None
+
+
+FAULTS = {
+    "Wmax and W are compared in whole segments": Fault(
+        (("if (liad_window(l, window) < liad_wmax(l)) {", "if (window < l->wmax) {"),),
+        plan.halving_runs()[0],
+        states.test_logwestwoods_alpha_follows_real_windows,
+    ),
+    "alpha is halved without a climb": Fault(
+        (("l->climb = LIAD_ABOVE;", "l->climb = LIAD_ABOVE;\n\t\tliad_halve(l, rules);"),),
+        plan.NO_CLIMB,
+        lambda traced, _run: states.test_logwestwood_does_not_halve_alpha_without_a_climb(traced),
+    ),
+    "cwnd is kept below ssthresh after recovery, but not during it": Fault(
+        (
+            (
+                "flow->ssthresh = ssthresh;\n\treturn window;",
+                "flow->ssthresh = window;\n\treturn ssthresh;",
+            ),
+            (
+                "tcp_sk(sk)->snd_ssthresh = flow->ssthresh;",
+                "tcp_snd_cwnd_set(tcp_sk(sk), min(tcp_snd_cwnd(tcp_sk(sk)), flow->ssthresh));",
+            ),
+        ),
+        plan.standard_run("tibet", "small window"),
+        states.test_no_reduction_raises_the_window_beyond_the_papers,
+    ),
+    "Westwood+ does not raise cwnd to ssthresh": Fault(
+        (("CC_PARAM(clamp_cwnd, 0, 0, 1", "CC_PARAM(clamp_cwnd, 1, 0, 1"),),
+        plan.standard_run("westwoodplus", "small window"),
+        states.test_the_window_rises_to_ssthresh_only_where_the_paper_says_so,
+        "tcp_westwoodplus.c",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def traced(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> states.Traced:
+    """Return what happens in a run with the faulty modules, and what should by the papers."""
+    sources = _faulty(tmp_path_factory.mktemp("faulty"))
+    runs = [fault.run for fault in FAULTS.values()]
+    answers = boot.answers(kernel, plan.document_of(runs), sources)
+
+    @functools.cache
+    def traced(key: str) -> tuple[Trace, Followed]:
+        run = next(run for run in runs if str(run) == key)
+        trace = replay(answers["records"][key])
+        return trace, follow(trace, run.congestion, run.settings)
+
+    return lambda run: traced(str(run))
+
+
+def _faulty(folder: Path) -> Path:
+    """Copy the modules with every fault in them; each text must be in the sources."""
+    texts = {
+        path.relative_to(FOLDER): path.read_text(encoding="utf-8")
+        for path in build.sources()
+        if path.suffix != ".c" or path.name in MODULES
+    }
+    for fault in FAULTS.values():
+        for old, new in fault.texts:
+            holding = [path for path, text in texts.items() if old in text]
+            holding = [path for path in holding if fault.file in (None, path.name)]
+            assert holding, f"the modules have no {old!r}: adapt the fault"
+            for path in holding:
+                texts[path] = texts[path].replace(old, new)
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_is_put_back_is_noticed(traced: states.Traced, name: str) -> None:
+    fault = FAULTS[name]
+    with pytest.raises(AssertionError):
+        fault.noticed_by(traced, fault.run)
