@@ -27,7 +27,7 @@
 #include "cc.h"
 #include "core/tibet.h"
 
-CC_PARAM(estimate_on, 0, 0, 1, "the estimate uses: 0 ACKs, 1 sent packets");
+CC_PARAM(estimate_on, 1, 0, 1, "the estimate uses: 0 ACKs, 1 sent packets");
 CC_PARAM(t0_us, 1000000, 0, 60000000, "time constant T0 of the second filter; 0 disables it");
 CC_PARAM(n_cong, 0, 0, 1000, "congestion events until RTTmin ages; 0 never (paper: 5)");
 CC_PARAM(gamma_percent, 50, 0, 100, "RTTmin after ageing, in percent of RTTmin before");

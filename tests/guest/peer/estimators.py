@@ -7,7 +7,7 @@ import math
 from tests.guest.peer.replay import Ack
 from tests.guest.peer.windows import Model, S
 
-TIBET_ESTIMATES_ON = 0
+TIBET_ESTIMATES_ON = 1
 """Default of estimate_on."""
 
 _NEW, _BELOW, _REACHED, _ABOVE = "not compared", "below Wmax", "reached Wmax", "never below Wmax"
