@@ -1,8 +1,8 @@
 """The modules in the guest's kernel against closed forms: of throughput, of a queue, of ssthresh.
 
 The scenarios are those of scenarios/papers/closed-forms, shortened. Each limit is the mean and
-four standard deviations of as long pieces of the whole runs, whose results are in docs/measurements.md;
-what a form says itself stands beside it.
+four standard deviations of as long pieces of the whole runs (results in docs/measurements.md).
+What a form says itself stands beside it.
 """
 
 from __future__ import annotations
