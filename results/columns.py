@@ -58,6 +58,7 @@ def to_json(value: Any) -> str:
 
 PLAIN = Codec(_unchanged, _unchanged)
 FLAG = Codec(_unchanged, bool)
+OPTIONAL_FLAG = Codec(_unchanged, lambda value: None if value is None else bool(value))
 OBJECT = Codec(lambda value: to_json(dict(value)), json.loads)
 OBJECTS = Codec(lambda value: to_json([dict(each) for each in value]), json.loads)
 WINDOWS = Codec(lambda value: to_json([astuple(each) for each in value]), _windows)

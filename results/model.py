@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from orchestrator.network import Channel, Link
 from orchestrator.recording.model import Verdict
 from orchestrator.windows import Window
-from results.columns import COMPARED, FLAG, OBJECT, OBJECTS, SHOWN, WINDOWS
+from results.columns import COMPARED, FLAG, OBJECT, OBJECTS, OPTIONAL_FLAG, SHOWN, WINDOWS
 
 Status = Literal["running", "ok", "failed", "interrupted"]
 
@@ -33,7 +33,9 @@ class RunIdentity:
 
     ``variant`` has the values of the matrix. ``unconfined`` is set for a guest without a sandbox.
     ``link_model`` and ``digest_version`` are those of ``orchestrator.protocol.version`` when the
-    run was made. Digests are comparable only where both are equal.
+    run was made. Digests are comparable only where both are equal. ``digest_depends_on_sampling``
+    tells whether another sampling period may give another digest (see docs/trust.md). It is None
+    where digests do not repeat, as on real machines, and in runs older than the field.
     """
 
     experiment: Annotated[str, COMPARED]
@@ -49,6 +51,7 @@ class RunIdentity:
     scenario_sha256: Annotated[str, COMPARED]
     link_model: Annotated[int, SHOWN, COMPARED]
     digest_version: Annotated[int, SHOWN, COMPARED]
+    digest_depends_on_sampling: Annotated[bool | None, OPTIONAL_FLAG, SHOWN, COMPARED] = None
     git_commit: Annotated[str | None, COMPARED] = None
     unconfined: Annotated[bool, FLAG, COMPARED] = False
 

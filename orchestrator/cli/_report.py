@@ -20,6 +20,7 @@ _UNITS = {"_bps": "bit/s", "_s": "s", "_packets": "packets", "_segments": "segme
 """Unit of a value by the end of its name in the documents."""
 
 _EVENT_TIMES = ("time_s", "applied_s")
+_DEPENDS_ON_SAMPLING = "digest: another sampling period may give another one"
 _MOST_EVENTS = 20
 
 CHECK_MARKS = {True: "ok", False: "FAILED", None: "not measured"}
@@ -128,6 +129,8 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
     else:
         _line(_metrics.summary(run["metrics"]), out)
     _line(outcome(run), out)
+    if run["digest_depends_on_sampling"]:
+        _line(_DEPENDS_ON_SAMPLING, out)
     checks = [check for check in run["fidelity"]["checks"] if everything or check["ok"] is not True]
     if checks:
         out.print(_checks(checks))

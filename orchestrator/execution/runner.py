@@ -36,6 +36,7 @@ from orchestrator.files.temporary import (
 )
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol import engines
 from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.recording.model import Recording
 from results.model import RunHead, summarise_links
@@ -299,11 +300,17 @@ class _HeadMaker:
             scenario_sha256=spec.scenario_sha256,
             link_model=LINK_MODEL,
             digest_version=DIGEST_VERSION,
+            digest_depends_on_sampling=self._depends_on_sampling(spec),
             resolved=spec.resolved,
             links=summarise_links(spec.network.links),
             git_commit=self.git_commit,
             unconfined=self.options.backend.unconfined,
         )
+
+    def _depends_on_sampling(self, spec: RunSpec) -> bool | None:
+        if not self.options.backend.traits.reproducible:
+            return None
+        return not engines.exact_under_sampling(flow.engine for flow in spec.flows)
 
 
 def _cpus(jobs: int) -> list[int]:

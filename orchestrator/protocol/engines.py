@@ -21,6 +21,7 @@ class Engine(NamedTuple):
     """What an engine can do and what it needs.
 
     Attributes:
+        exact_under_sampling: in a guest, the sampling period changes no part of the digest.
         fit_for_lab: a flow's two ends can run on two machines, because they share only their
             connections and the specification.
         programs: programs that a flow's ends start. Each prints its version with ``--version``.
@@ -31,6 +32,7 @@ class Engine(NamedTuple):
             parameters.
     """
 
+    exact_under_sampling: bool
     fit_for_lab: bool = False
     programs: tuple[Program, ...] = ()
     processes: int = 0
@@ -40,17 +42,20 @@ class Engine(NamedTuple):
 
 
 ENGINES: dict[str, Engine] = {
-    "builtin": Engine(fit_for_lab=True, limits_window=True),
-    "exchanges": Engine(limits_window=True),
+    "builtin": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
+    "exchanges": Engine(exact_under_sampling=True, limits_window=True),
     "iperf3": Engine(
+        exact_under_sampling=False,  # it reads the clock in a loop; see docs/trust.md
         fit_for_lab=True,
         programs=(Program("iperf3", "iperf3"),),
         processes=2,
         closes_early=True,
     ),
-    "onoff": Engine(fit_for_lab=True, limits_window=True, sends_in_periods=True),
-    "transfers": Engine(fit_for_lab=True, limits_window=True),
-    "udp": Engine(fit_for_lab=True),
+    "onoff": Engine(
+        exact_under_sampling=True, fit_for_lab=True, limits_window=True, sends_in_periods=True
+    ),
+    "transfers": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
+    "udp": Engine(exact_under_sampling=True, fit_for_lab=True),
 }
 """Engines by name, as a flow of the specification names them."""
 
@@ -58,6 +63,11 @@ ENGINES: dict[str, Engine] = {
 def programs(names: Iterable[str]) -> list[str]:
     """Return the names of the programs that engines of these names start, sorted."""
     return sorted({program.name for name in names for program in ENGINES[name].programs})
+
+
+def exact_under_sampling(names: Iterable[str]) -> bool:
+    """Tell whether in a guest the sampling period changes no digest of flows of these engines."""
+    return all(ENGINES[name].exact_under_sampling for name in names)
 
 
 def packages() -> dict[str, str]:

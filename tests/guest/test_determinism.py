@@ -156,6 +156,8 @@ class Runs:
         store = self._opened.enter_context(Store.open_read_only(folder / "runs.db"))
         found = [store.load(run_id) for run_id in ids]
         assert [one.row.status for one in found] == ["ok"] * jobs, [one.row.error for one in found]
+        inexact = any("iperf3" in flow for flow in flows)
+        assert {one.row.digest_depends_on_sampling for one in found} == {inexact}
         return found
 
 

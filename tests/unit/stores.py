@@ -4,7 +4,8 @@ Every file holds real runs of a real guest. ``schema-1.sql`` was written by the 
 program and ``schema-4.sql`` by the last one before schema 5. No version was released with 2 or 3:
 those files are ``schema-1.sql`` after the migrations up to there. ``schema-5.sql`` has checksums,
 and ``schema-6.sql`` the evidence that judging needs. It and ``schema-7.sql`` have runs that were
-judged again. ``schema-8.sql`` has digests of version 2.
+judged again. ``schema-8.sql`` has digests of version 2, and
+``schema-9.sql`` is the first with link model 2 and has a flow that iperf3 sends.
 """
 
 from __future__ import annotations

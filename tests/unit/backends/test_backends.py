@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -20,7 +21,7 @@ from orchestrator.backends.guest import Guest
 from orchestrator.cli import commands
 from orchestrator.errors import CleanupError, RunError, UsageError
 from orchestrator.execution.crash_reaper import CrashReaper
-from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.execution.runner import RunOptions, _HeadMaker, run_plan
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import Recording
@@ -195,6 +196,22 @@ def test_a_back_end_on_other_hosts_does_not_make_this_machine_ready(
     register(monkeypatch, Traits(on_other_hosts=True), Examined([Finding("made", True, "there")]))
     assert invoke("doctor", "--db", db).exit_code == 4
     assert invoke("doctor", "--db", db, "--backend", "made-up").exit_code == 0
+
+
+@pytest.mark.parametrize("reproducible", [True, False])
+def test_a_run_knows_whether_sampling_may_change_its_digest(
+    tmp_path: Path, reproducible: bool
+) -> None:
+    backend = MadeUp(Traits(reproducible=reproducible))
+    heads = _HeadMaker("experiment", RunOptions(tmp_path / "runs.db", backend))
+    (spec,) = plan(load(QUICKSTART)).runs
+    found = [
+        heads.make(
+            replace(spec, flows=(*spec.flows, replace(spec.flows[0], engine=engine)))
+        ).digest_depends_on_sampling
+        for engine in ("builtin", "iperf3")
+    ]
+    assert found == ([False, True] if reproducible else [None, None])
 
 
 @pytest.mark.parametrize("follows", [True, False])

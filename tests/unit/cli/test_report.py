@@ -47,6 +47,7 @@ def stored_run(**changes: Any) -> dict[str, Any]:
         "flows": [flow("westwood", "westwood"), flow("reno", None)],
         "windows": {},
         "events": [],
+        "digest_depends_on_sampling": False,
         **changes,
     }  # fmt: skip
 
@@ -71,6 +72,13 @@ def test_a_run_is_printed_as_text() -> None:
     assert "bottleneck:reverse" not in text
     assert "rtt_mean_s    150.000   ms" in text_of(stored_run(), everything=True)
     assert "\x1b" not in text
+
+
+def test_a_run_says_whether_sampling_may_change_its_digest() -> None:
+    line = "digest: another sampling period may give another one"
+    assert line in text_of(stored_run(digest_depends_on_sampling=True)).splitlines()
+    for exact in (False, None):
+        assert line not in text_of(stored_run(digest_depends_on_sampling=exact))
 
 
 def test_a_rate_that_changes_is_marked() -> None:

@@ -24,7 +24,11 @@ from orchestrator.testbed.network import readback
 
 ROOT = Path(__file__).resolve().parents[3]
 MADE_UP = Engine(
-    fit_for_lab=True, programs=(Program("true", "coreutils"),), processes=3, closes_early=True
+    exact_under_sampling=False,
+    fit_for_lab=True,
+    programs=(Program("true", "coreutils"),),
+    processes=3,
+    closes_early=True,
 )
 
 
@@ -66,7 +70,7 @@ def test_machines_are_checked_for_an_engines_programs(made_up: str) -> None:
 
 def test_what_is_missing_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program("no-such-program", "its-package")
-    monkeypatch.setitem(ENGINES, "made-up", Engine(programs=(program,)))
+    monkeypatch.setitem(ENGINES, "made-up", Engine(exact_under_sampling=True, programs=(program,)))
     needs: Needs = {
         "programs": ["no-such-program"], "modules": [], "ours": [], "io_uring": False,
     }  # fmt: skip

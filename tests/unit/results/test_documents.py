@@ -16,7 +16,8 @@ from tests.unit.results.test_recordings import head, recording, whole
 
 RUN_KEYS = {
     "id", "variant", "repetition", "seed", "status", "error", "backend", "kernel", "wall_s",
-    "simulated_s", "digest", "digest_version", "link_model", "fidelity", "metrics", "windows",
+    "simulated_s", "digest", "digest_version", "digest_depends_on_sampling", "link_model",
+    "fidelity", "metrics", "windows",
     "events", "links", "flows",
 }  # fmt: skip
 METRIC_KEYS = {

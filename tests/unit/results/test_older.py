@@ -109,10 +109,27 @@ def versions_of(path: Path) -> tuple[int, int]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_stored_runs_have_the_versions_of_their_time(tmp_path: Path, version: int) -> None:
     path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
-    expected = (1, 1 if version < 8 else 2)
+    expected = (1 if version < 9 else 2, 1 if version < 8 else 2)
     assert versions_of(path) == expected
     Store(path).close()
     assert versions_of(path) == expected
+
+
+def depends_on_sampling(path: Path) -> list[bool | None]:
+    with Store.open_read_only(path) as store:
+        return [row.digest_depends_on_sampling for row in store.list_runs()]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_whether_sampling_changes_a_digest_is_known_since_schema_9(
+    tmp_path: Path, version: int
+) -> None:
+    path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
+    found = depends_on_sampling(path)
+    expected = [False, False, True, False] if version >= 9 else [None] * len(found)
+    assert found == expected
+    Store(path).close()
+    assert depends_on_sampling(path) == expected
 
 
 @pytest.mark.parametrize("version", VERSIONS)
