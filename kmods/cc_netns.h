@@ -46,8 +46,8 @@ struct cc_netns {
 	.extra2		= (void *)&module##_##field##_range[1],		\
 }
 
-static int cc_netns_add(struct net *net, struct cc_netns *own,
-			const struct ctl_table *template, size_t count)
+static inline int cc_netns_add(struct net *net, struct cc_netns *own,
+			       const struct ctl_table *template, size_t count)
 {
 	size_t i;
 
@@ -65,7 +65,7 @@ static int cc_netns_add(struct net *net, struct cc_netns *own,
 	return -ENOMEM;
 }
 
-static void cc_netns_remove(struct cc_netns *own)
+static inline void cc_netns_remove(struct cc_netns *own)
 {
 	unregister_net_sysctl_table(own->header);
 	kfree(own->table);

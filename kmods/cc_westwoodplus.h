@@ -16,7 +16,7 @@ static inline void cc_wwp_init(struct cc_wwp *w, const struct sock *sk)
 {
 	*w = (struct cc_wwp){ 0 };
 	cc_flow_init(&w->flow, sk);
-	w->pair.delivered = tcp_sk(sk)->delivered;
+	cc_pair_init(&w->pair, sk);
 }
 
 /*
@@ -42,14 +42,6 @@ static inline void cc_wwp_ack(struct cc_wwp *w, struct sock *sk,
 	rate = core_rate(sample.bytes, sample.interval_us);
 	if (!tp->app_limited || rate >= w->filter.bw)
 		wwp_update(&w->filter, rate, mode);
-}
-
-static inline void cc_wwp_event(struct cc_wwp *w, struct sock *sk,
-				enum tcp_ca_event event)
-{
-	if (cc_was_idle(sk, event))
-		cc_flow_restart(&w->flow, sk);
-	cc_ssthresh_event(&w->flow, sk, event);
 }
 
 /*

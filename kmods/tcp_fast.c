@@ -149,19 +149,7 @@ static struct tcp_congestion_ops tcp_fast __read_mostly = {
 	.name		= "fast",
 };
 
-static int __init fast_register(void)
-{
-	BUILD_BUG_ON(sizeof(struct fast_state) > ICSK_CA_PRIV_SIZE);
-	return tcp_register_congestion_control(&tcp_fast);
-}
-
-static void __exit fast_unregister(void)
-{
-	tcp_unregister_congestion_control(&tcp_fast);
-}
-
-module_init(fast_register);
-module_exit(fast_unregister);
+CC_MODULE(tcp_fast, struct fast_state, flow);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("FAST TCP");

@@ -66,13 +66,6 @@ static void idealtcp_init(struct sock *sk)
 	cc_flow_init(inet_csk_ca(sk), sk);
 }
 
-static void idealtcp_pkts_acked(struct sock *sk,
-				const struct ack_sample *sample)
-{
-	if (sample->rtt_us > 0)
-		cc_flow_rtt(inet_csk_ca(sk), sample->rtt_us);
-}
-
 static void idealtcp_in_ack_event(struct sock *sk, u32 flags)
 {
 	const struct idealtcp_net *given = idealtcp_given(sk);
@@ -104,21 +97,6 @@ static u32 idealtcp_ssthresh(struct sock *sk)
 				 READ_ONCE(clamp_cwnd));
 }
 
-static u32 idealtcp_undo_cwnd(struct sock *sk)
-{
-	return cc_undo_cwnd(inet_csk_ca(sk), sk);
-}
-
-static void idealtcp_set_state(struct sock *sk, u8 state)
-{
-	cc_ssthresh_state(inet_csk_ca(sk), sk, state);
-}
-
-static void idealtcp_cwnd_event(struct sock *sk, enum tcp_ca_event event)
-{
-	cc_ssthresh_event(inet_csk_ca(sk), sk, event);
-}
-
 static size_t idealtcp_get_info(struct sock *sk, u32 ext, int *attr,
 				union tcp_cc_info *info)
 {
@@ -134,11 +112,11 @@ static struct tcp_congestion_ops tcp_idealtcp __read_mostly = {
 	.init		= idealtcp_init,
 	.ssthresh	= idealtcp_ssthresh,
 	.cong_avoid	= idealtcp_cong_avoid,
-	.undo_cwnd	= idealtcp_undo_cwnd,
-	.cwnd_event	= idealtcp_cwnd_event,
-	.set_state	= idealtcp_set_state,
+	.undo_cwnd	= cc_window_undo_cwnd,
+	.cwnd_event	= cc_window_cwnd_event,
+	.set_state	= cc_window_set_state,
 	.in_ack_event	= idealtcp_in_ack_event,
-	.pkts_acked	= idealtcp_pkts_acked,
+	.pkts_acked	= cc_flow_pkts_acked,
 	.get_info	= idealtcp_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "idealtcp",

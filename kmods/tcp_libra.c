@@ -97,8 +97,9 @@ static void libra_init(struct sock *sk)
 {
 	struct libra_state *l = inet_csk_ca(sk);
 
-	*l = (struct libra_state){ .pair.delivered = tcp_sk(sk)->delivered };
+	*l = (struct libra_state){ 0 };
 	cc_flow_init(&l->flow, sk);
+	cc_pair_init(&l->pair, sk);
 	if (READ_ONCE(pacing))
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
@@ -133,13 +134,9 @@ static void libra_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	if (!tcp_is_cwnd_limited(sk))
 		return;
-	if (READ_ONCE(count_acks))
-		acked = min(acked, 1U);
-	if (tcp_in_slow_start(tp)) {
-		acked = tcp_slow_start(tp, acked);
-		if (!acked)
-			return;
-	}
+	acked = cc_slow_start(sk, acked, READ_ONCE(count_acks));
+	if (!acked)
+		return;
 	window = tcp_snd_cwnd(tp);
 	if (!libra_capacity(sk) || !l->flow.rtt_us) {
 		cc_grow(tp, ns2_acked(&l->fraction, window, acked));
@@ -233,7 +230,7 @@ static int __init libra_register(void)
 {
 	int err;
 
-	BUILD_BUG_ON(sizeof(struct libra_state) > ICSK_CA_PRIV_SIZE);
+	CC_CHECK_STATE(struct libra_state, flow);
 	BUILD_BUG_ON(offsetof(struct libra_net, sysctls));
 	err = register_pernet_subsys(&libra_net_ops);
 	if (err)

@@ -68,15 +68,6 @@ static void logwestwood_init(struct sock *sk)
 	lw->round_end = tcp_sk(sk)->snd_nxt;
 }
 
-static void logwestwood_pkts_acked(struct sock *sk,
-				   const struct ack_sample *sample)
-{
-	struct logwestwood *lw = inet_csk_ca(sk);
-
-	if (sample->rtt_us > 0)
-		cc_flow_rtt(&lw->estimate.flow, sample->rtt_us);
-}
-
 static void logwestwood_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct logwestwood *lw = inet_csk_ca(sk);
@@ -99,13 +90,9 @@ static void logwestwood_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		liad_round_trip(&lw->window, &rules);
 	}
 	liad_compare(&lw->window, &rules, tcp_snd_cwnd(tp));
-	if (READ_ONCE(count_acks))
-		acked = min(acked, 1U);
-	if (tcp_in_slow_start(tp)) {
-		acked = tcp_slow_start(tp, acked);
-		if (!acked)
-			return;
-	}
+	acked = cc_slow_start(sk, acked, READ_ONCE(count_acks));
+	if (!acked)
+		return;
 	cc_grow(tp, liad_acked(&lw->window, &rules, tcp_snd_cwnd(tp), acked));
 }
 
@@ -123,7 +110,7 @@ static u32 logwestwood_undo_cwnd(struct sock *sk)
 	struct logwestwood *lw = inet_csk_ca(sk);
 
 	liad_undo(&lw->window);
-	return cc_undo_cwnd(&lw->estimate.flow, sk);
+	return cc_window_undo_cwnd(sk);
 }
 
 /* At a timeout the kernel calls ssthresh() just before CA_EVENT_LOSS */
@@ -131,16 +118,9 @@ static void logwestwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct logwestwood *lw = inet_csk_ca(sk);
 
-	cc_wwp_event(&lw->estimate, sk, event);
+	cc_sampled_cwnd_event(sk, event);
 	if (event == CA_EVENT_LOSS && !READ_ONCE(rto_counts))
 		liad_timeout(&lw->window);
-}
-
-static void logwestwood_set_state(struct sock *sk, u8 state)
-{
-	struct logwestwood *lw = inet_csk_ca(sk);
-
-	cc_ssthresh_state(&lw->estimate.flow, sk, state);
 }
 
 static size_t logwestwood_get_info(struct sock *sk, u32 ext, int *attr,
@@ -160,27 +140,15 @@ static struct tcp_congestion_ops tcp_logwestwood __read_mostly = {
 	.cong_avoid	= logwestwood_cong_avoid,
 	.undo_cwnd	= logwestwood_undo_cwnd,
 	.cwnd_event	= logwestwood_cwnd_event,
-	.set_state	= logwestwood_set_state,
+	.set_state	= cc_window_set_state,
 	.in_ack_event	= logwestwood_in_ack_event,
-	.pkts_acked	= logwestwood_pkts_acked,
+	.pkts_acked	= cc_flow_pkts_acked,
 	.get_info	= logwestwood_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "logwestwood",
 };
 
-static int __init logwestwood_register(void)
-{
-	BUILD_BUG_ON(sizeof(struct logwestwood) > ICSK_CA_PRIV_SIZE);
-	return tcp_register_congestion_control(&tcp_logwestwood);
-}
-
-static void __exit logwestwood_unregister(void)
-{
-	tcp_unregister_congestion_control(&tcp_logwestwood);
-}
-
-module_init(logwestwood_register);
-module_exit(logwestwood_unregister);
+CC_MODULE(tcp_logwestwood, struct logwestwood, estimate.flow);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("TCP LogWestwood+");

@@ -30,15 +30,6 @@ static void newreno_ns2_init(struct sock *sk)
 	cc_flow_init(&n->flow, sk);
 }
 
-static void newreno_ns2_pkts_acked(struct sock *sk,
-				   const struct ack_sample *sample)
-{
-	struct newreno_ns2 *n = inet_csk_ca(sk);
-
-	if (sample->rtt_us > 0)
-		cc_flow_rtt(&n->flow, sample->rtt_us);
-}
-
 static void newreno_ns2_in_ack_event(struct sock *sk, u32 flags)
 {
 	const struct newreno_ns2 *n = inet_csk_ca(sk);
@@ -53,13 +44,9 @@ static void newreno_ns2_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	if (!tcp_is_cwnd_limited(sk))
 		return;
-	if (READ_ONCE(count_acks))
-		acked = min(acked, 1U);
-	if (tcp_in_slow_start(tp)) {
-		acked = tcp_slow_start(tp, acked);
-		if (!acked)
-			return;
-	}
+	acked = cc_slow_start(sk, acked, READ_ONCE(count_acks));
+	if (!acked)
+		return;
 	cc_grow(tp, ns2_acked(&n->fraction, tcp_snd_cwnd(tp), acked));
 }
 
@@ -78,25 +65,13 @@ static struct tcp_congestion_ops tcp_newreno_ns2 __read_mostly = {
 	.cong_avoid	= newreno_ns2_cong_avoid,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.in_ack_event	= newreno_ns2_in_ack_event,
-	.pkts_acked	= newreno_ns2_pkts_acked,
+	.pkts_acked	= cc_flow_pkts_acked,
 	.get_info	= newreno_ns2_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "newreno_ns2",
 };
 
-static int __init newreno_ns2_register(void)
-{
-	BUILD_BUG_ON(sizeof(struct newreno_ns2) > ICSK_CA_PRIV_SIZE);
-	return tcp_register_congestion_control(&tcp_newreno_ns2);
-}
-
-static void __exit newreno_ns2_unregister(void)
-{
-	tcp_unregister_congestion_control(&tcp_newreno_ns2);
-}
-
-module_init(newreno_ns2_register);
-module_exit(newreno_ns2_unregister);
+CC_MODULE(tcp_newreno_ns2, struct newreno_ns2, flow);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("NewReno with a window that grows per ACK as in ns-2");

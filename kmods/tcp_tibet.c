@@ -55,7 +55,7 @@ static void tibet_init(struct sock *sk)
 	*t = (struct tibet_state){ 0 };
 	cc_flow_init(&t->flow, sk);
 	t->unaged_rtt_min_us = U32_MAX;
-	t->pair.delivered = tcp_sk(sk)->delivered;
+	cc_pair_init(&t->pair, sk);
 }
 
 static void tibet_pkts_acked(struct sock *sk, const struct ack_sample *sample)
@@ -165,23 +165,7 @@ static u32 tibet_undo_cwnd(struct sock *sk)
 		WRITE_ONCE(t->flow.rtt_min_us, t->unaged_rtt_min_us);
 	t->unaged_rtt_min_us = U32_MAX;
 	t->events = t->saved_events;
-	return cc_undo_cwnd(&t->flow, sk);
-}
-
-static void tibet_cwnd_event(struct sock *sk, enum tcp_ca_event event)
-{
-	struct tibet_state *t = inet_csk_ca(sk);
-
-	if (cc_was_idle(sk, event))
-		cc_flow_restart(&t->flow, sk);
-	cc_ssthresh_event(&t->flow, sk, event);
-}
-
-static void tibet_set_state(struct sock *sk, u8 state)
-{
-	struct tibet_state *t = inet_csk_ca(sk);
-
-	cc_ssthresh_state(&t->flow, sk, state);
+	return cc_window_undo_cwnd(sk);
 }
 
 static size_t tibet_get_info(struct sock *sk, u32 ext, int *attr,
@@ -200,8 +184,8 @@ static struct tcp_congestion_ops tcp_tibet __read_mostly = {
 	.ssthresh	= tibet_ssthresh,
 	.cong_avoid	= tibet_cong_avoid,
 	.undo_cwnd	= tibet_undo_cwnd,
-	.cwnd_event	= tibet_cwnd_event,
-	.set_state	= tibet_set_state,
+	.cwnd_event	= cc_sampled_cwnd_event,
+	.set_state	= cc_window_set_state,
 	.in_ack_event	= tibet_in_ack_event,
 	.pkts_acked	= tibet_pkts_acked,
 	.get_info	= tibet_get_info,
@@ -209,19 +193,7 @@ static struct tcp_congestion_ops tcp_tibet __read_mostly = {
 	.name		= "tibet",
 };
 
-static int __init tibet_register(void)
-{
-	BUILD_BUG_ON(sizeof(struct tibet_state) > ICSK_CA_PRIV_SIZE);
-	return tcp_register_congestion_control(&tcp_tibet);
-}
-
-static void __exit tibet_unregister(void)
-{
-	tcp_unregister_congestion_control(&tcp_tibet);
-}
-
-module_init(tibet_register);
-module_exit(tibet_unregister);
+CC_MODULE(tcp_tibet, struct tibet_state, flow);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("TIBET: Time Intervals based Bandwidth Estimation Technique");

@@ -21,130 +21,48 @@
  */
 
 #define CC_TRACE_SYSTEM tcp_westwood1
-#include "cc.h"
+#include "cc_estimator.h"
 #include "core/westwood.h"
 
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
-struct westwood1_state {
-	struct cc_flow flow;
+struct westwood1 {
+	struct cc_estimator common;
 	struct westwood filter;
-	struct cc_pair pair;
 };
 
-/* Return the last sample of bandwidth in kbit/s */
-static u32 westwood1_sample_kbps(const struct westwood1_state *w)
+static u64 westwood1_update(struct cc_estimator *e, const struct cc_sample *sample)
 {
+	struct westwood1 *w = container_of(e, struct westwood1, common);
+
+	ww1_update(&w->filter, core_rate(sample->bytes, sample->interval_us));
+	return w->filter.bw;
+}
+
+/* Return the last sample of bandwidth in kbit/s */
+static u32 westwood1_sample_kbps(const struct cc_estimator *e)
+{
+	const struct westwood1 *w = container_of(e, struct westwood1, common);
+
 	return cc_kbps(READ_ONCE(w->filter.sample));
 }
 
-static void westwood1_init(struct sock *sk)
-{
-	struct westwood1_state *w = inet_csk_ca(sk);
+static const struct cc_estimator_ops westwood1_estimator = {
+	.update	= westwood1_update,
+	.first	= westwood1_sample_kbps,
+};
 
-	*w = (struct westwood1_state){ 0 };
-	cc_flow_init(&w->flow, sk);
-	w->pair.delivered = tcp_sk(sk)->delivered;
-}
-
-static void westwood1_pkts_acked(struct sock *sk,
-				 const struct ack_sample *sample)
-{
-	struct westwood1_state *w = inet_csk_ca(sk);
-
-	if (sample->rtt_us > 0)
-		cc_flow_rtt(&w->flow, sample->rtt_us);
-}
-
-static void westwood1_in_ack_event(struct sock *sk, u32 flags)
-{
-	struct westwood1_state *w = inet_csk_ca(sk);
-	struct cc_sample sample;
-
-	cc_pair_ssthresh(&w->pair, sk, w->flow.rtt_min_us, READ_ONCE(packetpair));
-	if (cc_flow_sample(&w->flow, sk, &sample) &&
-	    !cc_app_limited(sk, w->filter.bw))
-		ww1_update(&w->filter,
-			   core_rate(sample.bytes, sample.interval_us));
-	cc_trace(sk, &w->flow, w->filter.bw, westwood1_sample_kbps(w), 0);
-}
-
-static void westwood1_cong_avoid(struct sock *sk, u32 ack, u32 acked)
-{
-	cc_cong_avoid(sk, ack, acked, READ_ONCE(count_acks));
-}
-
-static u32 westwood1_ssthresh(struct sock *sk)
-{
-	struct westwood1_state *w = inet_csk_ca(sk);
-	u32 ssthresh = cc_ssthresh(sk, w->filter.bw, w->flow.rtt_min_us);
-
-	return cc_ssthresh_below(&w->flow, sk, ssthresh,
-				 READ_ONCE(clamp_cwnd));
-}
-
-static void westwood1_cwnd_event(struct sock *sk, enum tcp_ca_event event)
-{
-	struct westwood1_state *w = inet_csk_ca(sk);
-
-	if (cc_was_idle(sk, event))
-		cc_flow_restart(&w->flow, sk);
-	cc_ssthresh_event(&w->flow, sk, event);
-}
-
-static u32 westwood1_undo_cwnd(struct sock *sk)
-{
-	struct westwood1_state *w = inet_csk_ca(sk);
-
-	return cc_undo_cwnd(&w->flow, sk);
-}
-
-static void westwood1_set_state(struct sock *sk, u8 state)
-{
-	struct westwood1_state *w = inet_csk_ca(sk);
-
-	cc_ssthresh_state(&w->flow, sk, state);
-}
-
-static size_t westwood1_get_info(struct sock *sk, u32 ext, int *attr,
-				 union tcp_cc_info *info)
-{
-	const struct westwood1_state *w = inet_csk_ca(sk);
-
-	return cc_info(ext, attr, info, READ_ONCE(w->filter.bw),
-		       READ_ONCE(w->flow.rtt_min_us), westwood1_sample_kbps(w),
-		       0);
-}
+CC_ESTIMATOR(westwood1, westwood1_estimator);
 
 static struct tcp_congestion_ops tcp_westwood1 __read_mostly = {
-	.init		= westwood1_init,
-	.ssthresh	= westwood1_ssthresh,
-	.cong_avoid	= westwood1_cong_avoid,
-	.undo_cwnd	= westwood1_undo_cwnd,
-	.cwnd_event	= westwood1_cwnd_event,
-	.set_state	= westwood1_set_state,
-	.in_ack_event	= westwood1_in_ack_event,
-	.pkts_acked	= westwood1_pkts_acked,
-	.get_info	= westwood1_get_info,
+	CC_ESTIMATOR_HOOKS(westwood1),
 	.owner		= THIS_MODULE,
 	.name		= "westwood1",
 };
 
-static int __init westwood1_register(void)
-{
-	BUILD_BUG_ON(sizeof(struct westwood1_state) > ICSK_CA_PRIV_SIZE);
-	return tcp_register_congestion_control(&tcp_westwood1);
-}
-
-static void __exit westwood1_unregister(void)
-{
-	tcp_unregister_congestion_control(&tcp_westwood1);
-}
-
-module_init(westwood1_register);
-module_exit(westwood1_unregister);
+CC_MODULE(tcp_westwood1, struct westwood1, common.flow);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("TCP Westwood with its first filter");

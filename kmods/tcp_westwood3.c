@@ -41,15 +41,6 @@ static void westwood3_init(struct sock *sk)
 	cc_flow_init(&w->flow, sk);
 }
 
-static void westwood3_pkts_acked(struct sock *sk,
-				 const struct ack_sample *sample)
-{
-	struct westwood3_state *w = inet_csk_ca(sk);
-
-	if (sample->rtt_us > 0)
-		cc_flow_rtt(&w->flow, sample->rtt_us);
-}
-
 static u32 westwood3_tau_us(const struct westwood3_state *w)
 {
 	return ww3_tau_us(&w->filter, READ_ONCE(w->flow.rtt_us),
@@ -100,25 +91,9 @@ static void westwood3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct westwood3_state *w = inet_csk_ca(sk);
 
-	if (cc_was_idle(sk, event)) {
-		cc_flow_restart(&w->flow, sk);
+	if (cc_was_idle(sk, event))
 		w->filter.span_us = 0;
-	}
-	cc_ssthresh_event(&w->flow, sk, event);
-}
-
-static u32 westwood3_undo_cwnd(struct sock *sk)
-{
-	struct westwood3_state *w = inet_csk_ca(sk);
-
-	return cc_undo_cwnd(&w->flow, sk);
-}
-
-static void westwood3_set_state(struct sock *sk, u8 state)
-{
-	struct westwood3_state *w = inet_csk_ca(sk);
-
-	cc_ssthresh_state(&w->flow, sk, state);
+	cc_sampled_cwnd_event(sk, event);
 }
 
 static size_t westwood3_get_info(struct sock *sk, u32 ext, int *attr,
@@ -135,29 +110,17 @@ static struct tcp_congestion_ops tcp_westwood3 __read_mostly = {
 	.init		= westwood3_init,
 	.ssthresh	= westwood3_ssthresh,
 	.cong_avoid	= westwood3_cong_avoid,
-	.undo_cwnd	= westwood3_undo_cwnd,
+	.undo_cwnd	= cc_window_undo_cwnd,
 	.cwnd_event	= westwood3_cwnd_event,
-	.set_state	= westwood3_set_state,
+	.set_state	= cc_window_set_state,
 	.in_ack_event	= westwood3_in_ack_event,
-	.pkts_acked	= westwood3_pkts_acked,
+	.pkts_acked	= cc_flow_pkts_acked,
 	.get_info	= westwood3_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "westwood3",
 };
 
-static int __init westwood3_register(void)
-{
-	BUILD_BUG_ON(sizeof(struct westwood3_state) > ICSK_CA_PRIV_SIZE);
-	return tcp_register_congestion_control(&tcp_westwood3);
-}
-
-static void __exit westwood3_unregister(void)
-{
-	tcp_unregister_congestion_control(&tcp_westwood3);
-}
-
-module_init(westwood3_register);
-module_exit(westwood3_unregister);
+CC_MODULE(tcp_westwood3, struct westwood3_state, flow);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("TCP Westwood with its third filter");

@@ -43,15 +43,6 @@ static void westwoodplus_init(struct sock *sk)
 	cc_wwp_init(inet_csk_ca(sk), sk);
 }
 
-static void westwoodplus_pkts_acked(struct sock *sk,
-				    const struct ack_sample *sample)
-{
-	struct cc_wwp *w = inet_csk_ca(sk);
-
-	if (sample->rtt_us > 0)
-		cc_flow_rtt(&w->flow, sample->rtt_us);
-}
-
 static void westwoodplus_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct cc_wwp *w = inet_csk_ca(sk);
@@ -71,25 +62,6 @@ static u32 westwoodplus_ssthresh(struct sock *sk)
 	return cc_wwp_ssthresh(inet_csk_ca(sk), sk, READ_ONCE(clamp_cwnd));
 }
 
-static void westwoodplus_cwnd_event(struct sock *sk, enum tcp_ca_event event)
-{
-	cc_wwp_event(inet_csk_ca(sk), sk, event);
-}
-
-static u32 westwoodplus_undo_cwnd(struct sock *sk)
-{
-	struct cc_wwp *w = inet_csk_ca(sk);
-
-	return cc_undo_cwnd(&w->flow, sk);
-}
-
-static void westwoodplus_set_state(struct sock *sk, u8 state)
-{
-	struct cc_wwp *w = inet_csk_ca(sk);
-
-	cc_ssthresh_state(&w->flow, sk, state);
-}
-
 static size_t westwoodplus_get_info(struct sock *sk, u32 ext, int *attr,
 				    union tcp_cc_info *info)
 {
@@ -104,29 +76,17 @@ static struct tcp_congestion_ops tcp_westwoodplus __read_mostly = {
 	.init		= westwoodplus_init,
 	.ssthresh	= westwoodplus_ssthresh,
 	.cong_avoid	= westwoodplus_cong_avoid,
-	.undo_cwnd	= westwoodplus_undo_cwnd,
-	.cwnd_event	= westwoodplus_cwnd_event,
-	.set_state	= westwoodplus_set_state,
+	.undo_cwnd	= cc_window_undo_cwnd,
+	.cwnd_event	= cc_sampled_cwnd_event,
+	.set_state	= cc_window_set_state,
 	.in_ack_event	= westwoodplus_in_ack_event,
-	.pkts_acked	= westwoodplus_pkts_acked,
+	.pkts_acked	= cc_flow_pkts_acked,
 	.get_info	= westwoodplus_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "westwoodplus",
 };
 
-static int __init westwoodplus_register(void)
-{
-	BUILD_BUG_ON(sizeof(struct cc_wwp) > ICSK_CA_PRIV_SIZE);
-	return tcp_register_congestion_control(&tcp_westwoodplus);
-}
-
-static void __exit westwoodplus_unregister(void)
-{
-	tcp_unregister_congestion_control(&tcp_westwoodplus);
-}
-
-module_init(westwoodplus_register);
-module_exit(westwoodplus_unregister);
+CC_MODULE(tcp_westwoodplus, struct cc_wwp, flow);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("TCP Westwood+ with the paper's filter");

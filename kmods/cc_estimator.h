@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A congestion control that differs from Reno by an estimate of the bandwidth:
+ * at a loss ssthresh = Bwe * RTTmin. A module gives a filter with one sample of
+ * each ACK:
+ *
+ *   struct x { struct cc_estimator common; <the filter's state> };
+ *   static u64 x_update(struct cc_estimator *e, const struct cc_sample *s);
+ *   static u32 x_first(const struct cc_estimator *e);
+ *   static const struct cc_estimator_ops x_estimator = {
+ *           .update = x_update, .first = x_first,
+ *   };
+ *   CC_ESTIMATOR(x, x_estimator);
+ *   static struct tcp_congestion_ops tcp_x = {
+ *           CC_ESTIMATOR_HOOKS(x), .owner = THIS_MODULE, .name = "x",
+ *   };
+ *   CC_MODULE(tcp_x, struct x, common.flow);
+ *
+ * It has the parameters clamp_cwnd, count_acks and packetpair.
+ *
+ * The operations are constant and all callers are inlined, so the compiler
+ * calls them directly, as with struct rhashtable_params. An ACK costs no
+ * indirect call, and so no retpoline.
+ */
+#ifndef CC_ESTIMATOR_H
+#define CC_ESTIMATOR_H
+
+#include "cc.h"
+
+/* The first part of a module's state of a connection */
+struct cc_estimator {
+	struct cc_flow flow;
+	struct cc_pair pair;
+	u64	bw;		/* the estimate, q10 bytes/s; 0: none yet */
+};
+
+struct cc_estimator_ops {
+	/* Add a sample to the filter; return the estimate */
+	u64 (*update)(struct cc_estimator *e, const struct cc_sample *sample);
+
+	/* Return the first number that get_info shows; the second one is 0 */
+	u32 (*first)(const struct cc_estimator *e);
+};
+
+static inline void cc_estimator_init(struct sock *sk)
+{
+	struct cc_estimator *e = inet_csk_ca(sk);
+
+	memset(e, 0, ICSK_CA_PRIV_SIZE);
+	cc_flow_init(&e->flow, sk);
+	cc_pair_init(&e->pair, sk);
+}
+
+static __always_inline void
+cc_estimator_ack(struct sock *sk, const struct cc_estimator_ops *ops, u32 pair)
+{
+	struct cc_estimator *e = inet_csk_ca(sk);
+	struct cc_sample sample;
+
+	cc_pair_ssthresh(&e->pair, sk, e->flow.rtt_min_us, pair);
+	if (cc_flow_sample(&e->flow, sk, &sample) && !cc_app_limited(sk, e->bw))
+		WRITE_ONCE(e->bw, ops->update(e, &sample));
+	cc_trace(sk, &e->flow, e->bw, ops->first(e), 0);
+}
+
+static inline u32 cc_estimator_ssthresh(struct sock *sk, bool clamp)
+{
+	struct cc_estimator *e = inet_csk_ca(sk);
+	u32 ssthresh = cc_ssthresh(sk, e->bw, e->flow.rtt_min_us);
+
+	return cc_ssthresh_below(&e->flow, sk, ssthresh, clamp);
+}
+
+static __always_inline size_t
+cc_estimator_info(struct sock *sk, const struct cc_estimator_ops *ops, u32 ext,
+		  int *attr, union tcp_cc_info *info)
+{
+	const struct cc_estimator *e = inet_csk_ca(sk);
+
+	return cc_info(ext, attr, info, READ_ONCE(e->bw),
+		       READ_ONCE(e->flow.rtt_min_us), ops->first(e), 0);
+}
+
+/* The hooks that depend on a module's parameters or operations */
+#define CC_ESTIMATOR(name, ops)						\
+static void name##_in_ack_event(struct sock *sk, u32 flags)		\
+{									\
+	cc_estimator_ack(sk, &(ops), READ_ONCE(packetpair));		\
+}									\
+									\
+static void name##_cong_avoid(struct sock *sk, u32 ack, u32 acked)	\
+{									\
+	cc_cong_avoid(sk, ack, acked, READ_ONCE(count_acks));		\
+}									\
+									\
+static u32 name##_ssthresh(struct sock *sk)				\
+{									\
+	return cc_estimator_ssthresh(sk, READ_ONCE(clamp_cwnd));	\
+}									\
+									\
+static size_t name##_get_info(struct sock *sk, u32 ext, int *attr,	\
+			      union tcp_cc_info *info)			\
+{									\
+	return cc_estimator_info(sk, &(ops), ext, attr, info);		\
+}									\
+static_assert(true)
+
+#define CC_ESTIMATOR_HOOKS(name)					\
+	.init		= cc_estimator_init,				\
+	.ssthresh	= name##_ssthresh,				\
+	.cong_avoid	= name##_cong_avoid,				\
+	.undo_cwnd	= cc_window_undo_cwnd,				\
+	.cwnd_event	= cc_sampled_cwnd_event,			\
+	.set_state	= cc_window_set_state,				\
+	.in_ack_event	= name##_in_ack_event,				\
+	.pkts_acked	= cc_flow_pkts_acked,				\
+	.get_info	= name##_get_info
+
+#endif /* CC_ESTIMATOR_H */
