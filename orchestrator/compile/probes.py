@@ -9,6 +9,7 @@ from orchestrator.network import (
     Channel,
     Hop,
     Network,
+    Policer,
     Queue,
     crossing_ns,
     mtu_bytes,
@@ -224,7 +225,8 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
 
     Each burst empties the bucket, which is half full again at the next one. The packets that pass
     then give the rate. So packets must arrive faster than this rate and cross no other policer
-    before. All packets that pass must also get through the queue behind it.
+    before. All packets that pass must also get through the queue behind it, where they gather if
+    the link is slower than the policer. Fewer bursts are sent then.
     """
     before, channel = [hop.channel for hop in hops[:position]], hops[position].channel
     policer, queue = channel.policer, channel.queue
@@ -238,12 +240,18 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
     share = 0.0 if feed is None else policer.rate_bps / feed
     packets = int(held / (1 - share) * 1.05) + _ROUND_PACKETS
     half = max(held // 2, 1)
-    rounds = 2 + -(-_POLICED // half)
+    more = _rounds_behind(channel, policer, held, half, frame_bytes)
     whole = queue is None or _held(held + 1, [channel], frame_bytes)
-    if packets * rounds > _MOST_POLICED or not whole or not _held(packets, before, frame_bytes):
+    if more * half < _PASSED or not whole or not _held(packets, before, frame_bytes):
+        return None
+    rounds = 2 + more
+    if packets * rounds > _MOST_POLICED:
         return None
     spread_s = 0.0 if feed is None else packets * frame_bytes * 8 / feed
     full_s = policer.burst_bytes * 8 / policer.rate_bps
+    gathering = _gathering(channel, policer)
+    if gathering is not None:
+        full_s += (held + rounds * half) * frame_bytes * 8 / gathering[1]
     return {
         "channel": hops[position].name,
         "source": source,
@@ -258,6 +266,31 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
     }
 
 
+def _gathering(channel: Channel, policer: Policer) -> tuple[Queue, int] | None:
+    """Return the queue in which packets gather behind a policer and its rate, None if in none."""
+    if channel.queue is None or channel.rate_bps is None or channel.rate_bps >= policer.rate_bps:
+        return None
+    return channel.queue, channel.rate_bps
+
+
+def _rounds_behind(
+    channel: Channel, policer: Policer, held: int, half: int, frame_bytes: int
+) -> int:
+    """Return how many rounds of ``half`` packets can pass a policer and the queue behind it.
+
+    ``held`` packets of the first round wait there already. At most, ``_POLICED`` packets pass.
+    """
+    wanted = -(-_POLICED // half)
+    gathering = _gathering(channel, policer)
+    if gathering is None:
+        return wanted
+    queue, rate_bps = gathering
+    # The second round, at whose begin the bucket is half full, is one of those that gather.
+    gather = half * (1 - rate_bps / policer.rate_bps)
+    room = _room(queue, frame_bytes) - held - 1
+    return min(wanted, int(room / gather) - 1)
+
+
 def _is_plain_fifo(queue: Queue) -> bool:
     """Return whether a queue drops only arriving packets, and only when it is full."""
     return queue.qdisc.kind in ("pfifo", "bfifo")
@@ -270,11 +303,16 @@ def _held(packets: int, before: list[Channel], frame_bytes: int) -> bool:
         if one.rate_bps is None or one.queue is None:
             continue
         waiting = packets * (1.0 if feed_bps is None else 1.0 - one.rate_bps / feed_bps)
-        room = queue_packets(one.queue, frame_bytes)
-        if waiting > (room if _is_plain_fifo(one.queue) else min(room, _ROUND_PACKETS)):
+        if waiting > _room(one.queue, frame_bytes):
             return False
         feed_bps = min(one.rate_bps, feed_bps or one.rate_bps)
     return True
+
+
+def _room(queue: Queue, frame_bytes: int) -> int:
+    """Return how many packets may wait in a queue and none be dropped."""
+    limit = queue_packets(queue, frame_bytes)
+    return limit if _is_plain_fifo(queue) else min(limit, _ROUND_PACKETS)
 
 
 def _overfilling(limit: int, rate_bps: int, feed_bps: int | None) -> int:

@@ -306,21 +306,27 @@ def test_a_property_that_breaks_after_the_probes_fails_its_check_alone(
 
 
 def test_a_policer_with_a_wrong_rate_or_bucket_is_detected(run: Run, tmp_path: Path) -> None:
-    """Its filter is made anew before it is measured, as if the set-up had mistaken it."""
-    asked = (
-        "duration=2s",
-        "warmup=1s",
-        "topology.bottleneck.policer={forward: {rate: 4mbit, burst: 30kB}}",
-    )
+    """Its filter is made anew before it is measured, as if the set-up had mistaken it.
+
+    The second policer is faster than its link, whose queue holds what passes.
+    """
+    bottleneck = "topology.bottleneck"
+    asked = ("duration=2s", "warmup=1s")
     hook = tmp_path / "hook.py"
-    for name, factor, check in (
-        ("rate_bytes_per_s", 0.97, "policer_rate"),
-        ("burst_ticks", 0.9, "policer_burst"),
+    for name, factor, check, rate in (
+        ("rate_bytes_per_s", 0.97, "policer_rate", "4mbit"),
+        ("rate_bytes_per_s", 0.97, "policer_rate", "20mbit"),
+        ("burst_ticks", 0.9, "policer_burst", "20mbit"),
     ):
+        policed = (
+            f"{bottleneck}.policer={{forward: {{rate: {rate}, burst: 30kB}}}}",
+            f"{bottleneck}.queue.limit=1000p",
+        )
+        assert failed_checks(run(*asked, *policed)) == set()
         hook.write_text(
             POLICER_HOOK.replace("NAME", name).replace("FACTOR", str(factor)), encoding="utf-8"
         )
-        document = run(*asked, hook=hook)
+        document = run(*asked, *policed, hook=hook)
         assert check in failed_checks(document), document["fidelity"]
 
 

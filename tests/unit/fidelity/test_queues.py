@@ -130,6 +130,35 @@ def test_a_policer_is_probed_where_packets_come_faster_and_the_queue_holds_them(
 
 
 @pytest.mark.parametrize(
+    ("rate_mbit", "limit", "probed"),
+    [
+        (20, 30, False),
+        (20, 100, True),
+        (20, 1000, True),
+        (11, 60, True),
+        (90, 1000, True),
+        (500, 1000, False),
+    ],
+)
+def test_what_passes_a_policer_faster_than_its_link_fits_into_the_queue(
+    rate_mbit: int, limit: int, probed: bool
+) -> None:
+    policer = f"{{forward: {{rate: {rate_mbit}mbit, burst: 30kB}}}}"
+    overrides = (f"bottleneck.policer={policer}", f"bottleneck.queue.limit={limit}p")
+    (run,) = plan(load(QUICKSTART, [f"topology.{each}" for each in overrides])).runs
+    found = probes(run)["policers"]
+    assert len(found) == probed
+    for each in found:
+        # The bucket holds 19 packets. It lets half of them pass in each further round.
+        passing = 19 + 9 * (each["rounds"] - 1)
+        assert passing >= 40
+        duration_s = (each["rounds"] - 1) * each["pause_ns"] / 1e9
+        sent = duration_s * 10e6 / (1514 * 8)
+        assert passing - sent <= limit
+        assert each["settle_ns"] / 1e9 >= passing * 1514 * 8 / 10e6
+
+
+@pytest.mark.parametrize(
     "impairment", ["loss=90%", "loss={kind: markov, bad_loss: 60%}", "jitter=5ms", "reordering=1%"]
 )
 def test_bursts_are_those_of_a_link_without_impairments(impairment: str) -> None:
