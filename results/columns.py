@@ -60,6 +60,10 @@ PLAIN = Codec(_unchanged, _unchanged)
 FLAG = Codec(_unchanged, bool)
 OPTIONAL_FLAG = Codec(_unchanged, lambda value: None if value is None else bool(value))
 OBJECT = Codec(lambda value: to_json(dict(value)), json.loads)
+OPTIONAL_OBJECT = Codec(
+    lambda value: None if value is None else to_json(dict(value)),
+    lambda text: None if text is None else json.loads(text),
+)
 OBJECTS = Codec(lambda value: to_json([dict(each) for each in value]), json.loads)
 WINDOWS = Codec(lambda value: to_json([astuple(each) for each in value]), _windows)
 

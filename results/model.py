@@ -13,7 +13,16 @@ from typing import Annotated, Any, Literal
 from orchestrator.network import Channel, Link
 from orchestrator.recording.model import Verdict
 from orchestrator.windows import Window
-from results.columns import COMPARED, FLAG, OBJECT, OBJECTS, OPTIONAL_FLAG, SHOWN, WINDOWS
+from results.columns import (
+    COMPARED,
+    FLAG,
+    OBJECT,
+    OBJECTS,
+    OPTIONAL_FLAG,
+    OPTIONAL_OBJECT,
+    SHOWN,
+    WINDOWS,
+)
 
 Status = Literal["running", "ok", "failed", "interrupted"]
 
@@ -36,6 +45,10 @@ class RunIdentity:
     run was made. Digests are comparable only where both are equal. ``digest_depends_on_sampling``
     tells whether another sampling period may give another digest (see docs/trust.md). It is None
     where digests do not repeat, as on real machines, and in runs older than the field.
+
+    ``experiment_sha256`` is that of ``orchestrator.planning.identity``, ``repetition_rule`` the
+    scenario's rule for the number of repetitions (None for a fixed number). Both are None in runs
+    that are older than the fields.
     """
 
     experiment: Annotated[str, COMPARED]
@@ -52,6 +65,8 @@ class RunIdentity:
     link_model: Annotated[int, SHOWN, COMPARED]
     digest_version: Annotated[int, SHOWN, COMPARED]
     digest_depends_on_sampling: Annotated[bool | None, OPTIONAL_FLAG, SHOWN, COMPARED] = None
+    experiment_sha256: str | None = None
+    repetition_rule: Annotated[Mapping[str, Any] | None, OPTIONAL_OBJECT] = None
     git_commit: Annotated[str | None, COMPARED] = None
     unconfined: Annotated[bool, FLAG, COMPARED] = False
 

@@ -109,6 +109,7 @@ def verification(run: str, store: Store, backend: str) -> Verification:
         repetition=head.repetition,
         scenario_text=head.scenario_text,
         scenario_sha256=head.scenario_sha256,
+        experiment_sha256=head.experiment_sha256,
     )
     return Verification(replace(again, runs=[spec]), stored.id, stored.row.digest)
 

@@ -298,6 +298,7 @@ class _HeadMaker:
             windows=spec.windows,
             scenario_text=spec.scenario_text,
             scenario_sha256=spec.scenario_sha256,
+            experiment_sha256=spec.experiment_sha256,
             link_model=LINK_MODEL,
             digest_version=DIGEST_VERSION,
             digest_depends_on_sampling=self._depends_on_sampling(spec),

@@ -34,6 +34,7 @@ from orchestrator.planning.expansion import (
     name_faults,
     settings_faults,
 )
+from orchestrator.planning.identity import experiment_sha256
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
 from orchestrator.planning.planned_events import EventInputs, plan_events, with_events
 from orchestrator.planning.runspec import (
@@ -66,6 +67,7 @@ def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
     runs: list[RunSpec] = []
     warnings: list[Fault] = []
     planned = 0
+    identity = experiment_sha256(loaded)
     for variant in loaded.variants:
         try:
             draft = _draft(variant, variant.scenario.seed)
@@ -82,7 +84,8 @@ def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
                 seed = repetition_seed(variant.scenario.seed, number)
                 if draft.drawn and number:
                     draft = _draft(variant, seed)
-                runs.append(_run(loaded, variant, draft, number, seed))
+                run = _run(loaded, variant, draft, number, seed)
+                runs.append(replace(run, experiment_sha256=identity))
                 warnings += draft.warnings
     if faults:
         raise ScenarioError(list(dict.fromkeys(faults)))

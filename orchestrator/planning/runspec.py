@@ -158,6 +158,8 @@ class RunSpec:
     scenario_text: str
     scenario_sha256: str
     resolved: dict[str, Any]
+    experiment_sha256: str | None = None
+    """See orchestrator.planning.identity; None in a run that is planned again by itself."""
     events: tuple[PlannedEvent, ...] = ()
     hosts: dict[str, HostTcp] = field(default_factory=dict)
     """TCP settings of each host; other hosts keep Linux's defaults."""

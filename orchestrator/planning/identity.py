@@ -1,0 +1,48 @@
+"""The identity of an experiment: what its runs have in common.
+
+Two plans belong to one experiment if their scenarios are equal after ``--set``, whatever their
+repetitions and whatever values their axes have. So an experiment can be continued with more
+repetitions or more values. Comments, units and explicit defaults make no difference either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from orchestrator.scenario import LoadedScenario
+
+NOT_PART = ("description", "matrix", "repetitions")
+"""Keys of a scenario that say nothing about what one of its runs does."""
+
+
+def experiment_sha256(loaded: LoadedScenario) -> str:
+    """Return the hash of the scenario without repetitions and without the values of its axes."""
+    base = loaded.scenario.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude=set(NOT_PART)
+    )
+    axes = sorted({path for variant in loaded.variants for path in variant.values})
+    for path in axes:
+        _remove(base, path.split("."))
+    text = json.dumps({"scenario": base, "axes": axes}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _remove(value: Any, parts: list[str]) -> None:
+    """Remove what a path names; items of lists are named as in ``--set``."""
+    part, *rest = parts
+    if isinstance(value, list):
+        names = [each.get("name") if isinstance(each, dict) else None for each in value]
+        index = names.index(part) if part in names else int(part) if part.isdigit() else len(value)
+        key: Any = index if index < len(value) else None
+    else:
+        key = part if isinstance(value, dict) and part in value else None
+    if key is None:
+        return  # a value that only the axis gives
+    if rest:
+        _remove(value[key], rest)
+    elif isinstance(value, list):
+        value[key] = None
+    else:
+        del value[key]
