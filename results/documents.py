@@ -53,8 +53,10 @@ def run_document(run: StoredRun) -> dict[str, Any]:
     }
 
 
-def listed(row: RunRow, values: Mapping[str, Values]) -> dict[str, Any]:
-    """Return one run of the list, from its row and its own metrics by window name."""
+def listed(
+    row: RunRow, values: Mapping[str, Values], flows: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return one run of the list, from its row, its own metrics by window name, and its flows."""
 
     def complete(window: str) -> Values:
         known = values.get(window, {})
@@ -68,7 +70,15 @@ def listed(row: RunRow, values: Mapping[str, Values]) -> dict[str, Any]:
         "fidelity": {"verdict": row.verdict},
         "metrics": complete(WHOLE),
         "windows": {window.name: {"metrics": complete(window.name)} for window in row.windows},
+        "flows": [dict(flow) for flow in flows],
     }
+
+
+def listed_flow(name: str, entry: str, congestion_control: str | None) -> dict[str, Any]:
+    """Return one flow of a run of the list; TypeError when the control cannot be that of one."""
+    if not isinstance(congestion_control, str | None):
+        raise TypeError(f"congestion_control is {congestion_control!r:.80}")
+    return {"name": name, "entry": entry, "congestion_control": congestion_control}
 
 
 def _judgements(run: StoredRun) -> dict[str, Any]:
@@ -113,12 +123,16 @@ def _row(row: RunRow) -> dict[str, Any]:
 
 
 def _flows(run: StoredRun, window: WindowMetrics) -> list[dict[str, Any]]:
-    return [{**_flow(flow), **values} for flow, values in zip(run.flows, window.flows, strict=True)]
+    return [
+        {**_flow(flow, entry), **values}
+        for flow, entry, values in zip(run.flows, run.entries, window.flows, strict=True)
+    ]
 
 
-def _flow(flow: FlowRecord) -> dict[str, Any]:
+def _flow(flow: FlowRecord, entry: str) -> dict[str, Any]:
     return {
         "name": flow.name,
+        "entry": entry,
         "group": flow.group,
         "source": flow.source,
         "sink": flow.sink,

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ from results import (
 )  # fmt: skip
 from results.checksum import Checksum
 from results.database import utc_now
+from results.entries import entry_of
 from results.judgements import Judgement
 from results.model import RunHead, RunRow, Values
 from results.stored import StoredRun, reading
@@ -228,7 +230,7 @@ class Store:
         return documents.document([self.load(run_id) for run_id in run_ids])
 
     def listing(self, experiment: str | None = None) -> dict[str, Any]:
-        """Return the JSON document of ``runs``: everything but flows, links and checks."""
+        """Return the JSON document of ``runs``: of flows only names, no links and no checks."""
         rows = self._rows("?1 IS NULL OR experiment = ?1", experiment)
         with reading(self.path):
             stored = self._connection.execute(
@@ -239,7 +241,24 @@ class Store:
             if not isinstance(value, int | float | None) or not isinstance(name, str):
                 raise integrity.damaged(f"#{key}", f"table metrics: {name!r:.80} is {value!r:.80}")
             values.setdefault(key, {}).setdefault(window, {})[name] = value
-        return {"runs": [documents.listed(row, values.get(key, {})) for key, row in rows]}
+        flows = self._flows_listed()
+        return {
+            "schema": documents.SCHEMA,
+            "runs": [
+                documents.listed(row, values.get(key, {}), flows.get(key, [])) for key, row in rows
+            ],
+        }
+
+    def _flows_listed(self) -> dict[int, list[dict[str, Any]]]:
+        """Return the flows of every run by its key, as the list of runs has them."""
+        with reading(self.path):
+            stored = self._connection.execute(
+                "SELECT run, flows.name, traffic, congestion_control, "
+                "CASE flow WHEN 0 THEN resolved END "
+                "FROM flows JOIN runs USING (run) ORDER BY run, flow"
+            ).fetchall()
+        by_run = itertools.groupby(stored, lambda row: row[0])
+        return {key: _flows_of(key, [row[1:] for row in rows]) for key, rows in by_run}
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -300,6 +319,18 @@ def _run_row(values: dict[str, Any], owned_by: Sequence[Any]) -> RunRow:
         return typed.make(RunRow, columns.read(RunRow, values))
     except typed.SYMPTOMS as error:
         raise integrity.damaged(values["id"], f"table runs: {error}") from error
+
+
+def _flows_of(key: int, rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return a run's flows for the list; StoreError when a value cannot have been stored."""
+    try:
+        resolved = columns.read(RunHead, {"resolved": rows[0][3]})["resolved"]
+        return [
+            documents.listed_flow(name, entry_of(name, traffic, resolved), control)
+            for name, traffic, control, _ in rows
+        ]
+    except typed.SYMPTOMS as error:
+        raise integrity.damaged(f"#{key}", f"table flows: {error}") from error
 
 
 def _owner(run: object, owned_by: Sequence[Any]) -> owner.Owner:

@@ -18,6 +18,7 @@ from orchestrator.errors import UsageError
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.windows import Window
 from results import columns, database, integrity, judgements, metrics, samples, typed
+from results.entries import entry_of
 from results.judgements import Judgement
 from results.model import RunHead, RunIdentity, RunRow, Status, WindowMetrics
 from results.samples import Array, Columns
@@ -71,6 +72,12 @@ class StoredRun:
             slots = json.loads(row["congestion_fields"])
             row["congestion_fields"] = tuple((name, unit) for name, unit in slots)
         return [typed.make(FlowRecord, row) for row in rows]
+
+    @cached_property
+    def entries(self) -> list[str]:
+        """The name of the scenario's flow entry of each flow, in the order of their indices."""
+        resolved = self.head.resolved if self.flows else {}
+        return [entry_of(flow.name, flow.traffic, resolved) for flow in self.flows]
 
     @cached_property
     def queues(self) -> list[QueueRecord]:

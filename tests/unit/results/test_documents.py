@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.errors import StoreError
 from orchestrator.recording.model import Check
 from results import documents
 from results.store import Store
+from tests.unit.results.test_recordings import flow as record
 from tests.unit.results.test_recordings import head, recording, whole
 
 RUN_KEYS = {
@@ -29,8 +33,8 @@ LINK_KEYS = {
     "queue_delay_p95_s",
 }  # fmt: skip
 FLOW_KEYS = {
-    "name", "congestion_control", "goodput_bps", "throughput_bps", "retransmitted_segments",
-    "base_rtt_s", "base_rtt_measured_s", "rtt_min_s", "rtt_mean_s", "rtt_p95_s", "rtt_max_s",
+    "name", "entry", "congestion_control", "goodput_bps", "throughput_bps",
+    "retransmitted_segments", "base_rtt_s", "base_rtt_measured_s", "rtt_min_s", "rtt_mean_s", "rtt_p95_s", "rtt_max_s",
 }  # fmt: skip
 
 
@@ -145,15 +149,17 @@ def test_runs_of_several_scenarios_have_no_common_name(store: Store) -> None:
     assert [run["id"] for run in document["runs"]] == ids
 
 
-def test_the_listing_leaves_out_flows_links_events_and_checks(store: Store) -> None:
+def test_the_listing_leaves_out_links_events_checks_and_most_of_the_flows(store: Store) -> None:
     run_id = finished(store)
     running = store.begin(head(experiment="other"))
     listing = store.listing()
-    assert set(listing) == {"runs"}
+    assert (set(listing), listing["schema"]) == ({"schema", "runs"}, 1)
     first, second = listing["runs"]
     shown = store.document([run_id])["runs"][0]
-    assert RUN_KEYS - {"flows", "links", "events"} <= set(first)
-    assert not {"flows", "links", "events"} & set(first)
+    assert RUN_KEYS - {"links", "events"} <= set(first)
+    assert not {"links", "events"} & set(first)
+    assert first["flows"] == [{"name": "a", "entry": "a", "congestion_control": "reno"}]
+    assert second["flows"] == []
     assert first["fidelity"] == {"verdict": "faithful"}
     assert first["metrics"] == shown["metrics"]
     assert first["windows"] == {"quiet": {"metrics": shown["windows"]["quiet"]["metrics"]}}
@@ -166,3 +172,48 @@ def test_the_listing_leaves_out_flows_links_events_and_checks(store: Store) -> N
 def test_plain_data_has_no_infinite_numbers() -> None:
     value = {"a": (1, math.inf), 2: [math.nan, "x", None, True]}
     assert documents.plain(value) == {"a": [1, None], "2": [None, "x", None, True]}
+
+
+SCENARIO = {
+    "flows": [
+        {"name": "web", "traffic": {"kind": "bulk"}},
+        {"name": "turns", "traffic": {"kind": "campaign"}},
+        {"name": "turns-b", "traffic": {"kind": "campaign"}},
+        {"name": "turns-cubic", "traffic": {"kind": "bulk"}},
+        {"name": "plain"},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("flow", "traffic", "entry"),
+    [
+        ("web", "bulk", "web"),
+        ("web[12]", "bulk", "web"),
+        ("plain[0]", "bulk", "plain"),  # bulk is the default
+        ("turns-reno", "campaign", "turns"),
+        ("turns-cubic[3]", "campaign", "turns"),
+        ("turns-cubic", "bulk", "turns-cubic"),
+        ("turns-b-reno[1]", "campaign", "turns-b"),
+        ("unknown[2]", "bulk", "unknown"),
+    ],
+)
+def test_each_flow_names_the_entry_that_it_was_expanded_from(
+    store: Store, flow: str, traffic: str, entry: str
+) -> None:
+    run_id = store.begin(head(resolved=SCENARIO))
+    store.finish(run_id, recording(flows=[record(flow, traffic=traffic)]), 1.0)
+    (run,) = store.document([run_id])["runs"]
+    assert store.load(run_id).entries == [entry]
+    assert (run["flows"][0]["name"], run["flows"][0]["entry"]) == (flow, entry)
+    assert run["windows"]["quiet"]["flows"][0]["entry"] == entry
+    (one,) = store.listing()["runs"]
+    assert one["flows"] == [{"name": flow, "entry": entry, "congestion_control": "reno"}]
+
+
+def test_a_listing_of_damaged_flows_names_the_run(store: Store, tmp_path: Path) -> None:
+    finished(store)
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as raw, raw:
+        raw.execute("UPDATE flows SET congestion_control = x'00'")
+    with pytest.raises(StoreError, match=r"#1.*table flows: congestion_control is b'"):
+        store.listing()
