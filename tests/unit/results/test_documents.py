@@ -34,7 +34,8 @@ LINK_KEYS = {
 }  # fmt: skip
 FLOW_KEYS = {
     "name", "entry", "congestion_control", "goodput_bps", "throughput_bps",
-    "retransmitted_segments", "base_rtt_s", "base_rtt_measured_s", "rtt_min_s", "rtt_mean_s", "rtt_p95_s", "rtt_max_s",
+    "retransmitted_segments", "base_rtt_s", "base_rtt_measured_s", "rtt_min_s", "rtt_mean_s",
+    "rtt_p95_s", "rtt_max_s",
 }  # fmt: skip
 
 
