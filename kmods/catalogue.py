@@ -1,8 +1,9 @@
 """Reads congestion-control modules and their parameters from the sources.
 
 A module of this project is a file ``tcp_<name>.c``. Its parameters are the CC_PARAM lines (see
-cc.h), its settings of a network namespace the CC_SETTING lines (see cc_netns.h). So a new module is
-one new file. A user's folder is read in the same way, including plain ``module_param`` lines.
+cc_param.h), and its settings of a network namespace the CC_SETTING lines (see cc_netns.h). The
+CC_SHOWS line says what it shows of a connection (see cc_info.h). So a new module is one new file. A
+user's folder is read in the same way, including plain ``module_param`` lines.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ _RANGES = {
 }
 """Range of a plain parameter, by its type (kernel/params.c)."""
 
-_SHOWN = re.compile(
-    r"Shown by get_info and the trace: bw (.{1,99}?), min_rtt (.{1,99}?), pacing_gain (.{1,99}?),"
-    r" cwnd_gain (.{1,99}?)\.(?: |$)"
+_SHOWS = re.compile(
+    r"^CC_SHOWS\(\s*+\w++" + r",\s*+\"([^\"\\\n]{1,99})\"" * 4 + r"\s*+\);", re.MULTILINE
 )
+_WITH_UNIT = re.compile(r"(.+) \[(.+)\]")
 _OPERATIONS = re.compile(
     r"\bstruct\s+tcp_congestion_ops\b[^;{=]{0,200}=\s*\{(.{0,5000}?)\}\s*;", re.DOTALL
 )
@@ -75,7 +76,6 @@ _NAME = re.compile(r'\.name\s*=\s*"([^"\\\s]+)"')
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)')
 _MACRO = re.compile(r"#define\s+(\w+_TEXT)((?:[^\n]*\\\n)*[^\n]*)")
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
-_BLOCK = re.compile(r"/\*(.*?)(?:\*/|\Z)", re.DOTALL)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _IS_MODULE = re.compile(r"\bMODULE_LICENSE\s*\(|\bmodule_init\s*\(")
 
@@ -122,7 +122,7 @@ class Module:
     source: Path
     parameters: Mapping[str, Parameter]
     shown: tuple[tuple[str, str], ...]
-    """(meaning, unit) of the four integers in its info attribute; see "Shown by" in its source."""
+    """(meaning, unit) of the four integers that it shows of a connection: its CC_SHOWS line."""
 
 
 @dataclass(frozen=True)
@@ -268,24 +268,20 @@ def _defined(source: Path, code: str, parameters: Mapping[str, Parameter]) -> di
         for name in _NAME.findall(body)
         if len(name) <= NAME_MAX
     )
-    return {name: Module(name, source, parameters, _shown(code)) for name in names}
+    shown = _shown(_without_comments(code))
+    return {name: Module(name, source, parameters, shown) for name in names}
 
 
 def _shown(code: str) -> tuple[tuple[str, str], ...]:
-    """Return what the fields of the info attribute (in BBR's layout) mean for this module."""
-    comments = (" ".join(text.replace("\n *", " ").split()) for text in _BLOCK.findall(code))
-    match = next(filter(None, map(_SHOWN.search, comments)), None)
-    if match is None:
-        return ()
-    bandwidth, rtt, third, fourth = match.groups()
-    rest = [
-        text.rpartition(" in ") if " in " in text else (text, "", "") for text in (third, fourth)
-    ]
-    return (
-        (bandwidth, "bytes/s"),
-        (rtt, "us"),
-        *((meaning, unit) for meaning, _in, unit in rest),
-    )
+    """Return what the values mean that the module shows of a connection."""
+    match = _SHOWS.search(code)
+    return () if match is None else shown_values(match.groups())
+
+
+def shown_values(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return (meaning, unit) of each text of a CC_SHOWS line, such as ``RTTmin [us]``."""
+    found = ((text, _WITH_UNIT.fullmatch(text)) for text in texts)
+    return tuple((match[1], match[2]) if match else (text, "") for text, match in found)
 
 
 def _parameters(code: str, texts: Mapping[str, str]) -> Mapping[str, Parameter]:

@@ -4,6 +4,7 @@
  * at a loss ssthresh = Bwe * RTTmin. A module gives a filter with one sample of
  * each ACK:
  *
+ *   CC_SHOWS(x, ...);
  *   struct x { struct cc_estimator common; <the filter's state> };
  *   static u64 x_update(struct cc_estimator *e, const struct cc_sample *s);
  *   static u32 x_first(const struct cc_estimator *e);
@@ -38,7 +39,7 @@ struct cc_estimator_ops {
 	/* Add a sample to the filter; return the estimate */
 	u64 (*update)(struct cc_estimator *e, const struct cc_sample *sample);
 
-	/* Return the first number that get_info shows; the second one is 0 */
+	/* Return what CC_SHOWS calls the first number; the second is unused */
 	u32 (*first)(const struct cc_estimator *e);
 };
 
@@ -60,7 +61,6 @@ cc_estimator_ack(struct sock *sk, const struct cc_estimator_ops *ops, u32 pair)
 	cc_pair_ssthresh(&e->pair, sk, e->flow.rtt_min_us, pair);
 	if (cc_flow_sample(&e->flow, sk, &sample) && !cc_app_limited(sk, e->bw))
 		WRITE_ONCE(e->bw, ops->update(e, &sample));
-	cc_trace(sk, &e->flow, e->bw, ops->first(e), 0);
 }
 
 static inline u32 cc_estimator_ssthresh(struct sock *sk, bool clamp)
@@ -71,14 +71,16 @@ static inline u32 cc_estimator_ssthresh(struct sock *sk, bool clamp)
 	return cc_ssthresh_below(&e->flow, sk, ssthresh, clamp);
 }
 
-static __always_inline size_t
-cc_estimator_info(struct sock *sk, const struct cc_estimator_ops *ops, u32 ext,
-		  int *attr, union tcp_cc_info *info)
+static __always_inline struct cc_shown
+cc_estimator_shown(const struct sock *sk, const struct cc_estimator_ops *ops)
 {
 	const struct cc_estimator *e = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, READ_ONCE(e->bw),
-		       READ_ONCE(e->flow.rtt_min_us), ops->first(e), 0);
+	return (struct cc_shown){
+		.bw = READ_ONCE(e->bw),
+		.rtt_min_us = READ_ONCE(e->flow.rtt_min_us),
+		.first = ops->first(e),
+	};
 }
 
 /* The hooks that depend on a module's parameters or operations */
@@ -86,6 +88,7 @@ cc_estimator_info(struct sock *sk, const struct cc_estimator_ops *ops, u32 ext,
 static void name##_in_ack_event(struct sock *sk, u32 flags)		\
 {									\
 	cc_estimator_ack(sk, &(ops), READ_ONCE(packetpair));		\
+	name##_trace(sk);						\
 }									\
 									\
 static void name##_cong_avoid(struct sock *sk, u32 ack, u32 acked)	\
@@ -98,10 +101,9 @@ static u32 name##_ssthresh(struct sock *sk)				\
 	return cc_estimator_ssthresh(sk, READ_ONCE(clamp_cwnd));	\
 }									\
 									\
-static size_t name##_get_info(struct sock *sk, u32 ext, int *attr,	\
-			      union tcp_cc_info *info)			\
+static struct cc_shown name##_shown(const struct sock *sk)		\
 {									\
-	return cc_estimator_info(sk, &(ops), ext, attr, info);		\
+	return cc_estimator_shown(sk, &(ops));				\
 }									\
 static_assert(true)
 

@@ -10,20 +10,23 @@
 #define CC_TRACE_H
 
 #include <linux/tracepoint.h>
+#include <net/ipv6.h>
 #include <net/tcp.h>
+#include <trace/events/net_probe_common.h>
 
 /* bw is in bytes/s; first and second are the two last numbers of get_info */
 TRACE_EVENT(cc_ack,
-	    TP_PROTO(const struct sock *sk, u64 bw, u32 rtt_us, u32 rtt_min_us,
-		     u32 first, u32 second),
+	    TP_PROTO(const struct sock *sk, u32 rtt_us,
+		     const struct cc_shown *shown),
 
-	TP_ARGS(sk, bw, rtt_us, rtt_min_us, first, second),
+	TP_ARGS(sk, rtt_us, shown),
 
 	TP_STRUCT__entry(
 		__field(u64, net_cookie)
 		__field(u64, bw)
-		__array(u8, saddr, 4)
-		__array(u8, daddr, 4)
+		__array(u8, saddr, sizeof(struct sockaddr_in6))
+		__array(u8, daddr, sizeof(struct sockaddr_in6))
+		__field(u16, family)
 		__field(u16, sport)
 		__field(u16, dport)
 		__field(u32, cwnd)
@@ -41,10 +44,12 @@ TRACE_EVENT(cc_ack,
 		const struct inet_sock *inet = inet_sk(sk);
 		const struct tcp_sock *tp = tcp_sk(sk);
 
+		memset(__entry->saddr, 0, sizeof(struct sockaddr_in6));
+		memset(__entry->daddr, 0, sizeof(struct sockaddr_in6));
+		TP_STORE_ADDR_PORTS(__entry, inet, sk);
 		__entry->net_cookie = sock_net(sk)->net_cookie;
-		__entry->bw = bw;
-		memcpy(__entry->saddr, &inet->inet_saddr, 4);
-		memcpy(__entry->daddr, &inet->inet_daddr, 4);
+		__entry->bw = shown->bw >> CORE_BW_SHIFT;
+		__entry->family = sk->sk_family;
 		__entry->sport = ntohs(inet->inet_sport);
 		__entry->dport = ntohs(inet->inet_dport);
 		__entry->cwnd = tcp_snd_cwnd(tp);
@@ -52,18 +57,18 @@ TRACE_EVENT(cc_ack,
 		__entry->in_flight = tcp_packets_in_flight(tp);
 		__entry->delivered = tp->delivered;
 		__entry->rtt_us = rtt_us;
-		__entry->rtt_min_us = rtt_min_us;
-		__entry->first = first;
-		__entry->second = second;
+		__entry->rtt_min_us = shown->rtt_min_us;
+		__entry->first = shown->first;
+		__entry->second = shown->second;
 		__entry->ca_state = inet_csk(sk)->icsk_ca_state;
 	),
 
-	TP_printk("net=%llu src=%pI4:%u dest=%pI4:%u cwnd=%u ssthresh=%u in_flight=%u delivered=%u state=%u bw=%llu rtt_us=%u rtt_min_us=%u first=%u second=%u",
-		  __entry->net_cookie, __entry->saddr, __entry->sport,
-		  __entry->daddr, __entry->dport, __entry->cwnd,
-		  __entry->ssthresh, __entry->in_flight, __entry->delivered,
-		  __entry->ca_state, __entry->bw, __entry->rtt_us,
-		  __entry->rtt_min_us, __entry->first, __entry->second)
+	TP_printk("net=%llu src=%pISpc dest=%pISpc cwnd=%u ssthresh=%u in_flight=%u delivered=%u state=%u bw=%llu rtt_us=%u rtt_min_us=%u first=%u second=%u",
+		  __entry->net_cookie, __entry->saddr, __entry->daddr,
+		  __entry->cwnd, __entry->ssthresh, __entry->in_flight,
+		  __entry->delivered, __entry->ca_state, __entry->bw,
+		  __entry->rtt_us, __entry->rtt_min_us, __entry->first,
+		  __entry->second)
 );
 
 #endif /* CC_TRACE_H */

@@ -14,9 +14,6 @@
  *
  * At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe * RTTmin.
  * The increase is Reno's.
- *
- * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
- * the last RTT in us, cwnd_gain 0.
  */
 
 #define CC_TRACE_SYSTEM tcp_csfq
@@ -27,6 +24,9 @@ CC_PARAM(k_us, 500000, 0, 60000000, "the filter's time constant K; 0 disables th
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
+
+CC_SHOWS(csfq, "the estimate [bytes/s]", "RTTmin [us]",
+	 "the last RTT [us]", "unused");
 
 static u64 csfq_estimate(struct cc_estimator *e, const struct cc_sample *sample)
 {

@@ -10,9 +10,6 @@
  * every update_rtts round trips (2 by default, as in the authors' ns-2 module
  * that the Libra paper uses). The formulas are in core/fast.h. Slow start is
  * Reno's until about alpha packets are queued. A loss halves the window.
- *
- * Shown by get_info and the trace: bw w / RTT, min_rtt baseRTT, pacing_gain the
- * averaged RTT in us, cwnd_gain the packets in queues in 2^-8 segments.
  */
 
 #define CC_TRACE_SYSTEM tcp_fast
@@ -22,6 +19,9 @@
 CC_PARAM(alpha, 100, 1, 1000000, "packets to keep in queues");
 CC_PARAM(gamma_percent, 50, 1, 100, "weight of the new window");
 CC_PARAM(update_rtts, 2, 1, 16, "round trips between updates of the window");
+
+CC_SHOWS(fast, "w / RTT [bytes/s]", "baseRTT [us]",
+	 "the averaged RTT [us]", "the packets in queues [2^-8 segments]");
 
 struct fast_state {
 	struct cc_flow flow;
@@ -81,10 +81,7 @@ static void fast_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 
 static void fast_in_ack_event(struct sock *sk, u32 flags)
 {
-	const struct fast_state *f = inet_csk_ca(sk);
-
-	cc_trace(sk, &f->flow, fast_bw(sk), fast_average_us(f),
-		 fast_queued(sk));
+	fast_trace(sk);
 }
 
 /* One step of the formula; w follows changes of cwnd by the kernel's TCP */
@@ -127,14 +124,16 @@ static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	fast_update(sk);
 }
 
-static size_t fast_get_info(struct sock *sk, u32 ext, int *attr,
-			    union tcp_cc_info *info)
+static struct cc_shown fast_shown(const struct sock *sk)
 {
 	const struct fast_state *f = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, fast_bw(sk),
-		       READ_ONCE(f->flow.rtt_min_us), fast_average_us(f),
-		       fast_queued(sk));
+	return (struct cc_shown){
+		.bw = fast_bw(sk),
+		.rtt_min_us = READ_ONCE(f->flow.rtt_min_us),
+		.first = fast_average_us(f),
+		.second = fast_queued(sk),
+	};
 }
 
 static struct tcp_congestion_ops tcp_fast __read_mostly = {

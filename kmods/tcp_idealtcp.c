@@ -17,9 +17,6 @@
  *
  *   net.ipv4.idealtcp_rate_bps   bit/s
  *   net.ipv4.idealtcp_rtt_us     microseconds
- *
- * Shown by get_info and the trace: bw the given rate, min_rtt the smallest RTT
- * measured, pacing_gain the given RTT in us, cwnd_gain the last RTT in us.
  */
 
 #define CC_TRACE_SYSTEM tcp_idealtcp
@@ -29,6 +26,9 @@
 
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+
+CC_SHOWS(idealtcp, "the given rate [bytes/s]", "the smallest RTT measured [us]",
+	 "the given RTT [us]", "the last RTT [us]");
 
 /* The settings of a namespace */
 struct idealtcp_net {
@@ -68,11 +68,7 @@ static void idealtcp_init(struct sock *sk)
 
 static void idealtcp_in_ack_event(struct sock *sk, u32 flags)
 {
-	const struct idealtcp_net *given = idealtcp_given(sk);
-	const struct cc_flow *flow = inet_csk_ca(sk);
-
-	cc_trace(sk, flow, idealtcp_bw(given), READ_ONCE(given->rtt_us),
-		 flow->rtt_us);
+	idealtcp_trace(sk);
 }
 
 static void idealtcp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -97,15 +93,17 @@ static u32 idealtcp_ssthresh(struct sock *sk)
 				 READ_ONCE(clamp_cwnd));
 }
 
-static size_t idealtcp_get_info(struct sock *sk, u32 ext, int *attr,
-				union tcp_cc_info *info)
+static struct cc_shown idealtcp_shown(const struct sock *sk)
 {
 	const struct idealtcp_net *given = idealtcp_given(sk);
 	const struct cc_flow *flow = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, idealtcp_bw(given),
-		       READ_ONCE(flow->rtt_min_us), READ_ONCE(given->rtt_us),
-		       READ_ONCE(flow->rtt_us));
+	return (struct cc_shown){
+		.bw = idealtcp_bw(given),
+		.rtt_min_us = READ_ONCE(flow->rtt_min_us),
+		.first = READ_ONCE(given->rtt_us),
+		.second = READ_ONCE(flow->rtt_us),
+	};
 }
 
 static struct tcp_congestion_ops tcp_idealtcp __read_mostly = {

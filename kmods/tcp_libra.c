@@ -21,9 +21,6 @@
  *   net.ipv4.libra_capacity_kbps   kbit/s; 0 estimates it by packet pairs
  *
  * While C is unknown, the increase is Reno's.
- *
- * Shown by get_info and the trace: bw C, min_rtt Tmin, pacing_gain the last
- * increase per round trip in 2^-8 segments, cwnd_gain Tmax in us.
  */
 
 #define CC_TRACE_SYSTEM tcp_libra
@@ -41,6 +38,9 @@ CC_PARAM(capacity_unit, 0, 0, 1, "unit of C: 0 Mbit/s, 1 segments per second");
 CC_PARAM(pacing, 1, 0, 1, "1 sends at random times within a round trip");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 3, 2, 3, "estimate of C: 2 packet pair (Keshav), 3 least squares (Hoe)");
+
+CC_SHOWS(libra, "C [bytes/s]", "Tmin [us]",
+	 "the last increase per round trip [2^-8 segments]", "Tmax [us]");
 
 struct libra_state {
 	struct cc_flow flow;
@@ -122,7 +122,7 @@ static void libra_in_ack_event(struct sock *sk, u32 flags)
 
 	if (rate)
 		WRITE_ONCE(l->capacity, rate);
-	cc_trace(sk, &l->flow, libra_capacity(sk), l->per_rtt, l->rtt_max_us);
+	libra_trace(sk);
 }
 
 static void libra_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -181,14 +181,16 @@ static u32 libra_min_tso_segs(struct sock *sk)
 	return 1;
 }
 
-static size_t libra_get_info(struct sock *sk, u32 ext, int *attr,
-			     union tcp_cc_info *info)
+static struct cc_shown libra_shown(const struct sock *sk)
 {
 	const struct libra_state *l = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, libra_capacity(sk),
-		       READ_ONCE(l->flow.rtt_min_us), READ_ONCE(l->per_rtt),
-		       READ_ONCE(l->rtt_max_us));
+	return (struct cc_shown){
+		.bw = libra_capacity(sk),
+		.rtt_min_us = READ_ONCE(l->flow.rtt_min_us),
+		.first = READ_ONCE(l->per_rtt),
+		.second = READ_ONCE(l->rtt_max_us),
+	};
 }
 
 static struct tcp_congestion_ops tcp_libra __read_mostly = {

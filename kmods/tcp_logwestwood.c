@@ -19,9 +19,6 @@
  *     Wmax by "the last packet loss event". A footnote says that a loss is
  *     three duplicate ACKs, so a timeout does not change them by default;
  *   - max_increment: whether one acknowledged segment may add several.
- *
- * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
- * Wmax in segments, cwnd_gain alpha.
  */
 
 #define CC_TRACE_SYSTEM tcp_logwestwood
@@ -39,6 +36,9 @@ CC_PARAM(max_increment, 1, 0, 1,
 CC_PARAM(clamp_cwnd, 0, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
+
+CC_SHOWS(logwestwood, "the estimate [bytes/s]", "RTTmin [us]",
+	 "Wmax [segments]", "alpha");
 
 struct logwestwood {
 	struct cc_wwp estimate;
@@ -73,8 +73,7 @@ static void logwestwood_in_ack_event(struct sock *sk, u32 flags)
 	struct logwestwood *lw = inet_csk_ca(sk);
 
 	cc_wwp_ack(&lw->estimate, sk, READ_ONCE(mode), READ_ONCE(packetpair));
-	cc_trace(sk, &lw->estimate.flow, lw->estimate.filter.bw,
-		 lw->window.wmax, 1U << lw->window.log2_alpha);
+	logwestwood_trace(sk);
 }
 
 static void logwestwood_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -123,15 +122,16 @@ static void logwestwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		liad_timeout(&lw->window);
 }
 
-static size_t logwestwood_get_info(struct sock *sk, u32 ext, int *attr,
-				   union tcp_cc_info *info)
+static struct cc_shown logwestwood_shown(const struct sock *sk)
 {
 	const struct logwestwood *lw = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, READ_ONCE(lw->estimate.filter.bw),
-		       READ_ONCE(lw->estimate.flow.rtt_min_us),
-		       READ_ONCE(lw->window.wmax),
-		       1U << READ_ONCE(lw->window.log2_alpha));
+	return (struct cc_shown){
+		.bw = READ_ONCE(lw->estimate.filter.bw),
+		.rtt_min_us = READ_ONCE(lw->estimate.flow.rtt_min_us),
+		.first = READ_ONCE(lw->window.wmax),
+		.second = 1U << READ_ONCE(lw->window.log2_alpha),
+	};
 }
 
 static struct tcp_congestion_ops tcp_logwestwood __read_mostly = {

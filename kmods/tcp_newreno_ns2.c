@@ -6,9 +6,6 @@
  * window by 1 (slow start) or 1/W for each ACK. Linux counts acknowledged
  * segments, so with delayed ACKs its Reno grows twice as fast. This is the only
  * difference from Linux's reno. Use tcp_sack=0 for NewReno's recovery.
- *
- * Shown by get_info and the trace: bw 0, min_rtt RTTmin, pacing_gain the
- * window's fraction in 2^-32 segments, cwnd_gain the last RTT in us.
  */
 
 #define CC_TRACE_SYSTEM tcp_newreno_ns2
@@ -16,6 +13,9 @@
 #include "core/newreno_ns2.h"
 
 CC_PARAM(count_acks, 1, 0, 1, CC_COUNT_ACKS_TEXT);
+
+CC_SHOWS(newreno_ns2, "unused", "RTTmin [us]",
+	 "the window's fraction [2^-32 segments]", "the last RTT [us]");
 
 struct newreno_ns2 {
 	struct cc_flow flow;
@@ -32,9 +32,7 @@ static void newreno_ns2_init(struct sock *sk)
 
 static void newreno_ns2_in_ack_event(struct sock *sk, u32 flags)
 {
-	const struct newreno_ns2 *n = inet_csk_ca(sk);
-
-	cc_trace(sk, &n->flow, 0, n->fraction, n->flow.rtt_us);
+	newreno_ns2_trace(sk);
 }
 
 static void newreno_ns2_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -50,13 +48,15 @@ static void newreno_ns2_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	cc_grow(tp, ns2_acked(&n->fraction, tcp_snd_cwnd(tp), acked));
 }
 
-static size_t newreno_ns2_get_info(struct sock *sk, u32 ext, int *attr,
-				   union tcp_cc_info *info)
+static struct cc_shown newreno_ns2_shown(const struct sock *sk)
 {
 	const struct newreno_ns2 *n = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, 0, READ_ONCE(n->flow.rtt_min_us),
-		       READ_ONCE(n->fraction), READ_ONCE(n->flow.rtt_us));
+	return (struct cc_shown){
+		.rtt_min_us = READ_ONCE(n->flow.rtt_min_us),
+		.first = READ_ONCE(n->fraction),
+		.second = READ_ONCE(n->flow.rtt_us),
+	};
 }
 
 static struct tcp_congestion_ops tcp_newreno_ns2 __read_mostly = {

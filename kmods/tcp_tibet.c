@@ -18,9 +18,6 @@
  * share the data and the time equally. So the estimate is late by less than the
  * time between two ACKs. If RTTmin ages (n_cong > 0), it does so before
  * ssthresh is set at the same event. It does not fall below rtt_min_floor_us.
- *
- * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
- * the filtered interval in us, cwnd_gain the filtered length in bytes.
  */
 
 #define CC_TRACE_SYSTEM tcp_tibet
@@ -36,6 +33,9 @@ CC_PARAM(clock_gran_us, 0, 0, 10000000, "granularity of the RTT clock; 0 is exac
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
+
+CC_SHOWS(tibet, "the estimate [bytes/s]", "RTTmin [us]",
+	 "the filtered interval [us]", "the filtered length [bytes]");
 
 struct tibet_state {
 	struct cc_flow flow;
@@ -118,8 +118,7 @@ static void tibet_in_ack_event(struct sock *sk, u32 flags)
 		tibet_sent(t, sk);
 	else
 		tibet_acked(t, sk);
-	cc_trace(sk, &t->flow, t->filter.bw, t->filter.interval >> TIBET_SHIFT,
-		 t->filter.length >> TIBET_SHIFT);
+	tibet_trace(sk);
 }
 
 static void tibet_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -168,15 +167,16 @@ static u32 tibet_undo_cwnd(struct sock *sk)
 	return cc_window_undo_cwnd(sk);
 }
 
-static size_t tibet_get_info(struct sock *sk, u32 ext, int *attr,
-			     union tcp_cc_info *info)
+static struct cc_shown tibet_shown(const struct sock *sk)
 {
 	const struct tibet_state *t = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, READ_ONCE(t->filter.bw),
-		       READ_ONCE(t->flow.rtt_min_us),
-		       READ_ONCE(t->filter.interval) >> TIBET_SHIFT,
-		       READ_ONCE(t->filter.length) >> TIBET_SHIFT);
+	return (struct cc_shown){
+		.bw = READ_ONCE(t->filter.bw),
+		.rtt_min_us = READ_ONCE(t->flow.rtt_min_us),
+		.first = READ_ONCE(t->filter.interval) >> TIBET_SHIFT,
+		.second = READ_ONCE(t->filter.length) >> TIBET_SHIFT,
+	};
 }
 
 static struct tcp_congestion_ops tcp_tibet __read_mostly = {

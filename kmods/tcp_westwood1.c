@@ -15,9 +15,6 @@
  *
  * At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe * RTTmin.
  * The increase is Reno's.
- *
- * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
- * the last sample in kbit/s, cwnd_gain 0.
  */
 
 #define CC_TRACE_SYSTEM tcp_westwood1
@@ -27,6 +24,9 @@
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
+
+CC_SHOWS(westwood1, "the estimate [bytes/s]", "RTTmin [us]",
+	 "the last sample [kbit/s]", "unused");
 
 struct westwood1 {
 	struct cc_estimator common;

@@ -17,9 +17,6 @@
  *
  * At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe * RTTmin.
  * The increase is Reno's.
- *
- * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
- * the last sample in kbit/s, cwnd_gain 0.
  */
 
 #define CC_TRACE_SYSTEM tcp_westwood2
@@ -31,6 +28,9 @@ CC_PARAM(zero_samples, 0, 0, 1, "1 adds an empty sample for each tau/2 without a
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
+
+CC_SHOWS(westwood2, "the estimate [bytes/s]", "RTTmin [us]",
+	 "the last sample [kbit/s]", "unused");
 
 struct westwood2 {
 	struct cc_estimator common;

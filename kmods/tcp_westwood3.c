@@ -15,9 +15,6 @@
  *
  * At three duplicate ACKs, a timeout or an ECN mark, ssthresh = Bwe * RTTmin.
  * The increase is Reno's.
- *
- * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
- * T in us, cwnd_gain tau in us.
  */
 
 #define CC_TRACE_SYSTEM tcp_westwood3
@@ -27,6 +24,9 @@
 CC_PARAM(gain_steps, 10, 0, 255, "N; tau is at most 1 + N round trips");
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+
+CC_SHOWS(westwood3, "the estimate [bytes/s]", "RTTmin [us]",
+	 "T [us]", "tau [us]");
 
 struct westwood3_state {
 	struct cc_flow flow;
@@ -69,8 +69,7 @@ static void westwood3_in_ack_event(struct sock *sk, u32 flags)
 	if (cc_flow_sample(&w->flow, sk, &sample) && w->flow.rtt_us &&
 	    !cc_app_limited(sk, w->filter.bw))
 		westwood3_sample(w, sk, &sample);
-	cc_trace(sk, &w->flow, w->filter.bw, w->filter.span_us,
-		 westwood3_tau_us(w));
+	westwood3_trace(sk);
 }
 
 static void westwood3_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -96,14 +95,16 @@ static void westwood3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	cc_sampled_cwnd_event(sk, event);
 }
 
-static size_t westwood3_get_info(struct sock *sk, u32 ext, int *attr,
-				 union tcp_cc_info *info)
+static struct cc_shown westwood3_shown(const struct sock *sk)
 {
 	const struct westwood3_state *w = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, READ_ONCE(w->filter.bw),
-		       READ_ONCE(w->flow.rtt_min_us), READ_ONCE(w->filter.span_us),
-		       westwood3_tau_us(w));
+	return (struct cc_shown){
+		.bw = READ_ONCE(w->filter.bw),
+		.rtt_min_us = READ_ONCE(w->flow.rtt_min_us),
+		.first = READ_ONCE(w->filter.span_us),
+		.second = westwood3_tau_us(w),
+	};
 }
 
 static struct tcp_congestion_ops tcp_westwood3 __read_mostly = {

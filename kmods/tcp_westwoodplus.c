@@ -20,9 +20,6 @@
  *     the low rate of the recovery.
  *   - It measures in jiffies.
  *   - It discards RTTmin at a timeout.
- *
- * Shown by get_info and the trace: bw the estimate, min_rtt RTTmin, pacing_gain
- * the last RTT in us, cwnd_gain mainline's first filter in kbit/s.
  */
 
 #define CC_TRACE_SYSTEM tcp_westwoodplus
@@ -33,10 +30,8 @@ CC_PARAM(clamp_cwnd, 0, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
-static u32 westwoodplus_first_kbps(const struct cc_wwp *w)
-{
-	return cc_kbps(READ_ONCE(w->filter.first));
-}
+CC_SHOWS(westwoodplus, "the estimate [bytes/s]", "RTTmin [us]",
+	 "the last RTT [us]", "mainline's first filter [kbit/s]");
 
 static void westwoodplus_init(struct sock *sk)
 {
@@ -48,8 +43,7 @@ static void westwoodplus_in_ack_event(struct sock *sk, u32 flags)
 	struct cc_wwp *w = inet_csk_ca(sk);
 
 	cc_wwp_ack(w, sk, READ_ONCE(mode), READ_ONCE(packetpair));
-	cc_trace(sk, &w->flow, w->filter.bw, w->flow.rtt_us,
-		 westwoodplus_first_kbps(w));
+	westwoodplus_trace(sk);
 }
 
 static void westwoodplus_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -62,14 +56,16 @@ static u32 westwoodplus_ssthresh(struct sock *sk)
 	return cc_wwp_ssthresh(inet_csk_ca(sk), sk, READ_ONCE(clamp_cwnd));
 }
 
-static size_t westwoodplus_get_info(struct sock *sk, u32 ext, int *attr,
-				    union tcp_cc_info *info)
+static struct cc_shown westwoodplus_shown(const struct sock *sk)
 {
 	const struct cc_wwp *w = inet_csk_ca(sk);
 
-	return cc_info(ext, attr, info, READ_ONCE(w->filter.bw),
-		       READ_ONCE(w->flow.rtt_min_us), READ_ONCE(w->flow.rtt_us),
-		       westwoodplus_first_kbps(w));
+	return (struct cc_shown){
+		.bw = READ_ONCE(w->filter.bw),
+		.rtt_min_us = READ_ONCE(w->flow.rtt_min_us),
+		.first = READ_ONCE(w->flow.rtt_us),
+		.second = cc_kbps(READ_ONCE(w->filter.first)),
+	};
 }
 
 static struct tcp_congestion_ops tcp_westwoodplus __read_mostly = {

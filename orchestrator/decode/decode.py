@@ -87,6 +87,11 @@ _CONGESTION_KINDS: dict[int, tuple[np.dtype[np.void], tuple[tuple[str, str], ...
             ("cwnd_gain", "1/256"),
         ),
     ),
+    # CC_DIAG_ATTRIBUTE of our modules (kmods/cc_info.h); a module declares more exact meanings.
+    0x3CC0: (
+        np.dtype([("bw", "<u8"), ("min_rtt", "<u4"), ("first", "<u4"), ("second", "<u4")]),
+        (("bandwidth", "bytes/s"), ("min_rtt", "us"), ("first", ""), ("second", "")),
+    ),
 }
 
 

@@ -41,6 +41,8 @@ def test_a_module_fills_a_lossless_link_with_a_bdp_queue(
     assert document["flows"][0]["congestion_control"] == name
     assert document["metrics"]["utilisation"] >= 0.93
     file = build.ensure(kernel).folder / f"tcp_{name}.ko"
+    (declared,) = build.modinfo(file, "shows")
+    assert catalogue.shown_values(declared.split("; ")) == catalogue.modules()[name].shown
     with Store.open_read_only(db) as store:
         stored = store.load(document["id"])
         recorded = stored.provenance["modules"][f"tcp_{name}"]

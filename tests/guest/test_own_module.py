@@ -24,13 +24,17 @@ EXAMPLE = ROOT / "scenarios" / "own-module"
 SHORT = ("duration=12s", "warmup=2s")
 REGISTERS = "return tcp_register_congestion_control(&mycc);"
 OURS = """\
-/* Shown by get_info and the trace: bw x, min_rtt y, pacing_gain five, cwnd_gain six in segments. */
 #define CC_TRACE_SYSTEM tcp_mycc
 #include "cc.h"
 CC_PARAM(speed, 3, 1, 9, "how fast");
-static size_t show(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+CC_SHOWS(mycc, "x [bytes/s]", "y [us]", "five", "six [segments]");
+static struct cc_shown mycc_shown(const struct sock *sk)
 {
-	return cc_info(ext, attr, info, 0, 7, 5, READ_ONCE(speed));
+	return (struct cc_shown){ .rtt_min_us = 7, .first = 5, .second = READ_ONCE(speed) };
+}
+static void mycc_in_ack_event(struct sock *sk, u32 flags)
+{
+	mycc_trace(sk);
 }
 """
 
@@ -108,7 +112,7 @@ def test_a_module_may_use_our_headers_and_a_kbuild_of_its_own(
         ),
         ('MODULE_PARM_DESC(increase, "segments that the window grows by in a round trip");', ""),
         ("READ_ONCE(increase)", "READ_ONCE(speed)"),
-        (".owner", ".get_info = show,\n\t.owner"),
+        (".owner", ".get_info = mycc_get_info,\n\t.in_ack_event = mycc_in_ack_event,\n\t.owner"),
     )
     (scenario.parent / "mycc" / "part.c").write_text("int part;\n", encoding="utf-8")
     kbuild = scenario.parent / "mycc" / "Kbuild"

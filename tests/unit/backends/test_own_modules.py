@@ -108,8 +108,8 @@ def test_without_a_kbuild_files_that_are_no_modules_are_not_built(folder: Path) 
 
 def test_our_headers_bring_ranges_settings_and_meanings(folder: Path) -> None:
     (folder / "tcp_one.c").write_text(
-        "/*\n * Shown by get_info and the trace: bw a, min_rtt b, pacing_gain c in us, cwnd_gain"
-        ' d.\n */\n#include "cc.h"\nCC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);\n'
+        '#include "cc.h"\nCC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);\n'
+        'CC_SHOWS(one, "a [bytes/s]", "b [us]", "c [us]", "d");\n'
         'CC_SETTING(one, rate_bps, 0, 9, "rate");\n'
         'struct tcp_congestion_ops one = { .name = "one" };\nMODULE_LICENSE("GPL");\n',
         "utf-8",

@@ -234,7 +234,8 @@ def test_only_regular_files_are_written(tmp_path: Path, option: str) -> None:
         "struct tcp_congestion_ops " * 10_000,
         '"\\' * 100_000,
         "#define a_TEXT " + '"\\"' * 100_000,
-        "/* Shown by get_info and the trace: bw " + ", min_rtt a, pacing_gain b" * 10_000,
+        'CC_SHOWS(x, "' + 'a [b]", "' * 10_000,
+        "CC_SHOWS(" + "x " * 10_000,
     ],
     ids=lambda text: text[:16],
 )

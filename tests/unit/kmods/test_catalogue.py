@@ -20,11 +20,8 @@ NAMES = sorted(catalogue.modules())
 
 SOURCE = """\
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * A module.
- *
- * Shown by get_info and the trace: bw the rate, min_rtt RTTmin, pacing_gain a
- * window in segments, cwnd_gain nothing.
+/* A module. CC_SHOWS(example, "no [us]", "no", "no", "no"); is not its line.
+CC_SHOWS(example, "no [us]", "no", "no", "no");
  */
 CC_PARAM(first, 3, 1, 9, "what; it does");
 CC_PARAM_CHECKED(second, 4, 2, 64, true,
@@ -32,6 +29,8 @@ CC_PARAM_CHECKED(second, 4, 2, 64, true,
 CC_PARAM(third, 0, 0, 1, CC_LATER_TEXT);
 CC_SETTING(example, rate_bps, 0, 8000,
            "what a host is told");
+CC_SHOWS(example, "the rate [bytes/s]", "RTTmin [us]",
+         "a window, [whole] [2^-8 segments]", "unused");
 static struct tcp_congestion_ops ops = { .name = "example", };
 """
 
@@ -62,8 +61,8 @@ def test_a_module_is_read_from_its_source(folder: Path) -> None:
     assert module.shown == (
         ("the rate", "bytes/s"),
         ("RTTmin", "us"),
-        ("a window", "segments"),
-        ("nothing", ""),
+        ("a window, [whole]", "2^-8 segments"),
+        ("unused", ""),
     )
 
 
@@ -89,7 +88,9 @@ def test_a_value_must_be_in_its_range(
 def test_every_module_declares_parameters_and_shown_values(name: str) -> None:
     module = catalogue.modules()[name]
     assert module.source.name == f"tcp_{name}.c"
-    assert len(module.shown) == 4, "the line `Shown by get_info and the trace: ...` is missing"
+    assert len(module.shown) == 4, "the CC_SHOWS line is missing"
+    assert module.shown[0] == ("unused", "") or module.shown[0][1] == "bytes/s"
+    assert module.shown[1][1] == "us"
     for parameter in module.parameters.values():
         assert parameter.default is not None
         assert parameter.fault(parameter.default) is None
