@@ -136,6 +136,20 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
         out.print(_checks(checks))
 
 
+def congestion_controls(flows: Sequence[Document]) -> str:
+    """Return the different congestion controls of flows, in their order."""
+    return ", ".join(dict.fromkeys(flow["congestion_control"] or "-" for flow in flows))
+
+
+def seed(run: Document) -> str:
+    """Return a run's seed as a short number for people.
+
+    Repetition 0 has the scenario's own seed. Those of the others have up to 19 digits and follow
+    from it, so they are shown as the number of the repetition.
+    """
+    return f"#{run['repetition']}" if run["repetition"] else str(run["seed"])
+
+
 def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) -> None:
     """Print one line for each run, with its scenario when scenarios may differ."""
     shown = _metrics.columns("runs", [run["metrics"] for run in runs])
@@ -144,8 +158,9 @@ def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) 
             run["id"],
             *([run["scenario"]] if scenarios else []),
             variant(run["variant"]) or _output.NO_VALUE,
+            congestion_controls(run["flows"]) or _output.NO_VALUE,
             str(run["repetition"]),
-            str(run["seed"]),
+            seed(run),
             run["status"],
             run["fidelity"]["verdict"] or _output.NO_VALUE,
             *_metrics.cells(shown, run["metrics"]),
@@ -153,9 +168,10 @@ def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) 
         ]
         for run in runs
     ]
-    headings = ["run", *(["scenario"] if scenarios else []), "variant", "repetition", "seed"]
-    headings += ["status", "verdict", *(heading for heading, _ in shown), "wall s"]
-    words = {"run", "scenario", "variant", "status", "verdict"}
+    headings = ["run", *(["scenario"] if scenarios else []), "variant", "congestion controls"]
+    headings += ["repetition", "seed", "status", "verdict"]
+    headings += [*(heading for heading, _ in shown), "wall s"]
+    words = {"run", "scenario", "variant", "congestion controls", "status", "verdict"}
     numbers = [index for index, heading in enumerate(headings) if heading not in words]
     out.print(_output.table(headings, rows, right=numbers))
 

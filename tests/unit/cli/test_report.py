@@ -170,8 +170,26 @@ def test_a_list_of_runs_is_a_table() -> None:
     _report.print_list([stored_run(), stored_run(variant={"a": 1})], _output.console(out), True)
     lines = [line.split() for line in out.getvalue().splitlines()]
     assert len({len(line.rstrip()) for line in out.getvalue().splitlines()[:1]}) == 1
-    assert lines[2][:7] == ["20261120-1", "quickstart", "-", "0", "1", "ok", "faithful"]
+    assert lines[2][:7] == ["20261120-1", "quickstart", "-", "westwood,", "-", "0", "1"]
+    assert lines[2][7:9] == ["ok", "faithful"]
     assert lines[3][2] == "a=1"
+
+
+def test_a_list_shows_variant_and_congestion_controls_before_short_seeds() -> None:
+    out = io.StringIO()
+    many = [flow("a[0]", "cubic"), flow("a[1]", "cubic"), flow("b", "bbr")]
+    run = stored_run(variant={"a": 1}, repetition=3, seed=8_112_233_445_566_778_899, flows=many)
+    _report.print_list([run], _output.console(out))
+    headings, _, line = out.getvalue().splitlines()[:3]
+    assert headings.split()[:6] == [
+        "run",
+        "variant",
+        "congestion",
+        "controls",
+        "repetition",
+        "seed",
+    ]
+    assert line.split()[:6] == ["20261120-1", "a=1", "cubic,", "bbr", "3", "#3"]
 
 
 def test_the_junit_report_has_a_case_for_each_run(tmp_path: Path) -> None:

@@ -1,0 +1,72 @@
+"""Selects and sorts the runs of a list by what the user asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from orchestrator.errors import UsageError
+from orchestrator.units import shown, suggest
+
+Run = Mapping[str, Any]
+
+AGES = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+"""Units of ``--since``, with the words of ``timedelta``."""
+
+_AGE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([A-Za-z]*)")
+
+
+def matching(runs: Sequence[Run], condition: str) -> list[Run]:
+    """Return the runs that fit a condition of ``--where``; UsageError when it is not valid."""
+    from results.conditions import parse
+
+    try:
+        holds = parse(condition, runs)
+    except ValueError as error:
+        raise UsageError(f"--where: {error}") from None
+    return [run for run in runs if holds(run)]
+
+
+def since(runs: Sequence[Run], text: str, now: datetime | None = None) -> list[Run]:
+    """Return the runs that began at a time of ``--since`` or later, or at most so long ago."""
+    first = _moment(text, now or datetime.now(UTC))
+    return [run for run in runs if datetime.fromisoformat(run["started_utc"]) >= first]
+
+
+def in_order(runs: Sequence[Run], name: str) -> list[Run]:
+    """Return the runs sorted by a field of ``--sort``, those without a value last.
+
+    A minus before the name sorts from the largest to the smallest.
+    """
+    from results.run_fields import FieldError, find
+
+    try:
+        field = find(name.removeprefix("-"), runs)
+    except FieldError as error:
+        raise UsageError(f"--sort {name}: {error}") from None
+    key: Callable[[Run], Any] = lambda run: sorted(field.values(run))  # noqa: E731
+    known = [run for run in runs if field.values(run)]
+    without = [run for run in runs if not field.values(run)]
+    return [*sorted(known, key=key, reverse=name.startswith("-")), *without]
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    match = _AGE.fullmatch(text)
+    try:
+        if match and match[2] in AGES:
+            return now - timedelta(**{AGES[match[2]]: float(Decimal(match[1]))})
+        if match:
+            raise UsageError(
+                f"--since {text}: unknown unit {shown(match[2])}{suggest(match[2], AGES)}; "
+                f"valid units: {', '.join(AGES)}"
+            )
+        found = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"--since {text}: write an age such as 30min, 12h or 2d, or a time in UTC such as "
+            "2026-11-20 or 2026-11-20T10:15"
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

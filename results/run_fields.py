@@ -1,0 +1,190 @@
+"""What a condition can say about a run: its fields, metrics, matrix values and flows.
+
+Runs are those of ``documents.listed``. A name is one of a fixed field, of a metric of the run
+(``WINDOW.METRIC`` for that of a window), or of an axis of a matrix. An axis may be named by the end
+of its path, such as ``queue.limit`` for ``topology.bottleneck.queue.limit``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, get_args
+
+from orchestrator.recording.model import Verdict
+from orchestrator.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS_NS, listed, shown, suggest
+from results.metrics import of_scope
+from results.model import Status
+
+Run = Mapping[str, Any]
+Value = tuple[str, Any]
+"""The kind of a value and the value itself; values of one kind can be compared."""
+
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(.*)", re.DOTALL)
+_TEXTS = ("id", "experiment", "scenario", "backend", "kernel", "digest", "error")
+_WORDS: dict[str, tuple[str, ...]] = {"status": get_args(Status), "verdict": get_args(Verdict)}
+_NUMBERS = {"repetition": "1", "seed": "1", "link_model": "1", "digest_version": "1",
+            "wall_s": "s", "simulated_s": "s"}  # fmt: skip
+_LISTS: dict[str, Callable[[Run], Sequence[str | None]]] = {
+    "congestion": lambda run: [flow["congestion_control"] for flow in run["flows"]],
+    "flow": lambda run: [name for flow in run["flows"] for name in (flow["name"], flow["entry"])],
+}
+_KIND_OF_UNIT = {"bit/s": "rate", "s": "time", "bytes": "size"}
+_NAMES_OF_UNITS = {
+    "rate": tuple(RATE_UNITS),
+    "time": tuple(TIME_UNITS_NS),
+    "size": tuple(SIZE_UNITS),
+    "number": ("%",),
+}
+
+
+class FieldError(ValueError):
+    """A name or a value means nothing here; the message says what is valid."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Something that conditions compare: how to read it from a run, and which values it may have.
+
+    ``values`` returns no value, one, or several (the flows of a run have several congestion
+    controls). ``parse`` reads a value as users write it. ``ordered`` allows ``<`` and the like.
+    """
+
+    name: str
+    values: Callable[[Run], Sequence[Value]]
+    parse: Callable[[str], Value]
+    ordered: bool = True
+
+
+def find(name: str, runs: Sequence[Run]) -> Field:
+    """Return the field of that name; ``runs`` say which axes and windows there are.
+
+    Raises:
+        FieldError: there is none, or several axes end with the name.
+    """
+    if name in _TEXTS:
+        return Field(name, lambda run: _texts([run[name]]), _text, ordered=False)
+    if name == "started_utc":
+        return Field(name, lambda run: _texts([run[name]]), _text)
+    if name in _WORDS:
+        return _word_field(name, _WORDS[name])
+    if name in _LISTS:
+        return Field(name, lambda run: _texts(_LISTS[name](run)), _text, ordered=False)
+    if name in _NUMBERS:
+        return _number_field(name, _NUMBERS[name], lambda run: run[name])
+    units = {one.name: one.unit for one in of_scope("run")}
+    if name in units:
+        return _number_field(name, units[name], lambda run: run["metrics"][name])
+    window, _, metric = name.rpartition(".")
+    if metric in units and any(window in run["windows"] for run in runs):
+        return _number_field(name, units[metric], lambda run: _of_window(run, window, metric))
+    return _axis_field(name, runs)
+
+
+def valid_names(runs: Sequence[Run]) -> str:
+    """Return all names that :func:`find` knows, in groups, for an error message."""
+    axes = sorted({path for run in runs for path in run["variant"]})
+    groups = {
+        "fields": sorted((*_TEXTS, "started_utc", *_WORDS, *_LISTS, *_NUMBERS)),
+        "metrics": [one.name for one in of_scope("run")],
+        "of the matrix": axes,
+    }
+    return "\n".join(f"  {group}: {listed(names)}" for group, names in groups.items() if names)
+
+
+def comparable(value: object) -> Value:
+    """Return a value of a matrix, or a text that a user wrote, so that it can be compared.
+
+    Quantities are in SI units. A mapping with a name or a kind counts as that.
+    """
+    if isinstance(value, Mapping):
+        named = value.get("name", value.get("kind"))
+        return ("text", named if isinstance(named, str) else json.dumps(value, sort_keys=True))
+    if isinstance(value, bool | list) or value is None:
+        return ("text", json.dumps(value))
+    match = _NUMBER.fullmatch(str(value))
+    if match is None:
+        return ("text", str(value))
+    number, unit = Decimal(match[1]), match[2]
+    if unit in ("", "%"):
+        return ("number", number / 100 if unit else number)
+    if unit.lower() in RATE_UNITS:
+        return ("rate", number * RATE_UNITS[unit.lower()])
+    if unit in TIME_UNITS_NS:
+        return ("time", number * TIME_UNITS_NS[unit] / 10**9)
+    if unit in SIZE_UNITS:
+        return ("size", number * SIZE_UNITS[unit])
+    if unit in ("p", "bdp", "bdp(min)"):
+        return (unit, number)
+    return ("text", str(value))
+
+
+def _word_field(name: str, words: Sequence[str]) -> Field:
+    def get(run: Run) -> Sequence[Value]:
+        return _texts([run["fidelity"][name] if name == "verdict" else run[name]])
+
+    def parse(text: str) -> Value:
+        if text not in words:
+            raise FieldError(f"a {name} is one of {', '.join(words)}{suggest(text, words)}")
+        return ("text", text)
+
+    return Field(name, get, parse, ordered=False)
+
+
+def _number_field(name: str, unit: str, get: Callable[[Run], Any]) -> Field:
+    kind = _KIND_OF_UNIT.get(unit, "number")
+
+    def values(run: Run) -> Sequence[Value]:
+        value = get(run)
+        return [] if value is None else [(kind, Decimal(str(value)))]
+
+    def parse(text: str) -> Value:
+        found, number = comparable(text)
+        if found == kind or (found == "number" and "%" not in text):
+            return (kind, number)
+        counted = "" if kind in _KIND_OF_UNIT.values() or unit == "1" else f" of {unit}"
+        units = "" if counted else f", alone or with a unit ({', '.join(_NAMES_OF_UNITS[kind])})"
+        raise FieldError(f"{name} is compared with a number{counted}{units}; not {shown(text)}")
+
+    return Field(name, values, parse)
+
+
+def _axis_field(name: str, runs: Sequence[Run]) -> Field:
+    paths = {path for run in runs for path in run["variant"]}
+    found = [name] if name in paths else sorted(p for p in paths if p.endswith(f".{name}"))
+    if len(found) > 1:
+        raise FieldError(f"{shown(name)} may be {' or '.join(found)}: write the whole path")
+    if not found:
+        every = [*_TEXTS, "started_utc", *_WORDS, *_LISTS, *_NUMBERS, *paths,
+                 *(one.name for one in of_scope("run"))]  # fmt: skip
+        raise FieldError(
+            f"there is no {shown(name)}{suggest(name, every)}; valid names:\n{valid_names(runs)}"
+        )
+    (path,) = found
+
+    def values(run: Run) -> Sequence[Value]:
+        return [comparable(run["variant"][path])] if path in run["variant"] else []
+
+    def parse(text: str) -> Value:
+        wanted = comparable(text)
+        stored = [run["variant"][path] for run in runs if path in run["variant"]]
+        if wanted[0] not in {comparable(value)[0] for value in stored}:
+            raise FieldError(f"{path} has values such as {shown(stored[0])}; not {shown(text)}")
+        return wanted
+
+    return Field(path, values, parse)
+
+
+def _of_window(run: Run, window: str, metric: str) -> Any:
+    return run["windows"][window]["metrics"][metric] if window in run["windows"] else None
+
+
+def _texts(values: Sequence[str | None]) -> Sequence[Value]:
+    return [("text", value) for value in values if value is not None]
+
+
+def _text(text: str) -> Value:
+    return ("text", text)
