@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -198,6 +199,24 @@ class Store:
     def list_runs(self, experiment: str | None = None) -> list[RunRow]:
         """Return all runs, or those of an experiment, oldest first."""
         return [row for _, row in self._rows("?1 IS NULL OR experiment = ?1", experiment)]
+
+    def provenance_values(self, name: str) -> dict[str, Any]:
+        """Return one value of the provenance of each run that has it, by the run's id.
+
+        Raises:
+            StoreError: a value is no JSON.
+        """
+        with reading(self.path):
+            found = self._connection.execute(
+                "SELECT id, value FROM provenance JOIN runs USING (run) WHERE key = ?", (name,)
+            ).fetchall()
+        values: dict[str, Any] = {}
+        for run_id, text in found:
+            try:
+                values[run_id] = json.loads(text)
+            except typed.SYMPTOMS as error:
+                raise integrity.damaged(run_id, f"table provenance: {name}: {error}") from error
+        return values
 
     def resolve(self, text: str) -> str:
         """Return the id of the run that an id, a unique start of one, or ``last`` names."""

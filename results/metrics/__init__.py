@@ -20,6 +20,7 @@ from results.metrics.base import (
     compute,
     empty,
     expected,
+    in_parts,
     link_indices,
     of_scope,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "compute",
     "empty",
     "expected",
+    "in_parts",
     "link_indices",
     "of_scope",
 ]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, Protocol
 
 import numpy as np
@@ -120,8 +121,10 @@ class Column:
 class Metric:
     """A metric at one scope; ``definition`` is its docstring, with the source.
 
-    ``columns`` are those of the scope. A metric without columns appears where all metrics do: in
-    ``show``, in comparisons, in the run page's list of all metrics, in JSON and in exports.
+    ``averages`` tells that the value over a span is about the mean of the values over its parts, so
+    that a drift within the span can be seen in them. ``columns`` are those of the scope. A metric
+    without columns appears where all metrics do: in ``show``, in comparisons, in the run page's
+    list of all metrics, in JSON and in exports.
     """
 
     name: str
@@ -132,6 +135,7 @@ class Metric:
     definition: str
     title: str
     format: Format
+    averages: bool = False
     columns: tuple[Column, ...] = ()
 
 
@@ -147,6 +151,7 @@ def metric(
     scopes: Sequence[Scope],
     title: str | None = None,
     shown_as: Format | None = None,
+    averages: bool = False,
     columns: Sequence[Column] = (),
 ) -> Callable[[Function], Function]:
     """Register the decorated function as a metric at those scopes; its docstring defines it.
@@ -172,6 +177,7 @@ def metric(
                 name, scope, unit, subject, function, definition,
                 title=title or _title(name),
                 format=shown_as or _FORMATS.get(unit, "number"),
+                averages=averages,
                 columns=tuple(one for one in columns if SCOPE_OF[one.table] == scope),
             )  # fmt: skip
         return function
@@ -254,6 +260,26 @@ def _compute_span(data: RunData, span: Span | None) -> WindowMetrics:
             name: values("link", {"link": [index]}) for name, index in link_indices(data).items()
         },
     )
+
+
+def in_parts(
+    data: RunData, one: Metric, subject: int | None, window: str, number: int
+) -> list[float]:
+    """Return a metric in ``number`` equal parts of a window, NaN where it has no value.
+
+    ``subject`` is the index of a flow or link, None at the scope of the run.
+    """
+    span = spans(data)[window]
+    if subject is not None:
+        chosen = [subject]
+    else:
+        chosen = list(range(len(data.flows))) if one.subject == "flow" else _bottlenecks(data)
+    edges = np.linspace(span.from_s, span.to_s, number + 1).tolist()
+    values = [
+        _finite(one.function(data, chosen, Span(*edge))) if chosen and span.length_s > 0 else None
+        for edge in pairwise(edges)
+    ]
+    return [math.nan if value is None else float(value) for value in values]
 
 
 def _bottlenecks(data: RunData) -> list[int]:

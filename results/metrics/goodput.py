@@ -18,6 +18,7 @@ _SYN_SENT = 2  # include/net/tcp_states.h
     unit="bit/s",
     subject="flow",
     scopes=("run", "flow"),
+    averages=True,
     columns=(
         Column("run", 20, "goodput", in_text=False),
         Column("runs", 10, "goodput"),

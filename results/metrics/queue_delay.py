@@ -20,6 +20,7 @@ from results.metrics.utilisation import busiest
     unit="s",
     subject="link",
     scopes=("run", "link"),
+    averages=True,
     columns=(
         Column("run", 60, "queue delay mean", in_text=False),
         Column("link", 40, "queue mean"),

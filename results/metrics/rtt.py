@@ -29,6 +29,7 @@ def rtt_min(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     unit="s",
     subject="flow",
     scopes=("run", "flow"),
+    averages=True,
     columns=(Column("tcp", 30, "RTT mean"),),
 )
 def rtt_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:

@@ -22,6 +22,7 @@ _TIMESTAMPS = 1  # TCPI_OPT_TIMESTAMPS of include/uapi/linux/tcp.h
     unit="bit/s",
     subject="flow",
     scopes=("run", "flow"),
+    averages=True,
     columns=(Column("tcp", 15, "throughput", in_text=False),),
 )
 def throughput(data: RunData, flows: Sequence[int], span: Span) -> float | None:

@@ -13,6 +13,7 @@ from results.metrics.base import Column, RunData, Span, metric, queue_growth
     unit="1",
     subject="link",
     scopes=("run", "link"),
+    averages=True,
     shown_as="percent",
     columns=(
         Column("run", 10, "utilisation"),

@@ -1,0 +1,59 @@
+"""The argument ``EXPERIMENT|FILE`` of commands about experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from results.experiments import Experiment
+    from results.store import Store
+
+ARGUMENT = "EXPERIMENT|FILE"
+
+
+def find(store: Store, text: str, overrides: tuple[str, ...] = ()) -> Experiment:
+    """Return the experiment of a name, of ``NAME@HASH``, or of a scenario file.
+
+    Other experiments that the name may mean are named on standard error.
+
+    Raises:
+        UsageError: there is none.
+        ScenarioError: the file is no valid scenario.
+    """
+    from results.experiments import experiments
+    from results.experiments import find as find_named
+
+    if not _is_file(text):
+        if overrides:
+            raise UsageError(f"--set: {text} is no scenario file")
+        found, others = find_named(store, text)
+        if others:
+            labels = ", ".join(each.label for each in others)
+            click.echo(f"{found.label} is the newest; there are also {labels}", err=True)
+        return found
+    from orchestrator.planning.identity import experiment_sha256
+    from orchestrator.scenario import load
+
+    loaded = load(Path(text), overrides)
+    sha256 = experiment_sha256(loaded)
+    same = [
+        one
+        for one in experiments(store)
+        if one.name == loaded.scenario.name
+        and any(row.experiment_sha256 == sha256 for row in one.rows)
+    ]
+    if not same:
+        raise UsageError(
+            f"{store.path} has no runs of {text} as it is now; "
+            f"`orchestrator run {text}` makes them, `orchestrator experiments` lists what there is"
+        )
+    return max(same, key=lambda one: one.rows[-1].started_utc)
+
+
+def _is_file(text: str) -> bool:
+    return text.endswith((".yaml", ".yml")) or "/" in text

@@ -1,0 +1,258 @@
+"""Writes the summary of an experiment as text, Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv as writer
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import click
+
+from orchestrator import plaintext
+from orchestrator.cli import _metrics, _output
+
+Document = Mapping[str, Any]
+Form = Literal["markdown", "latex"]
+
+_SCALES = {"bit/s": (1e6, "Mbit/s"), "s": (1e-3, "ms")}
+_ALPHA = 0.05
+
+
+def print_text(document: Document, form: Form | None = None) -> None:
+    """Print the tables of a summary, and below them what they leave out."""
+    tables = [_means(document), _differences(document), _crossings(document)]
+    for title, headings, rows in (each for each in tables if each is not None):
+        if form == "markdown":
+            click.echo(f"{title}\n\n{_markdown(headings, rows)}")
+        elif form == "latex":
+            click.echo(_latex(title, headings, rows))
+        else:
+            first = rows[0] if rows else headings
+            right = [at for at, cell in enumerate(first) if _is_number(cell)]
+            click.echo(title)
+            _output.console().print(_output.table(headings, rows, right))
+            click.echo()
+    for line in notes(document):
+        click.echo(line, err=form is not None)
+
+
+def notes(document: Document) -> Iterator[str]:
+    """Yield what a reader of the means must know: runs left out, drifts, single runs."""
+    rows = [row for row in document["rows"] if row["flow"] is None and row["link"] is None]
+    for name, words in (
+        ("unfaithful", "were unfaithful and are left out"),
+        ("failed", "failed or were interrupted and are left out"),
+        ("identical", "are equal to another one to the bit, so nothing random varies between them; "
+         "they count once. `start_jitter` in the scenario lets repetitions differ"),
+    ):  # fmt: skip
+        count = sum(row["left_out"][name] for row in rows)
+        if count:
+            yield f"{_output.plural(count, 'run')} {words}"
+    drifting = [
+        " ".join(filter(None, (_variant(document, row), row["flow"], name)))
+        for row in document["rows"]
+        for name, metric in row["metrics"].items()
+        if metric["drifting"]
+    ]
+    if drifting:
+        more = f" and {len(drifting) - 5} more" if len(drifting) > 5 else ""
+        listed = "; ".join(drifting[:5])
+        yield f"still drifting (marked ~): run longer, or lengthen the warm-up: {listed}{more}"
+    if any(row["n"] == 1 for row in rows):
+        yield "a single run has no interval; --repetitions N makes more"
+
+
+def _variant(document: Document, row: Document) -> str:
+    from results.axes import shown
+
+    labels = {axis["path"]: axis["label"] for axis in document["axes"]}
+    return " ".join(f"{labels[path]}={shown(value)}" for path, value in row["variant"].items())
+
+
+Table = tuple[str, list[str], list[list[str]]]
+
+
+def _means(document: Document) -> Table:
+    """Return the table of means: axes, flow, number of runs, and a column for each metric."""
+    from results.axes import shown
+
+    units = _units()
+    names = list(dict.fromkeys(name for row in document["rows"] for name in row["metrics"]))
+    axes = document["axes"]
+    headings = [axis["label"] for axis in axes]
+    headings += ["of", "runs", *(_heading(name, units[name]) for name in names)]
+    rows = [
+        [
+            *(shown(row["variant"].get(axis["path"], "")) for axis in axes),
+            row["flow"] or row["link"] or "run",
+            str(row["n"]),
+            *(_mean(row["metrics"].get(name), units[name]) for name in names),
+        ]
+        for row in document["rows"]
+    ]
+    window = f" in the window {document['window']}" if document["window"] else ""
+    title = f"{document['experiment']}@{document['identity'][:8]}: means with 95% intervals{window}"
+    return title, headings, rows
+
+
+def _differences(document: Document) -> Table | None:
+    if not document["differences"]:
+        return None
+    units = _units()
+    rows = [
+        [
+            _variant(document, each) or _output.NO_VALUE,
+            each["flow"] or _output.NO_VALUE,
+            f"{each['b']} - {each['a']}",
+            _heading(each["metric"], units[each["metric"]]),
+            _interval(each, units[each["metric"]]),
+            _output.NO_VALUE if each["effect"] is None else f"{each['effect']:+.2f}",
+            _p(each["p_holm"]),
+            str(each["paired_n"]),
+        ]
+        for each in document["differences"]
+    ]
+    headings = [
+        "variant",
+        "of",
+        "difference",
+        "metric",
+        "mean [95% interval]",
+        "effect",
+        "p (Holm)",
+    ]
+    return "Paired differences", [*headings, "pairs"], rows
+
+
+def _crossings(document: Document) -> Table | None:
+    if not document["crossings"]:
+        return None
+    axes = {axis["path"]: axis for axis in document["axes"]}
+    rows = []
+    for each in document["crossings"]:
+        unit = axes[each["axis"]]["unit"]
+        rows.append(
+            [
+                _variant(document, each) or _output.NO_VALUE,
+                f"{each['b']} and {each['a']}",
+                each["metric"],
+                f"{axes[each['axis']]['label']} {_interval(each, unit)}"
+                + (f" {_metrics.unit(unit)}" if _metrics.unit(unit) else ""),
+                f"{each['n']} of {each['of']}",
+            ]
+        )
+    return "Where two flows change places", ["variant", "flows", "metric", "at", "seeds"], rows
+
+
+def csv(document: Document) -> str:
+    """Return one line for each row and metric, in SI units, with a column for each axis."""
+    from results.axes import shown
+
+    axes, units = document["axes"], _units()
+    out = io.StringIO()
+    lines = writer.writer(out, lineterminator="\n")
+    lines.writerow(
+        [*(axis["label"] for axis in axes), "flow", "link", "metric", "unit", "n", "mean", "low",
+         "high", "sd", "drifting", "unfaithful", "failed"]
+    )  # fmt: skip
+    for row in document["rows"]:
+        place = [shown(row["variant"].get(axis["path"], "")) for axis in axes]
+        for name, metric in row["metrics"].items():
+            numbers = [metric[key] for key in ("mean", "low", "high", "sd", "drifting")]
+            lines.writerow(
+                [*place, row["flow"], row["link"], name, units[name], metric["n"], *numbers,
+                 row["left_out"]["unfaithful"], row["left_out"]["failed"]]
+            )  # fmt: skip
+    return out.getvalue()
+
+
+def _units() -> dict[str, str]:
+    from results.metrics import METRICS
+
+    return {name: one.unit for (name, _scope), one in METRICS.items()}
+
+
+def _heading(name: str, unit: str) -> str:
+    return f"{name} ({_metrics.unit(unit)})" if _metrics.unit(unit) else name
+
+
+def _mean(metric: Document | None, unit: str) -> str:
+    """Return ``mean ± half width`` with the digits that the interval gives a meaning."""
+    if metric is None:
+        return _output.NO_VALUE
+    scale = _SCALES.get(unit, (1.0, ""))[0]
+    mark = " ~" if metric["drifting"] else ""
+    mean = metric["mean"] / scale
+    if metric["low"] is None:
+        return f"{_digits(mean, abs(mean) / 1000)}{mark}"
+    half = (metric["high"] - metric["low"]) / 2 / scale
+    step = half or abs(mean) / 1000
+    return f"{_digits(mean, step)} ± {_digits(half, step)}{mark}"
+
+
+def _interval(each: Document, unit: str) -> str:
+    if each["mean"] is None:
+        return _output.NO_VALUE
+    scale = _SCALES.get(unit, (1.0, ""))[0]
+    mean = each["mean"] / scale
+    if each["low"] is None:
+        return _digits(mean, abs(mean) / 1000)
+    low, high = each["low"] / scale, each["high"] / scale
+    step = (high - low) / 2 or abs(mean) / 1000
+    return f"{_digits(mean, step)} [{_digits(low, step)}, {_digits(high, step)}]"
+
+
+def _digits(value: float, step: float) -> str:
+    """Return a number with two digits of ``step``."""
+    if step <= 0 or not math.isfinite(step):
+        return f"{value:.4g}"
+    return f"{value:.{max(0, 1 - math.floor(math.log10(step)))}f}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return _output.NO_VALUE
+    text = "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return f"{text} *" if value <= _ALPHA else text
+
+
+def _is_number(cell: str) -> bool:
+    return cell[:1].isdigit() or cell[:1] == "-"
+
+
+def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return (
+            "| " + " | ".join(plaintext.visible(cell).replace("|", r"\|") for cell in cells) + " |"
+        )
+
+    return "\n".join([line(headings), "|" + "---|" * len(headings), *map(line, rows), ""])
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
+    "<": r"$<$", ">": r"$>$",
+}  # fmt: skip
+
+
+def _latex(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def line(cells: Sequence[str]) -> str:
+        escaped = ("".join(_LATEX.get(letter, letter) for letter in cell) for cell in cells)
+        return " & ".join(escaped) + r" \\"
+
+    return "\n".join(
+        [
+            f"% {title}",
+            rf"\begin{{tabular}}{{{'l' * len(headings)}}}",
+            r"\toprule",
+            line(headings),
+            r"\midrule",
+            *map(line, rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )

@@ -1,0 +1,68 @@
+"""``orchestrator summary``: means with intervals over repetitions, and paired differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from orchestrator.cli import _experiments, _options, _output, _summary
+from orchestrator.errors import UsageError
+
+Form = Literal["json", "csv", "markdown", "latex"]
+
+
+@click.command()
+@click.argument("experiment", metavar=_experiments.ARGUMENT)
+@_options.database
+@click.option("--metric", "metrics", metavar="M", multiple=True, help="A column. Repeatable.")
+@click.option("--by", metavar="AXIS", multiple=True, help="Compare the values of this axis.")
+@click.option("--where", metavar="AXIS=VALUE", multiple=True, help="Only variants with this value.")
+@click.option("--flow", "entries", metavar="ENTRY", multiple=True, help="Only this flow entry.")
+@click.option("--flows", is_flag=True, help="A row for each flow, not for each flow entry.")
+@click.option("--window", metavar="NAME", default="", help="The metrics of this window.")
+@_options.overrides
+@click.option("--json", "form", flag_value="json", help="Print JSON instead of text.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV: one line a metric and row.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print tables in Markdown.")
+@click.option("--latex", "form", flag_value="latex", help="Print tables for LaTeX (booktabs).")
+def command(
+    experiment: str,
+    db: Path,
+    metrics: tuple[str, ...],
+    by: tuple[str, ...],
+    where: tuple[str, ...],
+    entries: tuple[str, ...],
+    flows: bool,
+    window: str,
+    overrides: tuple[str, ...],
+    form: Form | None,
+) -> None:
+    """Summarise an experiment: a row for each variant and flow entry.
+
+    Each value is a mean over repetitions with its 95% confidence interval. Unfaithful and failed
+    runs are left out and counted. Differences are paired by seed, with Holm's correction.
+    EXPERIMENT is a name or NAME@HASH; a scenario FILE means the runs that it makes.
+
+    \b
+    orchestrator summary bbr-vs-cubic --metric goodput_bps
+    orchestrator summary sweep.yaml --by congestion --where rate=10mbit --latex
+    """
+    from results.observations import Wanted
+    from results.statistics.drift import PARTS
+    from results.store import Store
+    from results.summary import summarise
+
+    if flows and entries:
+        raise UsageError("--flows: give it without --flow, which names flow entries")
+    wanted = Wanted(metrics, window, where, entries, flows, PARTS)
+    with Store.open_read_only(db) as store:
+        found = _experiments.find(store, experiment, overrides)
+        document = summarise(store, found, wanted, by)
+    if form == "json":
+        _output.print_json(document)
+    elif form == "csv":
+        click.echo(_summary.csv(document), nl=False)
+    else:
+        _summary.print_text(document, form)

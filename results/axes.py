@@ -1,0 +1,143 @@
+"""Axes of an experiment: short labels for their paths, and numbers for their values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.errors import UsageError
+from orchestrator.units import (
+    FREQUENCY_UNITS_S,
+    RATE_UNITS,
+    SIZE_UNITS,
+    TIME_UNITS_NS,
+    suggest,
+)
+
+_QUANTITY = re.compile(r"(-?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([^\s]*)")
+_TIMES_S = {unit: ns / 1e9 for unit, ns in TIME_UNITS_NS.items()}
+_UNITS: Sequence[tuple[str, Mapping[str, float]]] = (
+    ("bit/s", RATE_UNITS),
+    ("s", _TIMES_S),
+    ("bytes", SIZE_UNITS),
+    ("1/s", {unit: 1 / every_s for unit, every_s in FREQUENCY_UNITS_S.items()}),
+    ("packets", {"p": 1}),
+    ("BDP", {"bdp": 1}),
+    ("BDP (min)", {"bdp(min)": 1}),
+    ("1", {"%": 0.01, "": 1}),
+)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its path, a label that no other axis has, and its values in their order.
+
+    ``numbers`` has the values in the unit ``unit`` if all are quantities of one kind, else None.
+    """
+
+    path: str
+    label: str
+    values: tuple[Any, ...]
+    numbers: tuple[float, ...] | None
+    unit: str | None
+
+    @property
+    def geometric(self) -> bool:
+        """Tell whether its values are better spread over a logarithmic scale."""
+        if self.numbers is None or min(self.numbers) <= 0:
+            return False
+        return max(self.numbers) >= 8 * min(self.numbers)
+
+
+def number(value: Any) -> tuple[float, str] | None:
+    """Return a value as (number, SI unit), None if it is no quantity."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value), "1"
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    for unit, factors in _UNITS:
+        if match[2] in factors:
+            return float(match[1]) * factors[match[2]], unit
+    return None
+
+
+def axes(variants: Sequence[Mapping[str, Any]]) -> list[Axis]:
+    """Return the axes of some variants. Values are sorted if they are numbers."""
+    paths = list(dict.fromkeys(path for variant in variants for path in variant))
+    labels = _labels(paths)
+    return [
+        _axis(path, labels[path], [variant[path] for variant in variants if path in variant])
+        for path in paths
+    ]
+
+
+def _axis(path: str, label: str, values: Sequence[Any]) -> Axis:
+    distinct = {key(value): value for value in values}
+    numbers = [number(value) for value in distinct.values()]
+    units = {found[1] for found in numbers if found is not None}
+    if None in numbers or len(units) != 1:
+        return Axis(path, label, tuple(distinct.values()), None, None)
+    known = [found[0] for found in numbers if found is not None]
+    order = sorted(zip(known, distinct.values(), strict=True), key=lambda pair: pair[0])
+    return Axis(
+        path,
+        label,
+        tuple(value for _number, value in order),
+        tuple(each for each, _value in order),
+        units.pop(),
+    )
+
+
+def key(value: Any) -> str:
+    """Return a text that is equal for equal values only."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _labels(paths: Sequence[str]) -> dict[str, str]:
+    """Return the shortest end of each path, by whole parts, that no other path ends with."""
+    labels = {}
+    for path in paths:
+        parts = path.split(".")
+        for length in range(1, len(parts) + 1):
+            label = ".".join(parts[-length:])
+            ending = [other for other in paths if f".{other}".endswith(f".{label}")]
+            if ending == [path] or length == len(parts):
+                labels[path] = label
+                break
+    return labels
+
+
+def named(text: str, there: Sequence[Axis]) -> Axis:
+    """Return the axis that a path, or an end of one path only, names.
+
+    Raises:
+        UsageError: it names none, or several.
+    """
+    found = [axis for axis in there if f".{axis.path}".endswith(f".{text}")]
+    exact = [axis for axis in found if axis.path == text]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if found:
+        raise UsageError(
+            f"{text} names several axes: {', '.join(axis.path for axis in found)}; give more of it"
+        )
+    valid = [axis.label for axis in there]
+    listed = f"the axes are {', '.join(valid)}" if valid else "the experiment has no axes"
+    raise UsageError(f"there is no axis {text}{suggest(text, valid)}; {listed}")
+
+
+def shown(value: Any) -> str:
+    """Return a value as it stands in a scenario."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, Mapping) and set(value) == {"name"}:
+        return str(value["name"])
+    return json.dumps(value, ensure_ascii=False).replace('"', "")

@@ -1,0 +1,146 @@
+"""Groups stored runs into experiments.
+
+The runs of an experiment have one name, one ``experiment_sha256`` (see
+``orchestrator.planning.identity``), one link model, one kernel, and for no kernel module two
+different files. In runs that do not know their ``experiment_sha256``, the hash of the scenario's
+text and the axes take its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.errors import UsageError
+from results.model import RunRow
+from results.store import Store
+
+SHOWN_CHARACTERS = 8
+"""Length of an identity where people read it."""
+
+
+@dataclass
+class Experiment:
+    """Runs that belong together, oldest first.
+
+    ``modules`` has the hash of each kernel module that a run of it has loaded.
+    """
+
+    name: str
+    key: tuple[Any, ...]
+    rows: list[RunRow] = field(default_factory=list)
+    modules: dict[str, str] = field(default_factory=dict)
+    kernel: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The hash, in hexadecimal, of all that its runs have in common."""
+        known = [self.name, *self.key, self.kernel, sorted(self.modules.items())]
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """The name and the start of the identity, as ``NAME@HASH``."""
+        return f"{self.name}@{self.identity[:SHOWN_CHARACTERS]}"
+
+    def axes(self) -> list[str]:
+        """Return the paths that differ between variants, in the order of the scenario."""
+        return list(dict.fromkeys(path for row in self.rows for path in row.variant))
+
+    def takes(self, kernel: str | None, modules: Mapping[str, str]) -> bool:
+        """Tell whether a run with that kernel and those modules can belong to it."""
+        one_kernel = kernel is None or self.kernel is None or kernel == self.kernel
+        return one_kernel and all(
+            self.modules.get(name, sha256) == sha256 for name, sha256 in modules.items()
+        )
+
+    def add(self, row: RunRow, kernel: str | None, modules: Mapping[str, str]) -> None:
+        """Add a run that :meth:`takes` allows."""
+        self.rows.append(row)
+        self.modules.update(modules)
+        self.kernel = self.kernel or kernel
+
+
+def experiments(store: Store) -> list[Experiment]:
+    """Return the experiments of a store, by the time of their first runs.
+
+    A run without a kernel (it failed before it had one) belongs to the newest one that it fits.
+    """
+    by_key: dict[tuple[Any, ...], list[Experiment]] = {}
+    ordered: list[Experiment] = []
+    kernels = store.provenance_values("guest_kernel")
+    modules = store.provenance_values("modules")
+    for row in store.list_runs():
+        key = (_scenario(row), row.link_model, row.backend)
+        kernel = _kernel(row, kernels.get(row.id))
+        loaded = _modules(modules.get(row.id))
+        place = by_key.setdefault((row.experiment, *key), [])
+        fitting = [one for one in place if one.takes(kernel, loaded)]
+        if not fitting:
+            fitting = [Experiment(row.experiment, key)]
+            place.append(fitting[0])
+            ordered.append(fitting[0])
+        fitting[-1].add(row, kernel, loaded)
+    return ordered
+
+
+def find(store: Store, text: str) -> tuple[Experiment, list[Experiment]]:
+    """Return the experiment that ``NAME`` or ``NAME@HASH`` names, and the others that it may mean.
+
+    A name alone means the experiment of that name with the newest run. HASH may be shortened.
+
+    Raises:
+        UsageError: there is none, or several have that HASH.
+    """
+    name, at, start = text.rpartition("@") if "@" in text else (text, "", "")
+    there = experiments(store)
+    found = [one for one in there if one.name == name and one.identity.startswith(start)]
+    if not found:
+        raise UsageError(_unknown(store, text, name if at else None, there))
+    if at and len(found) > 1:
+        labels = ", ".join(f"{one.name}@{one.identity[:16]}" for one in found)
+        raise UsageError(f"several experiments are {text}: {labels}")
+    chosen = max(found, key=lambda one: one.rows[-1].started_utc)
+    return chosen, [one for one in found if one is not chosen]
+
+
+def _unknown(store: Store, text: str, name: str | None, there: Sequence[Experiment]) -> str:
+    same = [one.label for one in there if one.name == name]
+    valid = same or list(dict.fromkeys(one.name for one in there))
+    listed = f"there are {', '.join(valid)}" if valid else "it has no runs yet"
+    return f"there is no experiment {text} in {store.path}; {listed}"
+
+
+def _scenario(row: RunRow) -> str:
+    if row.experiment_sha256 is not None:
+        return row.experiment_sha256
+    return f"{row.scenario_sha256} {' '.join(sorted(row.variant))}"
+
+
+def _kernel(row: RunRow, guest: Any) -> str | None:
+    """Return what identifies a kernel: the sources of a guest's, or a real machine's release.
+
+    Digests do not depend on the compiler, so it makes no other kernel.
+    """
+    inputs = guest.get("inputs") if isinstance(guest, Mapping) else None
+    if isinstance(inputs, Mapping):
+        sources = {name: value for name, value in inputs.items() if name != "compiler"}
+        return json.dumps([row.kernel, sources], sort_keys=True)
+    return row.kernel
+
+
+def _modules(provenance: Any) -> dict[str, str]:
+    """Return the hash of each module file that a run has loaded."""
+    if not isinstance(provenance, Mapping):
+        return {}
+    return dict(_hashes(provenance))
+
+
+def _hashes(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, each in provenance.items():
+        sha256 = each.get("sha256") if isinstance(each, Mapping) else each
+        if isinstance(sha256, str):
+            yield name, sha256

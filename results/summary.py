@@ -1,0 +1,266 @@
+"""The summary of an experiment: means with intervals, paired differences, crossings.
+
+The JSON contract, in SI units::
+
+    {"schema": 1, "experiment": NAME, "identity": HASH, "window": NAME or null,
+     "axes": [{"path", "label", "unit", "values", "numbers"}],
+     "rows": [{"variant", "flow", "link", "n", "left_out": {"unfaithful", "failed", "identical"},
+       "metrics": {NAME: {"mean", "low", "high", "sd", "n", "drifting", "rule", "median",
+                          "values", "runs"}}}],
+     "differences": [{"variant", "axis", "flow", "a", "b", "metric", "mean", "low", "high", "p",
+                      "p_holm", "effect", "paired_n"}],
+     "crossings": [{"variant", "axis", "a", "b", "metric", "mean", "low", "high", "n", "of"}]}
+
+Rows without a flow and a link are of the whole run. Intervals are of 95% (see
+``results.statistics``). A difference is ``b - a``: of two flow entries of the same runs, or of two
+variants that differ in one axis, paired by seed. Holm's correction is over all differences of a
+metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from typing import Any
+
+from results.axes import Axis, key, named, shown
+from results.crossings import crossing
+from results.documents import SCHEMA, plain
+from results.experiments import Experiment
+from results.model import WHOLE
+from results.observations import Group, Observation, Subject, Wanted, observe
+from results.statistics import bootstrap, drift, stein
+from results.statistics.differences import holm, paired
+from results.statistics.estimates import Estimate, estimate
+from results.store import Store
+
+DEFAULT_METRIC = "goodput_bps"
+"""The metric of differences, where none is asked for."""
+
+MOST_PAIRED = 6
+"""Of more flow entries or values than this, differences are against the first only."""
+
+
+def summarise(
+    store: Store, experiment: Experiment, wanted: Wanted, by: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the summary. ``by`` names axes between whose values differences are taken.
+
+    Without any, differences between variants are taken along the axes whose values are no numbers.
+    Rows are in the order of these axes first.
+
+    Raises:
+        UsageError: there is no such metric, window, axis, value or flow entry.
+    """
+    groups, axes = observe(store, experiment, wanted)
+    along = [named(label, axes) for label in by] or [axis for axis in axes if axis.numbers is None]
+    names = list(wanted.metrics) or [DEFAULT_METRIC]
+    differences = [*_between_flows(groups, names), *_between_variants(groups, names, along)]
+    _correct(differences)
+    groups = _ordered(groups, [axis for axis in along if by])
+    document = {
+        "schema": SCHEMA,
+        "experiment": experiment.name,
+        "identity": experiment.identity,
+        "window": wanted.window or None,
+        "axes": [_axis(axis) for axis in axes],
+        "rows": [row for group in groups for row in _rows(group, _rule(experiment, wanted))],
+        "differences": differences,
+        "crossings": list(_crossings(groups, axes, names)),
+    }
+    found: dict[str, Any] = plain(document)
+    return found
+
+
+def _ordered(groups: Sequence[Group], first: Sequence[Axis]) -> list[Group]:
+    places = [(axis.path, [key(value) for value in axis.values]) for axis in first]
+    return sorted(
+        groups,
+        key=lambda group: [
+            values.index(key(group.variant[path])) if path in group.variant else -1
+            for path, values in places
+        ],
+    )
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    return {
+        "path": axis.path,
+        "label": axis.label,
+        "unit": axis.unit,
+        "values": list(axis.values),
+        "numbers": None if axis.numbers is None else list(axis.numbers),
+    }
+
+
+RuleOf = Mapping[tuple[str | None, str], stein.Rule]
+"""Rules by the flow entry (None for the run) and metric that they look at."""
+
+
+def _rule(experiment: Experiment, wanted: Wanted) -> RuleOf:
+    """Return the rule that decided the number of repetitions, if it is of these values."""
+    rule = experiment.rows[-1].repetition_rule
+    if rule is None or (rule.get("window") or WHOLE) != wanted.window or wanted.flows:
+        return {}
+    found = stein.Rule(rule["interval"], rule["least"], rule["most"])
+    return {(rule.get("flow"), rule["metric"]): found}
+
+
+def _rows(group: Group, rules: RuleOf) -> Iterator[dict[str, Any]]:
+    left_out = {name: getattr(group, name) for name in ("unfaithful", "failed", "identical")}
+    subjects = list(dict.fromkeys(subject for subject, _name in group.values)) or [Subject()]
+    for subject in subjects:
+        metrics = {
+            name: _metric(group.values[subject, name], _rule_of(rules, subject, name))
+            for of, name in group.values
+            if of == subject
+        }
+        yield {
+            "variant": dict(group.variant),
+            "flow": subject.flow,
+            "link": subject.link,
+            "n": len(group.runs),
+            "left_out": left_out,
+            "metrics": metrics,
+        }
+
+
+def _rule_of(rules: RuleOf, subject: Subject, name: str) -> stein.Rule | None:
+    return None if subject.link is not None else rules.get((subject.flow, name))
+
+
+def _metric(observations: Sequence[Observation], rule: stein.Rule | None) -> dict[str, Any]:
+    values = [each.value for each in observations]
+    found = _estimate(values, rule)
+    middle = bootstrap.quantile(values, 0.5)
+    parts = [each.parts for each in observations if each.parts]
+    return {
+        **(asdict(found) if found is not None else {}),
+        "drifting": drift.drifting(parts) if parts else None,
+        "median": None if middle is None else asdict(middle),
+        "values": values,
+        "runs": [each.run for each in observations],
+    }
+
+
+def _estimate(values: Sequence[float], rule: stein.Rule | None) -> Estimate | None:
+    found = stein.stein(values, rule) if rule is not None else None
+    return found or estimate(values)
+
+
+def _between_flows(groups: Sequence[Group], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the differences between the flow entries of each variant."""
+    for group in groups:
+        for name in names:
+            entries = [one for one, metric in group.values if one.flow and metric == name]
+            for a, b in _pairs(entries):
+                yield {
+                    "variant": dict(group.variant),
+                    "axis": None,
+                    "flow": None,
+                    "a": a.flow,
+                    "b": b.flow,
+                    "metric": name,
+                    **_difference(group.values[a, name], group.values[b, name]),
+                }
+
+
+def _between_variants(
+    groups: Sequence[Group], names: Sequence[str], along: Sequence[Axis]
+) -> Iterator[dict[str, Any]]:
+    """Yield the differences between variants that are equal but for one of the axes."""
+    for axis in along:
+        for others, rivals in _rivals(groups, axis):
+            for first, second in _pairs(rivals):
+                a, b = (shown(each.variant[axis.path]) for each in (first, second))
+                for subject, name in first.values:
+                    if name in names and (subject, name) in second.values:
+                        of = (first.values[subject, name], second.values[subject, name])
+                        yield {
+                            "variant": others, "axis": axis.path, "flow": subject.flow,
+                            "a": a, "b": b, "metric": name, **_difference(*of),
+                        }  # fmt: skip
+
+
+def _rivals(groups: Sequence[Group], axis: Axis) -> list[tuple[dict[str, Any], list[Group]]]:
+    """Return the groups that differ in an axis only, by their values on the other axes."""
+    found: dict[str, tuple[dict[str, Any], list[Group]]] = {}
+    for group in groups:
+        if axis.path in group.variant:
+            others = {path: value for path, value in group.variant.items() if path != axis.path}
+            found.setdefault(key(others), (others, []))[1].append(group)
+    return list(found.values())
+
+
+def _pairs(items: Sequence[Any]) -> list[tuple[Any, Any]]:
+    if len(items) <= MOST_PAIRED:
+        return list(combinations(items, 2))
+    return [(items[0], other) for other in items[1:]]
+
+
+def _difference(a: Sequence[Observation], b: Sequence[Observation]) -> dict[str, Any]:
+    """Return the difference of two series, paired by seed."""
+    others = {each.seed: each.value for each in b}
+    pairs = [(each.value, others[each.seed]) for each in a if each.seed in others]
+    found = paired([first for first, _ in pairs], [second for _, second in pairs])
+    if found is None:
+        nothing = dict.fromkeys(("mean", "low", "high", "p", "p_holm", "effect"))
+        return {**nothing, "paired_n": 0}
+    return {
+        "mean": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "p": found.p,
+        "p_holm": None,
+        "effect": found.effect,
+        "paired_n": found.n,
+    }
+
+
+def _correct(differences: Sequence[dict[str, Any]]) -> None:
+    """Set ``p_holm`` of all differences, over those of the same metric."""
+    for metric in {each["metric"] for each in differences}:
+        family = [each for each in differences if each["metric"] == metric]
+        for each, corrected in zip(family, holm([one["p"] for one in family]), strict=True):
+            each["p_holm"] = corrected
+
+
+def _crossings(
+    groups: Sequence[Group], axes: Sequence[Axis], names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield where on an axis of numbers one flow entry overtakes another."""
+    for axis in axes:
+        if axis.numbers is None or len(axis.numbers) < 2:
+            continue
+        for others, rivals in _rivals(groups, axis):
+            for name in names:
+                entries = list(
+                    dict.fromkeys(
+                        subject
+                        for group in rivals
+                        for subject, metric in group.values
+                        if subject.flow and metric == name
+                    )
+                )
+                for a, b in _pairs(entries):
+                    found = crossing(axis, _by_value(rivals, axis, name, a, b))
+                    if found is not None:
+                        yield {
+                            "variant": others, "axis": axis.path, "a": a.flow, "b": b.flow,
+                            "metric": name, **found,
+                        }  # fmt: skip
+
+
+def _by_value(
+    rivals: Sequence[Group], axis: Axis, name: str, a: Subject, b: Subject
+) -> dict[int, dict[str, float]]:
+    """Return ``b - a`` by seed and by value of the axis."""
+    found: dict[int, dict[str, float]] = {}
+    for group in rivals:
+        first = {each.seed: each.value for each in group.values.get((a, name), ())}
+        for each in group.values.get((b, name), ()):
+            if each.seed in first:
+                place = found.setdefault(each.seed, {})
+                place[key(group.variant[axis.path])] = each.value - first[each.seed]
+    return found
