@@ -13,6 +13,8 @@
  * then be its own, as should all else that happens to packets on the way. Packets can be made to
  * bypass it, to measure queue and rate without what it does.
  *
+ * A link can lose packets by their numbers (link_losses.h), before a qdisc of class 2 gets them.
+ *
  * A link can instead transmit by grants: each lets a number of bytes leave at once, as the
  * opportunities to send of a recorded trace of a cellular link do. A packet that is larger than the
  * rest of a grant takes that rest, and its other bytes from the next grant. What remains of a grant
@@ -29,7 +31,8 @@
  *
  * Statistics. "Sent" of this qdisc counts packets when their transmission begins. Its backlog has
  * all packets that wait, are transmitted or are on their way. The backlog of class 1 has those
- * that wait.
+ * that wait. The drops of class 2 have the packets that were lost by their numbers, too. Where
+ * there is no class 2, the drops of this qdisc have them.
  */
 
 #include <linux/errno.h>
@@ -44,6 +47,8 @@
 #include <net/sch_generic.h>
 #include <net/sock.h>
 
+#include "link_losses.h"
+
 #define LINK_MODEL 2	/* raised whenever a packet may arrive at another time than before */
 
 enum {
@@ -55,6 +60,9 @@ enum {
 	TCA_LINK_GRANT_BYTES,	/* u32, one more grant */
 	TCA_LINK_BYPASS,	/* u8, 1: packets pass by the line, as if there were none */
 	TCA_LINK_PAD,
+	TCA_LINK_LOSSES,	/* pairs of u32, first and last packet to lose; counts anew */
+	TCA_LINK_LOSSES_PORT,	/* u16, of the packets that count; 0: of any */
+	TCA_LINK_LOSSES_DATA,	/* u8, 1: only packets with payload count; 0: all */
 	__TCA_LINK_MAX
 };
 
@@ -78,6 +86,9 @@ struct link_sched_data {
 	bool granted;
 	bool bypass;			/* whether packets pass by the line */
 	bool impairing;			/* whether the line is being given a packet */
+	struct link_losses *losses;	/* packets to lose, NULL until there is a list */
+	u64 earlier_packets;		/* counted by all lists before */
+	u64 earlier_lost;
 	struct sk_buff *partial;	/* by grants: the packet of which a part has been sent */
 	u32 partial_bytes;		/* bytes of it that are left */
 	u64 credit_bytes;		/* of grants */
@@ -259,20 +270,39 @@ static void link_impair(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff *
 	q->impairing = false;
 }
 
+/* Lose a transmitted packet because of its number. */
+static void link_lose(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff **to_free)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+
+	sch->qstats.backlog -= qdisc_pkt_len(skb);
+	sch->q.qlen--;
+	qdisc_drop(skb, q->line == &noop_qdisc ? sch : q->line, to_free);
+}
+
 /* Return the next packet that has arrived. */
 static struct sk_buff *link_arrived(struct Qdisc *sch, u64 now_ns)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *to_free = NULL;
+	struct sk_buff *skb = NULL, *to_free = NULL;
 
-	while (q->first && link_cb(q->first)->arrives_ns <= now_ns) {
-		if (q->bypass || q->line == &noop_qdisc)
-			return link_take(q);
-		link_impair(sch, link_take(q), &to_free);
+	while (!skb && q->first && link_cb(q->first)->arrives_ns <= now_ns) {
+		skb = link_take(q);
+		if (q->bypass)
+			break;
+		if (link_losses_choose(q->losses, skb)) {
+			link_lose(sch, skb, &to_free);
+			skb = NULL;
+		} else if (q->line != &noop_qdisc) {
+			link_impair(sch, skb, &to_free);
+			skb = NULL;
+		}
 	}
 	if (unlikely(to_free))
 		kfree_skb_list_reason(to_free, SKB_DROP_REASON_QDISC_DROP);
-	return q->line->q.qlen ? q->line->dequeue(q->line) : NULL;
+	if (!skb && q->line->q.qlen)
+		skb = q->line->dequeue(q->line);
+	return skb;
 }
 
 static struct sk_buff *link_dequeue(struct Qdisc *sch)
@@ -322,6 +352,9 @@ static const struct nla_policy link_policy[TCA_LINK_MAX + 1] = {
 	[TCA_LINK_GRANTED] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_GRANT_BYTES] = { .type = NLA_U32 },
 	[TCA_LINK_BYPASS] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_LINK_LOSSES] = { .type = NLA_BINARY },
+	[TCA_LINK_LOSSES_PORT] = { .type = NLA_U16 },
+	[TCA_LINK_LOSSES_DATA] = NLA_POLICY_MAX(NLA_U8, 1),
 };
 
 /* The packet in transmission, if any, is the last one on its way: its rest has the new rate. */
@@ -338,11 +371,62 @@ static void link_set_rate(struct link_sched_data *q, u64 rate_bps, u64 now_ns)
 	link_cb(q->last)->arrives_ns = max(q->free_ns + q->delay_ns, q->before_last_ns);
 }
 
+/* Return the list that a request has, NULL if it has none. */
+static struct link_losses *link_requested_losses(struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	struct nlattr *port = tb[TCA_LINK_LOSSES_PORT], *data = tb[TCA_LINK_LOSSES_DATA];
+
+	if (tb[TCA_LINK_LOSSES])
+		return link_losses_new(tb[TCA_LINK_LOSSES], port ? nla_get_u16(port) : 0,
+				       data && nla_get_u8(data), extack);
+	if (port || data) {
+		NL_SET_ERR_MSG(extack, "a port or data only go with packets to lose");
+		return ERR_PTR(-EINVAL);
+	}
+	return NULL;
+}
+
+/* Lose by another list; return the one before, to be freed. */
+static struct link_losses *link_set_losses(struct link_sched_data *q, struct link_losses *losses)
+{
+	struct link_losses *old = q->losses;
+
+	if (old) {
+		q->earlier_packets += old->place.number;
+		q->earlier_lost += old->lost;
+	}
+	q->losses = losses;
+	return old;
+}
+
+static void link_set(struct Qdisc *sch, struct nlattr **tb)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	u64 now_ns = ktime_get_ns();
+
+	if (q->queue != &noop_qdisc)
+		link_transmit(sch, now_ns);
+	if (tb[TCA_LINK_RATE_BPS])
+		link_set_rate(q, nla_get_u64(tb[TCA_LINK_RATE_BPS]), now_ns);
+	if (tb[TCA_LINK_DELAY_NS])
+		q->delay_ns = nla_get_u64(tb[TCA_LINK_DELAY_NS]);
+	if (tb[TCA_LINK_GRANTED])
+		q->granted = nla_get_u8(tb[TCA_LINK_GRANTED]);
+	if (!q->granted && q->partial) {
+		link_put(sch, q->partial, now_ns);
+		q->partial = NULL;
+	}
+	if (tb[TCA_LINK_BYPASS])
+		q->bypass = nla_get_u8(tb[TCA_LINK_BYPASS]);
+	if (tb[TCA_LINK_GRANT_BYTES] && (q->partial || q->queue->q.qlen))
+		q->credit_bytes += nla_get_u32(tb[TCA_LINK_GRANT_BYTES]);
+}
+
 static int link_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
 	struct nlattr *tb[TCA_LINK_MAX + 1];
-	u64 now_ns;
+	struct link_losses *losses;
 	int err;
 
 	if (!opt) {
@@ -360,25 +444,15 @@ static int link_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		NL_SET_ERR_MSG(extack, "a link's rate is at most 100 Gbit/s");
 		return -ERANGE;
 	}
+	losses = link_requested_losses(tb, extack);
+	if (IS_ERR(losses))
+		return PTR_ERR(losses);
 	sch_tree_lock(sch);
-	now_ns = ktime_get_ns();
-	if (q->queue != &noop_qdisc)
-		link_transmit(sch, now_ns);
-	if (tb[TCA_LINK_RATE_BPS])
-		link_set_rate(q, nla_get_u64(tb[TCA_LINK_RATE_BPS]), now_ns);
-	if (tb[TCA_LINK_DELAY_NS])
-		q->delay_ns = nla_get_u64(tb[TCA_LINK_DELAY_NS]);
-	if (tb[TCA_LINK_GRANTED])
-		q->granted = nla_get_u8(tb[TCA_LINK_GRANTED]);
-	if (!q->granted && q->partial) {
-		link_put(sch, q->partial, now_ns);
-		q->partial = NULL;
-	}
-	if (tb[TCA_LINK_BYPASS])
-		q->bypass = nla_get_u8(tb[TCA_LINK_BYPASS]);
-	if (tb[TCA_LINK_GRANT_BYTES] && (q->partial || q->queue->q.qlen))
-		q->credit_bytes += nla_get_u32(tb[TCA_LINK_GRANT_BYTES]);
+	link_set(sch, tb);
+	if (losses)
+		losses = link_set_losses(q, losses);
 	sch_tree_unlock(sch);
+	kfree(losses);
 	if (sch->q.qlen)
 		__netif_schedule(qdisc_root(sch));
 	return 0;
@@ -419,6 +493,17 @@ static void link_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	qdisc_put(q->queue);
 	qdisc_put(q->line);
+	kfree(q->losses);
+}
+
+static int link_dump_losses(const struct link_losses *losses, struct sk_buff *skb)
+{
+	if (!losses)
+		return 0;
+	return nla_put(skb, TCA_LINK_LOSSES, losses->count * sizeof(losses->ranges[0]),
+		       losses->ranges) ||
+	       nla_put_u16(skb, TCA_LINK_LOSSES_PORT, ntohs(losses->port)) ||
+	       nla_put_u8(skb, TCA_LINK_LOSSES_DATA, losses->data_only);
 }
 
 static int link_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -438,11 +523,30 @@ static int link_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_LINK_RATE_BPS, q->rate_bps, TCA_LINK_PAD) ||
 	    nla_put_u64_64bit(skb, TCA_LINK_DELAY_NS, q->delay_ns, TCA_LINK_PAD) ||
 	    nla_put_u8(skb, TCA_LINK_GRANTED, q->granted) ||
-	    nla_put_u8(skb, TCA_LINK_BYPASS, q->bypass)) {
+	    nla_put_u8(skb, TCA_LINK_BYPASS, q->bypass) ||
+	    link_dump_losses(q->losses, skb)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}
 	return nla_nest_end(skb, nest);
+}
+
+static int link_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	struct link_xstats stats;
+
+	if (!q->losses)
+		return 0;
+	sch_tree_lock(sch);
+	stats = (struct link_xstats){
+		.packets = q->losses->place.number,
+		.lost = q->losses->lost,
+		.earlier_packets = q->earlier_packets,
+		.earlier_lost = q->earlier_lost,
+	};
+	sch_tree_unlock(sch);
+	return gnet_stats_copy_app(d, &stats, sizeof(stats));
 }
 
 static struct Qdisc **link_child(struct Qdisc *sch, unsigned long class)
@@ -513,6 +617,7 @@ static struct Qdisc_ops link_qdisc_ops __read_mostly = {
 	.destroy = link_destroy,
 	.change = link_change,
 	.dump = link_dump,
+	.dump_stats = link_dump_stats,
 	.owner = THIS_MODULE,
 };
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from orchestrator.protocol import netem
+from orchestrator.protocol.chosen import ChosenPackets
 from orchestrator.protocol.frames import (
     DEFAULT_MTU_BYTES,
     ETHERNET_BYTES,
@@ -96,8 +97,16 @@ class LossModel(Protocol):
     def mean(self) -> float:
         """Long-run probability that a packet is lost."""
 
+    @property
+    def chosen(self) -> ChosenPackets | None:
+        """The packets that it loses by their numbers; None of models that lose by chance."""
+
+    @property
+    def loses(self) -> bool:
+        """Whether it may lose a packet."""
+
     def impairment(self) -> netem.Loss:
-        """Return the loss as the run begins."""
+        """Return the loss by chance as the run begins."""
 
     def drops(self, packets: int, chance: float, hidden: float = 0.0) -> tuple[int, int]:
         """Return the least and largest plausible number of drops with ``impairment()``."""
@@ -226,7 +235,13 @@ class Channel:
     def loses(self) -> bool:
         """Whether packets are lost deliberately after the queue, at any time."""
         models = [model for model in (self.loss, *self.later_losses) if model is not None]
-        return any(model.mean > 0 or any(model.state_losses) for model in models)
+        return any(model.loses for model in models)
+
+    @property
+    def chosen(self) -> tuple[ChosenPackets, ...]:
+        """The lists of packets that are lost by their numbers, at the beginning and by events."""
+        models = [model for model in (self.loss, *self.later_losses) if model is not None]
+        return tuple(model.chosen for model in models if model.chosen is not None)
 
 
 @dataclass(frozen=True)

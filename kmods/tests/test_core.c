@@ -16,6 +16,7 @@
 #include "test_westwood.c"
 #include "test_windows.c"
 #include "test_figures.c"
+#include "test_chosen.c"
 
 static const struct test {
 	const char *name;
@@ -29,6 +30,7 @@ static const struct test {
 	{ "westwood", test_westwood },
 	{ "windows", test_windows },
 	{ "figures", test_figures },
+	{ "chosen", test_chosen },
 	{ NULL, NULL },
 };
 

@@ -19,6 +19,7 @@ TESTS = (
     "westwood",
     "windows",
     "figures",
+    "chosen",
 )
 
 

@@ -132,6 +132,13 @@ def _print_network(out: Console, run: dict[str, Any]) -> None:
     headings = ["bottleneck", "rate Mbit/s", "delay ms", "BDP packets", "queue", "queue packets",
                 "queue ms", "mean loss"]  # fmt: skip
     out.print(_output.table(headings, bottlenecks, right=(1, 2, 3, 5, 6, 7)))
+    if run["chosen_losses"]:
+        rows = [
+            [each["name"], each["packets"], each["count"], each["flow"] or "all"]
+            for each in run["chosen_losses"]
+        ]
+        out.print()
+        out.print(_output.table(["loss by number", "packets lost", "count", "of flow"], rows))
     if run["policers"]:
         rows = [
             [

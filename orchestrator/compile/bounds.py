@@ -37,6 +37,7 @@ _BYTES_PER_TRANSFER = 32
 _BYTES_PER_PACKET = 96  # one packet of a probe, as JSON
 _BYTES_PER_NODE_OR_LINK = 16_384  # facts about one host or link
 _BYTES_PER_CHANGE = 1_024  # facts about one change of a netem's settings
+_BYTES_PER_RANGE = 64  # of a list of packets to lose, as hexadecimal digits in two facts
 _LEAST_RTT_S = 1e-3
 """Assumed RTT where the real one is unknown or shorter."""
 _MOST_OPEN_S = 10.0
@@ -173,11 +174,13 @@ def _facts_bytes(run: RunSpec) -> int:
     channels = [one for link in run.network.links for one in (link.forward, link.reverse)]
     models = [model for one in channels for model in (one.loss, one.jitter) if model is not None]
     changes = len(run.events) + run.duration_s * sum(model.states_per_s for model in models)
+    ranges = sum(len(chosen.ranges) for one in channels for chosen in one.chosen)
     described = len(run.network.hosts) + len(run.network.links) + len(run.flows)
     in_lab = 0 if run.lab is None else 2 * _BYTES_PER_PACKET * _connections(run)
     return (
         _BYTES_PER_PACKET * packets
         + _BYTES_PER_NODE_OR_LINK * described
         + _BYTES_PER_CHANGE * int(changes)
+        + _BYTES_PER_RANGE * ranges
         + in_lab
     )

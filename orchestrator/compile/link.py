@@ -1,8 +1,13 @@
-"""Builds the specification of a link's transmitter and delay, and of its changes."""
+"""Builds the specification of a link's transmitter, delay and chosen losses, and of changes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from orchestrator.network import Channel
+from orchestrator.planning.runspec import PlannedFlow
+from orchestrator.protocol import chosen
+from orchestrator.protocol.chosen import ChosenPackets
 from orchestrator.protocol.link import Transmitter
 from orchestrator.protocol.qdisc import Setting
 from orchestrator.protocol.specification import LinkQdiscSpec, LinkStep
@@ -21,11 +26,23 @@ def link_document(channel: Channel) -> LinkQdiscSpec | None:
     return Transmitter(channel.rate_bps, delay_s).qdisc().document()
 
 
-def link_step(time_ns: int, channel: str, setting: Setting) -> LinkStep:
-    """Return the step that changes one setting of a channel's link."""
+def chosen_settings(
+    packets: ChosenPackets | None, flows: Iterable[PlannedFlow]
+) -> tuple[Setting, ...]:
+    """Return the settings of packets that are lost by their numbers; None loses none.
+
+    A flow is known by the port of its listener, which is no other flow's.
+    """
+    packets = packets or chosen.NOTHING
+    ports = {flow.name: flow.port for flow in flows}
+    return chosen.settings(packets, 0 if packets.flow is None else ports[packets.flow])
+
+
+def link_step(time_ns: int, channel: str, *settings: Setting) -> LinkStep:
+    """Return the step that changes settings of a channel's link."""
     return {
         "time_ns": time_ns,
         "do": "link",
         "channel": channel,
-        "settings": [setting.document()],
+        "settings": [setting.document() for setting in settings],
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from orchestrator.compile.ideal_tcp import ideal_steps
-from orchestrator.compile.link import link_step
+from orchestrator.compile.link import chosen_settings, link_step
 from orchestrator.compile.netem import (
     channel_seed,
     channels,
@@ -86,6 +86,7 @@ def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
         # Rate and loss of a rate model come from the same draws, which are those of direction 0.
         drawn = (number, direction if channel.rate_model is None else 0)
         yield from _queue_steps(name, states)
+        yield from _chosen_steps(run, name, states)
         if channel.impaired:
             yield from _netem_steps(run, name, states, drawn)
         else:
@@ -117,6 +118,20 @@ def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[LinkStep | Qu
                 "channel": name,
                 "settings": [each.document() for each in new.queue.qdisc.settings],
             }
+
+
+def _chosen_steps(run: RunSpec, name: str, states: Iterable[_Change]) -> Iterator[LinkStep]:
+    """Yield the steps of packets that are lost by their numbers; states as in ``_queue_steps``.
+
+    Packets are counted anew with each list, also with an equal one.
+    """
+    for before, after in itertools.pairwise(states):
+        old, new = before.state.channel.loss, after.state.channel.loss
+        lists = [None if model is None else model.chosen for model in (old, new)]
+        if new is not old and lists != [None, None]:
+            step = link_step(after.time_ns, name, *chosen_settings(lists[1], run.flows))
+            step["event"] = after.number
+            yield step
 
 
 def _delay_steps(name: str, states: Iterable[_Change]) -> Iterator[LinkStep]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.compile.link import link_document
+from orchestrator.compile.link import chosen_settings, link_document
 from orchestrator.compile.netem import netem_document
 from orchestrator.compile.policer import policer_document
 from orchestrator.compile.probes import probes, queue_packets
@@ -122,12 +122,16 @@ def _channels(network: Network) -> dict[str, Channel]:
 
 def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> ChannelSpec:
     shaped = channel.queue is not None and channel.rate_bps is not None
-    return {
+    document: ChannelSpec = {
         "link": link_document(channel),
         "queue": channel.queue.qdisc.document() if shaped and channel.queue else None,
         "netem": netem_document(channel, run.seed, link, direction),
         "policer": None if channel.policer is None else policer_document(channel.policer),
     }
+    if channel.loss is not None and channel.loss.chosen is not None:
+        settings = chosen_settings(channel.loss.chosen, run.flows)
+        document["chosen"] = [setting.document() for setting in settings]
+    return document
 
 
 def _flow(flow: PlannedFlow, seed: int, number: int) -> FlowSpec:

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from orchestrator.protocol.chosen import MOST_RANGES
+
 MOST_COUNT = 2**53
 """Limit of packets, bytes and drops. Up to it floats are exact, and sums fit into 64 bits."""
 
@@ -184,6 +186,12 @@ class _Softnet(_Form):
 _Span = Annotated[tuple[dict[Word, Unsigned], Count, Count, Count], Field(strict=False)]
 
 
+_Packed = Annotated[
+    str, Field(strict=True, max_length=16 * MOST_RANGES, pattern="^([0-9a-f]{16})*$")
+]
+_Chosen = Annotated[tuple[_Packed, Count, Count, Count, Count], Field(strict=False)]
+
+
 class _Timeline(_Form):
     steps: Count
     due: Count
@@ -192,6 +200,7 @@ class _Timeline(_Form):
     granted_frames: Count
     impairments: dict[Name, list[_Span]]
     netem_changes: dict[Name, Count]
+    chosen_losses: dict[Name, list[_Chosen]] = {}
 
 
 class _Namespaces(_Form):

@@ -50,7 +50,7 @@ JUDGING_SOURCES = (
     "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network.py",
     "recording/capacity.py", "recording/plan.py", "recording/readings.py", "units.py",
     "protocol/sampling_schedule.py",
-    "protocol/facts.py", "protocol/frames.py",
+    "protocol/chosen.py", "protocol/facts.py", "protocol/frames.py",
     "protocol/netem.py",
     "protocol/qdisc.py", "protocol/units.py", "kinds/jitter_tables.py",
     "execution/older_facts.py",

@@ -32,6 +32,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
             continue
         spans = evidence.spans(number)
         packets = _came(evidence, name) if any(map(_chance, spans)) else 0
+        packets = max(packets - evidence.lost_by_number(name), 0)
         if not packets:
             continue
         spans = _since_traffic_began(spans, evidence.samples(number))

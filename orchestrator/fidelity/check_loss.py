@@ -1,14 +1,15 @@
-"""Random loss: the drops of lossy channels, compared with the requested loss models."""
+"""Loss by chance and by number: the drops of channels, compared with the requested models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from orchestrator.fidelity.evidence import Evidence, Span
+from orchestrator.fidelity.evidence import ChosenLosses, Evidence, Span
 from orchestrator.intervals import binomial
 from orchestrator.network import Channel
-from orchestrator.protocol import netem
+from orchestrator.protocol import chosen, netem
+from orchestrator.protocol.chosen import ChosenPackets, Ranges
 from orchestrator.protocol.netem import chance_threshold, threshold_chance
 from orchestrator.recording.model import Check
 
@@ -30,6 +31,8 @@ class _Expected(NamedTuple):
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield a check for each lossy channel in use, and one for all channels without loss.
 
+    A channel that loses packets by their numbers has a check of its own, which is exact.
+
     If the loss changes during the run, the bed counts packets and drops under each value. Each
     value is judged by itself, because the model does not decide how many packets come under it.
     """
@@ -39,8 +42,10 @@ def check(evidence: Evidence) -> Iterable[Check]:
             continue
         name = f"{queue.link}:{queue.direction}"
         channel = evidence.channel(name)
+        if channel.chosen:
+            yield _by_number(name, channel, evidence.chosen.get(name, []))
         samples = evidence.samples(number)
-        dropped = int(samples["drops"][-1]) if len(samples) else 0
+        dropped = evidence.drops(number)
         offered = dropped + (int(samples["packets"][-1] + samples["backlog_packets"][-1]))
         if channel.mean_loss > 0 or (name in evidence.changing and channel.loses):
             yield from _lossy(name, channel, _by_loss(evidence.spans(number)))
@@ -52,6 +57,38 @@ def check(evidence: Evidence) -> Iterable[Check]:
         good = lossless_drops == 0
         detail = f"{lossless_drops} of {lossless_packets} packets on channels without loss"
         yield Check("loss elsewhere", "", 0.0, measured, 0.0, good, detail)
+
+
+def _by_number(name: str, channel: Channel, lists: list[ChosenLosses]) -> Check:
+    """Return the check of the packets that a channel lost by their numbers.
+
+    Of each list, those must be lost that were reached, and no others. A list that was not requested
+    fails, and so does a channel without the list with which it should have begun.
+    """
+    requested = {_identity(each) for each in channel.chosen}
+    begun = channel.loss is None or channel.loss.chosen is None or bool(lists)
+    expected = lost = packets = chosen_packets = 0
+    good = begun
+    for one in lists:
+        ranges = chosen.ranges_of(one.ranges)
+        reached = chosen.reached(ranges, one.packets)
+        known = not ranges or (ranges, one.port > 0, bool(one.data_only)) in requested
+        good = good and known and reached == one.lost
+        expected += reached
+        lost += one.lost
+        packets += one.packets
+        chosen_packets += chosen.reached(ranges, chosen.MOST_NUMBER)
+    detail = f"{lost} lost of {packets} packets that count"
+    if expected < chosen_packets:
+        detail += f"; {expected} of the {chosen_packets} chosen packets were reached"
+    if not begun:
+        detail = "the link had no list"
+    return Check(f"loss by number {name}", "packets", expected, lost, 0, good, detail)
+
+
+def _identity(packets: ChosenPackets) -> tuple[Ranges, bool, bool]:
+    """Return what must agree with a list that the test bed reports."""
+    return packets.ranges, packets.flow is not None, packets.data_only
 
 
 def _by_loss(spans: list[Span]) -> list[Span]:

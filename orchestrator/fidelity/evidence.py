@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,8 @@ def _no_samples(_flow: int, names: Sequence[str]) -> Columns:
 class Span:
     """What a channel's netem did while it had these settings: {name: value}.
 
-    ``packets`` are its decisions, those over duplicates, too; ``ahead`` skipped the delay.
+    ``packets`` are its decisions, those over duplicates, too; ``ahead`` skipped the delay. Packets
+    that the link lost by their numbers never came to it.
     """
 
     settings: dict[str, int]
@@ -63,6 +64,20 @@ class Span:
     def of(self, prefix: str) -> dict[str, int]:
         """Return the settings whose names begin with a prefix."""
         return {name: each for name, each in self.settings.items() if name.startswith(prefix)}
+
+
+class ChosenLosses(NamedTuple):
+    """What a channel did while it had a list of packets to lose by their numbers."""
+
+    ranges: str
+    """In hexadecimal, as orchestrator.protocol.chosen.ranges_of() reads it."""
+    port: int
+    """Only packets of that port counted; 0 stands for all."""
+    data_only: int
+    """1 if only packets with payload counted."""
+    packets: int
+    """How many packets counted."""
+    lost: int
 
 
 @dataclass(frozen=True)
@@ -180,6 +195,28 @@ class Evidence:
             for channel, spans in fact["impairments"].items()
         }
 
+    @cached_property
+    def chosen(self) -> dict[str, list[ChosenLosses]]:
+        """The lists of packets to lose that each channel had, in the order of time."""
+        return {
+            channel: [ChosenLosses(*one) for one in lists]
+            for fact in self.all(facts.Timeline)
+            for channel, lists in fact.get("chosen_losses", {}).items()
+        }
+
+    def lost_by_number(self, channel: str) -> int:
+        """Return how many packets the channel lost by their numbers."""
+        return sum(one.lost for one in self.chosen.get(channel, []))
+
+    def drops(self, queue: int) -> int:
+        """Return the drops of a delay line at the end, but for packets lost by their numbers.
+
+        Of a real machine the last sample may be older than the count of such packets.
+        """
+        record, samples = self.queues[queue], self.samples(queue)
+        dropped = int(samples["drops"][-1]) if len(samples) else 0
+        return max(dropped - self.lost_by_number(f"{record.link}:{record.direction}"), 0)
+
     def spans(self, queue: int) -> list[Span]:
         """Return the spans of a delay line that have packets; most have one span."""
         record, samples = self.queues[queue], self.samples(queue)
@@ -189,7 +226,7 @@ class Evidence:
         if not len(samples):
             return []
         last = samples[-1]
-        packets, drops = int(last["packets"] + last["backlog_packets"]), int(last["drops"])
+        packets, drops = int(last["packets"] + last["backlog_packets"]), self.drops(queue)
         settings = _impairments(self.channel(name))
         return [Span(settings, packets + drops, drops, int(last["requeues"]))] if packets else []
 

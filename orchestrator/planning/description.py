@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.errors import Fault
 from orchestrator.network import Hop
+from orchestrator.planning import chosen_losses
 from orchestrator.planning.estimate import bottleneck_hops, wall_s
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 
@@ -57,6 +58,7 @@ def _describe_run(run: RunSpec) -> dict[str, Any]:
         "bottlenecks": [
             _describe_bottleneck(hop, run.flows) for hop in bottleneck_hops(run.network)
         ],
+        "chosen_losses": chosen_losses.described(run.network),
         "policers": [
             {"name": hop.name, **vars(hop.channel.policer)}
             for link in run.network.links

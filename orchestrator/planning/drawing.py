@@ -198,7 +198,7 @@ def _summary(channels: Sequence[Channel]) -> list[str]:
         rate = f"~{rate}"
     lines = [f"{rate}, {delay}" if rate else delay]
     lines += sorted({_queue_text(channel) for channel in channels if channel.is_bottleneck})
-    losses = sorted({_loss_text(channel) for channel in channels if channel.mean_loss})
+    losses = sorted({text for channel in channels if (text := _loss_text(channel))})
     policers = sorted({_policer_text(each.policer) for each in channels if each.policer})
     return lines + policers + losses
 
@@ -220,6 +220,10 @@ def _policer_text(policer: Policer) -> str:
 
 
 def _loss_text(channel: Channel) -> str:
+    if channel.loss is not None and channel.loss.chosen is not None:
+        return channel.loss.caption
+    if not channel.mean_loss:
+        return ""
     caption = "loss" if channel.loss is None else channel.loss.caption
     return f"{caption} {100 * channel.mean_loss:.3g}%"
 

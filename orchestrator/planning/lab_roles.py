@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from orchestrator.kinds.events.link import LinkEvent
 from orchestrator.kinds.fields import Path
 from orchestrator.kinds.tcp import HostTcp, TcpOptions
-from orchestrator.network import Channel, Network
+from orchestrator.network import Channel, LossModel, Network
 from orchestrator.planning.runspec import LabHost, LabPlan, LabRouter, PlannedFlow
 from orchestrator.protocol.engines import ENGINES
 from orchestrator.protocol.frames import DEFAULT_MTU_BYTES
@@ -78,6 +78,10 @@ def lab_faults(
     yield from _option_faults(scenario)
     yield from _event_faults(scenario, network)
     for link in network.links:
+        for direction in DIRECTIONS:
+            if _counts_all(link.channel(direction).loss):
+                path = scenario_paths.get(link.name, ("topology",))
+                yield (*path, "loss", direction), _FLOW_NEEDED
         if link.forward.mtu_bytes != DEFAULT_MTU_BYTES:
             path = scenario_paths.get(link.name, ("topology",))
             yield (*path, "mtu"), f"`lab` supports an MTU of {DEFAULT_MTU_BYTES} only"
@@ -137,6 +141,9 @@ def _router_faults(
                 yield path, _PLAIN_ONLY.format(link.name)
 
 
+_FLOW_NEEDED = (
+    "`lab` needs a `flow` here: packets of other programs pass the router, too, and would count"
+)
 _NO_CORRUPTION = (
     "`lab` does not support corruption: on a forwarding host netem damages only the headers"
 )
@@ -144,6 +151,11 @@ _PLAIN_ONLY = (
     "{} is a real link of the lab, and only the router emulates: with `lab`, `delay: 0ms` is the "
     "only valid setting here"
 )
+
+
+def _counts_all(loss: LossModel | None) -> bool:
+    """Return whether a loss model counts packets of all senders."""
+    return loss is not None and loss.chosen is not None and loss.chosen.flow is None
 
 
 def _emulates(channel: Channel) -> bool:
@@ -167,6 +179,8 @@ def _event_faults(scenario: Scenario, network: Network) -> Iterator[Finding]:
             yield (*path, "link"), text
         if event.corruption is not None:
             yield (*path, "corruption"), _NO_CORRUPTION
+        if _counts_all(event.loss):
+            yield (*path, "loss"), _FLOW_NEEDED
 
 
 def _option_faults(scenario: Scenario) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -26,6 +27,7 @@ from orchestrator.kinds.queues import QueueFault, QueueSpec
 from orchestrator.kinds.tcp import HostTcp
 from orchestrator.network import Channel, DirectionName, Hop, Link, Network, Queue
 from orchestrator.planning.advice import Planned, advise, too_large
+from orchestrator.planning.chosen_losses import list_faults
 from orchestrator.planning.description import Plan
 from orchestrator.planning.expansion import (
     expand,
@@ -159,6 +161,9 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
     wrong = [
         *checks.check(layout.network, layout.scenario_paths, variant.scenario.duration),
+        *list_faults(
+            variant.scenario, layout.network, layout.scenario_paths, list(chain(*entries))
+        ),
         *lab_faults(variant.scenario, layout.network, layout.scenario_paths, entries, hosts),
     ]
     faults += [variant.mark(path).fault(message) for path, message in wrong]

@@ -23,6 +23,7 @@ from orchestrator.kinds.losses import MAX_STATES, LossSpec
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.kinds.queues import QueueFault, QueueSpec
 from orchestrator.network import Channel, JitterModel, Link, Network, Queue
+from orchestrator.planning.chosen_losses import flow_problem, reroutes
 from orchestrator.planning.runspec import ChannelState, Pair, PlannedEvent, PlannedFlow
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import Scenario
@@ -190,6 +191,12 @@ class _NetworkState:
             text = f"{loss.kind} loss and correlated jitter exclude each other on {channel}"
             raise EventFault(("loss",), text)
         self._require_few_states("loss", loss.states_per_s)
+        if loss.chosen is not None:
+            flows = list(_flows(self.inputs.entries))
+            problem = flow_problem(loss.chosen, channel, flows, reroutes(self.inputs.scenario))
+            if problem:
+                raise EventFault(("loss", "flow"), problem)
+            loss = loss.model_copy()  # another list than before, even if it is an equal one
         self._put(channel, loss=loss)
 
     def set_jitter(self, channel: str, jitter: Jitter) -> None:

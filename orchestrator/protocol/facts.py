@@ -209,7 +209,13 @@ class Softnet(TypedDict):
     drops: int
 
 
-class Timeline(TypedDict):
+class _OfTimeline(TypedDict, total=False):
+    chosen_losses: dict[str, list[tuple[str, int, int, int, int]]]
+    """(ranges in hexadecimal, port, data only, packets counted, packets lost) of each list of
+    packets that a channel loses by their numbers, in the order of time; see chosen.py."""
+
+
+class Timeline(_OfTimeline):
     """A summary of the scheduler's steps."""
 
     fact: str

@@ -84,6 +84,9 @@ class ChannelSpec(TypedDict):
     netem: NetemSpec | None
     """Impairments after the transmission, with the delay; None means no impairment."""
     policer: PolicerSpec | None
+    chosen: NotRequired[list[SettingSpec]]
+    """Settings by which the link loses packets by their numbers. The bed adds them to those of the
+    link right before traffic, because packets are counted from then on; see ``chosen.py``."""
 
 
 class LinkSpec(TypedDict):
@@ -182,7 +185,7 @@ class TimedStep(TypedDict):
 
 
 class LinkStep(TimedStep):
-    """Another rate or delay of a link; the queue keeps its limit in bytes or packets."""
+    """Another rate, delay or list of packets to lose; the queue keeps its limit."""
 
     do: Literal["link"]
     channel: str

@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         TimedStep,
     )
     from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.network.chosen_losses import ChosenLosses
 
     class StopStep(TimedStep):
         """Let packets leave a trace's link by grants only."""
@@ -64,19 +65,24 @@ class Scheduler:
             that follow a trace ("traces").
         report: called with a text when a step failed; no further step is applied then.
         changed: called after a step, because counters of qdiscs may have moved in a dump.
+        losses: counts packets that are lost by their numbers; a step may replace the list.
     """
 
     def __init__(
-        self, bed: Bed, report: Callable[[str], None], changed: Callable[[], None]
+        self,
+        bed: Bed,
+        report: Callable[[str], None],
+        changed: Callable[[], None],
+        losses: ChosenLosses,
     ) -> None:
-        self._bed = bed
+        self._bed, self._losses = bed, losses
         self._report, self._changed = report, changed
         self._applied = 0
         self._events: dict[int, int] = {}
         self._late_ns: dict[str, int] = {}
         with system.inside(bed.wires_fd, bed.home_fd):
             self._wires = netlink.Netlink()
-        self._impairment_counters = ImpairmentCounters(bed, self._wires)
+        self._impairment_counters = ImpairmentCounters(bed, self._wires, losses.lost)
         self._netem_changes: dict[str, int] = {}
         self._traces = {
             self._granted(trace["channel"]): trace["opportunities"] for trace in bed.spec["traces"]
@@ -99,6 +105,7 @@ class Scheduler:
             "granted_frames": sum(each.granted_frames for each in self._traces),
             "impairments": self._impairment_counters.totals(),
             "netem_changes": self._netem_changes,
+            "chosen_losses": self._losses.totals(),
         }
 
     def _run(self, origin_ns: int) -> None:
@@ -169,6 +176,7 @@ class Scheduler:
         channel, name, index = self._channel(step["channel"])
         _replace(_present(channel["link"], name), step["settings"])
         link.change(self._wires, index, step["settings"], name)
+        self._losses.note(step["channel"], step["settings"])
 
     def _set_queue(self, step: QueueStep) -> None:
         channel, name, index = self._channel(step["channel"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.network import readback
+from orchestrator.testbed.network.chosen_losses import ChosenLosses
 from orchestrator.testbed.sampling.sampler import Sampler
 from orchestrator.testbed.scheduler import Scheduler
 from orchestrator.testbed.traffic import Services, engines
@@ -26,13 +27,16 @@ def run(environment: Environment, records: Records) -> None:
     flows = _make_engines(bed, records)
     load = environment.load
     sampler = Sampler(bed, records, flows, load.among_packets)
+    losses = ChosenLosses(bed)
     scheduler = Scheduler(
         bed,
         lambda problem: records.fact("timeline_error", problem=problem),
         sampler.forget_places,
+        losses,
     )
     records.fact("queues", **environment.queue_devices(), **sampler.queues())
     environment.probe_before_traffic()
+    losses.begin()
     records.fact("interfaces", at="start", interfaces=environment.interfaces())
     records.fact("host_state", at="start", **environment.host_state("start"))
     records.fact("sysctls", **environment.sysctls())
@@ -55,6 +59,7 @@ def run(environment: Environment, records: Records) -> None:
     records.fact("interfaces", at="end", interfaces=environment.interfaces())
     records.fact("host_state", at="end", **environment.host_state("end"))
     records.fact("softnet", at="end", drops=readback.softnet_drops())
+    losses.end()
     environment.measure_after_traffic()
     records.close()
     records.over = True

@@ -53,7 +53,7 @@ def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | 
     ),
 )
 def loss_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
-    """Packets dropped / (packets dropped + packets that passed), by policer, queue and random loss.
+    """Packets dropped / (packets dropped + packets that passed), by policer, queue and loss model.
 
     RFC 5166 section 2.2 (packet loss rate), RFC 7680. Of a run that of
     its busiest bottleneck. None when no packet came.

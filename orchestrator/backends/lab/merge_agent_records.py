@@ -247,6 +247,7 @@ def _timeline(facts: Sequence[protocol.Timeline]) -> protocol.Timeline:
             events[event] = max(events.get(event, 0), done_ns)
     changed = next((fact["impairments"] for fact in facts if fact["impairments"]), {})
     changes = next((fact["netem_changes"] for fact in facts if fact["netem_changes"]), {})
+    chosen = next((found for fact in facts if (found := fact.get("chosen_losses"))), {})
     return {
         "fact": "timeline",
         "steps": sum(fact["steps"] for fact in facts),
@@ -254,6 +255,7 @@ def _timeline(facts: Sequence[protocol.Timeline]) -> protocol.Timeline:
         "granted_frames": sum(fact["granted_frames"] for fact in facts),
         "impairments": changed,
         "netem_changes": changes,
+        "chosen_losses": chosen,
         "late_ns": late_ns,
         "events": sorted(events.items()),
     }

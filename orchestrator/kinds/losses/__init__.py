@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from orchestrator.intervals import Interval, binomial
 from orchestrator.kinds.fields import Directional, Strict
 from orchestrator.kinds.registry import Kinds
+from orchestrator.protocol.chosen import ChosenPackets
 from orchestrator.protocol.netem import (
     IndependentLoss,
     Loss,
@@ -37,6 +38,16 @@ class LossSpec(Strict, ABC):
     @abstractmethod
     def mean(self) -> float:
         """Long-run probability that a packet is lost."""
+
+    @property
+    def chosen(self) -> ChosenPackets | None:
+        """The packets that it loses by their numbers; None of models that lose by chance."""
+        return None
+
+    @property
+    def loses(self) -> bool:
+        """Whether it may lose a packet."""
+        return self.mean > 0 or any(self.state_losses) or self.chosen is not None
 
     @abstractmethod
     def impairment(self) -> Loss:

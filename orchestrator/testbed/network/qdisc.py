@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
+_TCA_STATS_APP = 4
 FIFOS = ("pfifo", "bfifo")
 TC_H_ROOT, TC_H_CLSACT = 0xFFFFFFFF, 0xFFFFFFF1
 INGRESS, EGRESS = 0xFFFFFFF2, 0xFFFFFFF3  # TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS / _EGRESS)
@@ -149,6 +150,9 @@ def unpack(settings: Sequence[SettingSpec], options: bytes) -> dict[str, Value |
             found[setting["name"]] = (
                 None
                 if place is None
+                # Bytes are compared to their end, which a longer list has elsewhere.
+                else bytes(place[offset:]).hex()
+                if setting["format"] == "s"
                 else _value(place[offset : offset + size], setting["format"], size)
             )
     return found
@@ -160,11 +164,9 @@ def _size(setting: SettingSpec) -> int:
     return len(str(setting["value"])) // 2 if form == "s" else struct.calcsize(f"={form}")
 
 
-def _value(data: bytes, form: str, size: int) -> Value | None:
+def _value(data: bytes, form: str, size: int) -> int | None:
     if len(data) < size:
         return None
-    if form == "s":
-        return bytes(data).hex()
     return int(struct.unpack(f"={form}", data)[0])
 
 
@@ -337,6 +339,12 @@ class OneCounters:
             self._length = len(data)
             self._places = counter_places(data, 16 + TCMSG.size, len(data), [TCA_STATS2])
         return b"".join([data[place : place + 4] for place in self._places])
+
+
+def link_statistics(route: nl.Netlink, index: int) -> bytes | None:
+    """Return the statistics of an interface's link that only sch_link has, None without any."""
+    data = route.ask(RTM_GETQDISC, TCMSG.pack(0, index, LINK_HANDLE, 0, 0), nl.NLM_F_ECHO)
+    return _attribute(data, [TCA_STATS2, _TCA_STATS_APP], 16 + TCMSG.size) if data else None
 
 
 def decided(route: nl.Netlink, index: int) -> tuple[int, int, int]:

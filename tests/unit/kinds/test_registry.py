@@ -53,7 +53,7 @@ def test_the_registries_find_the_built_in_kinds() -> None:
     assert list(QUEUES.found) == [
         "ared", "cake", "codel", "droptail", "fq", "fq_codel", "fq_pie", "pie", "red", "sfq",
     ]  # fmt: skip
-    assert list(LOSSES.found) == ["gilbert-elliott", "independent", "markov", "two-state"]
+    assert list(LOSSES.found) == ["gilbert-elliott", "independent", "list", "markov", "two-state"]
     assert list(TRAFFIC.found) == [
         "bulk", "campaign", "cbr", "onoff", "onoff-udp", "poisson", "request-response",
         "transfers", "uploads", "web",
