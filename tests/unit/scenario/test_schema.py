@@ -84,6 +84,7 @@ def test_every_kind_is_an_option_of_its_family() -> None:
     assert SCHEMA["$defs"]["loss"]["anyOf"] == [
         {"$ref": "#/$defs/GilbertElliott"},
         {"$ref": "#/$defs/Independent"},
+        {"$ref": "#/$defs/PacketList"},
         {"$ref": "#/$defs/Markov"},
         {"$ref": "#/$defs/TwoState"},
         {"$ref": "#/$defs/Independent/properties/probability"},

@@ -14,8 +14,8 @@ from orchestrator.protocol.chosen import ChosenPackets
 from orchestrator.protocol.link import Transmitter
 from orchestrator.protocol.numbering import LINK_HANDLE
 from orchestrator.testbed.errors import BuildError
-from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import chosen_losses, qdisc
+from orchestrator.testbed.kernel import netlink, system
+from orchestrator.testbed.network import qdisc
 from orchestrator.testbed.network.chosen_losses import ChosenLosses
 
 NAME = "x:forward"
@@ -88,11 +88,9 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     def inside(_there: int, _home: int) -> Iterator[None]:
         yield
 
-    monkeypatch.setattr(chosen_losses.system, "inside", inside)
-    monkeypatch.setattr(chosen_losses.netlink, "Netlink", lambda: found)
-    monkeypatch.setattr(
-        chosen_losses.qdisc, "read", lambda _route: {(101, LINK_HANDLE): ("link", found.options)}
-    )
+    monkeypatch.setattr(system, "inside", inside)
+    monkeypatch.setattr(netlink, "Netlink", lambda: found)
+    monkeypatch.setattr(qdisc, "read", lambda _route: {(101, LINK_HANDLE): ("link", found.options)})
     return found
 
 
@@ -126,7 +124,7 @@ def test_a_list_that_the_kernel_changed_is_refused(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = {(101, LINK_HANDLE): ("link", qdisc.pack(documents(SECOND)))}
-    monkeypatch.setattr(chosen_losses.qdisc, "read", lambda _route: other)
+    monkeypatch.setattr(qdisc, "read", lambda _route: other)
     losses, _link = made(documents(FIRST))
     with pytest.raises(BuildError, match="lost_packets is 0100000009000000, requested was 03"):
         losses.begin()
