@@ -27,6 +27,7 @@ from orchestrator.execution.commit import git_commit
 NAMES = [
     "compare",
     "doctor",
+    "experiments",
     "export",
     "guest",
     "judge",
@@ -36,6 +37,7 @@ NAMES = [
     "runs",
     "schema",
     "show",
+    "summary",
     "validate",
     "web",
 ]

@@ -1,0 +1,123 @@
+"""``experiments`` and ``summary``: text, Markdown, LaTeX, CSV, JSON, and what a name means."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator.cli import commands
+from orchestrator.planning.identity import experiment_sha256
+from orchestrator.scenario import load
+from results.store import Store
+from tests.unit.planning.test_identity import TEXT
+from tests.unit.results.experiments import make
+
+LIMIT = "topology.bottleneck.queue.limit"
+
+
+def two(variant: object, repetition: int) -> dict[str, float]:
+    return {"one": 1.0e6 + 1e4 * repetition**2, "two": 3.0e6 - 5e4 * repetition}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a scenario and runs of it."""
+    monkeypatch.chdir(tmp_path)
+    Path("sweep.yaml").write_text(TEXT)
+    sha256 = experiment_sha256(load(Path("sweep.yaml")))
+    with Store(tmp_path / "runs.db") as opened:
+        make(opened, two, [{LIMIT: "10p"}, {LIMIT: "20p"}], name="sweep", experiment_sha256=sha256)
+    monkeypatch.setenv("ORCHESTRATOR_DB", str(tmp_path / "runs.db"))
+    return tmp_path / "runs.db"
+
+
+def orchestrator(*words: str) -> Result:
+    return CliRunner().invoke(commands, ["--debug", *words])
+
+
+@pytest.mark.usefixtures("store")
+def test_the_table_has_means_intervals_and_differences() -> None:
+    result = orchestrator("summary", "sweep", "--metric", "goodput_bps")
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["limit", "of", "runs", "goodput_bps", "(Mbit/s)"] in lines
+    assert ["10p", "one", "5", "1.060", "±", "0.082"] in lines
+    assert any(line[:5] == ["limit=10p", "-", "two", "-", "one"] for line in lines)
+    assert orchestrator("summary", "sweep.yaml", "--metric", "goodput_bps").stdout == result.stdout
+
+
+@pytest.mark.usefixtures("store")
+def test_other_forms_have_the_same_numbers() -> None:
+    words = ("summary", "sweep", "--metric", "goodput_bps")
+    document = json.loads(orchestrator(*words, "--json").stdout)
+    assert document["schema"] == 1
+    assert [axis["path"] for axis in document["axes"]] == [LIMIT]
+    means = [each["metrics"]["goodput_bps"]["mean"] for each in document["rows"]]
+    lines = list(csv.DictReader(io.StringIO(orchestrator(*words, "--csv").stdout)))
+    assert [float(line["mean"]) for line in lines] == means
+    assert [(line["limit"], line["flow"]) for line in lines[:3]] == [
+        ("10p", ""), ("10p", "one"), ("10p", "two"),
+    ]  # fmt: skip
+    assert "| 10p | one | 5 | 1.060 ± 0.082 |" in orchestrator(*words, "--markdown").stdout
+    latex = orchestrator(*words, "--latex").stdout
+    assert r"10p & one & 5 & 1.060 $\pm$ 0.082 \\" in latex
+    assert r"goodput\_bps" in latex
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
+
+
+def test_a_name_with_several_experiments_names_the_others(store: Path) -> None:
+    with Store(store) as opened:
+        make(opened, two, name="sweep", experiment_sha256="newer")
+    result = orchestrator("summary", "sweep")
+    assert result.exit_code == 0
+    assert "is the newest; there are also sweep@" in result.stderr
+    listed = json.loads(orchestrator("experiments", "--json").stdout)["experiments"]
+    assert [(each["name"], each["variants"], each["runs"]) for each in listed] == [
+        ("sweep", 2, 10), ("sweep", 1, 5),
+    ]  # fmt: skip
+    text = orchestrator("experiments").stdout
+    assert all(f"sweep@{each['identity'][:8]}" in text for each in listed)
+    first = orchestrator("summary", f"sweep@{listed[0]['identity'][:8]}")
+    assert (first.exit_code, first.stderr) == (0, "")
+    assert "limit" in first.stdout
+    assert orchestrator("summary", "sweep.yaml").stdout == first.stdout
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nothing",), "there is no experiment nothing"),
+        (("sweep.yaml", "--set", "seed=7"), "has no runs of sweep.yaml as it is now"),
+        (("sweep", "--set", "seed=7"), "--set: sweep is no scenario file"),
+        (("missing.yaml",), "missing.yaml:1:1: "),
+        (("sweep", "--by", "rate"), "there is no axis rate; the axes are limit"),
+        (("sweep", "--flows", "--flow", "one"), "--flows: give it without --flow"),
+    ],
+)
+def test_what_is_not_there_is_status_2(words: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(commands, ["summary", *words])
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_what_a_reader_must_know_is_said(store: Path) -> None:
+    with Store(store) as opened:
+        make(opened, lambda _v, _r: {"one": 1e6}, [{LIMIT: "10p"}], name="same")
+        make(
+            opened,
+            lambda _v, r: {"one": [1e6 + 1e5 * part + r for part in range(20)]},
+            [{LIMIT: "10p"}],
+            name="rising",
+        )
+        make(opened, two, name="bad", verdict="unfaithful", repetitions=2)
+    same = orchestrator("summary", "same").stdout
+    assert "4 runs are equal to another one to the bit" not in same  # each has a digest of its own
+    rising = orchestrator("summary", "rising", "--metric", "goodput_bps").stdout
+    assert "still drifting (marked ~)" in rising
+    assert "limit=10p one goodput_bps" in rising
+    assert "2 runs were unfaithful and are left out" in orchestrator("summary", "bad").stdout
