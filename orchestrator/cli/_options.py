@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_DB = Path("results/runs.db")
+
+
+def program() -> str:
+    """Return the word by which this program can be called."""
+    called = Path(sys.argv[0])
+    if called.name != "orchestrator" or shutil.which("orchestrator"):
+        return "orchestrator"
+    return str(called)
+
+
+def same_command(context: click.Context, flag: str) -> str:
+    """Return the command line of a context again, for a shell, with a flag that it must have."""
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        if isinstance(parameter, click.Argument):
+            words += map(str, value if isinstance(value, tuple) else (value,))
+        elif flag not in parameter.opts:
+            option = max(parameter.opts, key=len)
+            for each in value if isinstance(value, tuple) else (value,):
+                words += [option] if each is True else [option, str(each)]
+    return shlex.join([program(), str(context.info_name), *words, flag])
 
 
 def wall_time(text: str | None) -> float | None:

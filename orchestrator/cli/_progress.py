@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orchestrator.cli._status import StatusLine
+from orchestrator.planning.estimate import wall_s
 
 if TYPE_CHECKING:
     from orchestrator.execution.runner import Progress
@@ -12,34 +16,99 @@ if TYPE_CHECKING:
 
 FINAL_PHASES = ("ok", "failed", "interrupted")
 
+_LEAST_SHARE = 0.02
+"""No time left is shown before this share of the work is done."""
+
 
 class LiveProgress:
-    """An observer of the runner: one status line for all running runs, one line per ended run."""
+    """An observer of the runner: one status line for all runs.
 
-    def __init__(self, plan: Plan, line: StatusLine) -> None:
+    A run that did not end well, or is not faithful, has a line of its own.
+    """
+
+    def __init__(
+        self, plan: Plan, line: StatusLine, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._durations_s = [run.duration_s for run in plan.runs]
+        self._work_s = [wall_s(run) for run in plan.runs]
         self._line = line
-        self._running: dict[int, str] = {}
-        self._ended = 0
+        self._clock = clock
+        self._began_s: float | None = None
+        self._simulated_s: dict[int, float] = {}
+        self._running: set[int] = set()
+        self._ended: Counter[str] = Counter()
+        self._verdicts: Counter[str | None] = Counter()
 
     def progress(self, progress: Progress) -> None:
         """Show the phase of a run."""
-        total = len(self._durations_s)
-        wall = f"{progress.wall_s:.1f} s of wall time"
+        if self._began_s is None:
+            self._began_s = self._clock() - progress.wall_s
         if progress.phase in FINAL_PHASES:
-            self._running.pop(progress.index, None)
-            self._ended += 1
-            if total > 1:
-                ended = f"run {self._ended} of {total}"
-                self._line.say(f"{ended}: {progress.run_id} {progress.phase}, {wall}")
-            return
-        state = f"{progress.phase}, {wall}"
-        if progress.phase == "traffic":
-            whole_s = self._durations_s[progress.index]
-            state = f"{progress.simulated_s:.1f} of {whole_s:g} s simulated, {wall}"
-        if total == 1:
-            self._line.show(f"{progress.run_id}:", state)
-            return
-        self._running[progress.index] = f"#{progress.index + 1} {state}"
-        running = "; ".join(self._running.values())
-        self._line.show(f"{self._ended} of {total} runs done;", running)
+            self._end(progress)
+        else:
+            self._running.add(progress.index)
+            self._simulated_s[progress.index] = progress.simulated_s
+        total = len(self._durations_s)
+        if total > 1:
+            words = [f"{self._ended.total()} of {total} runs done", *self._counts(), *self._rates()]
+            if self._ended.total() == total:
+                self._line.say(f"runs: {', '.join(words)}")
+            else:
+                self._line.show("runs:", ", ".join(words))
+        elif progress.phase not in FINAL_PHASES:
+            self._line.show(f"{progress.run_id}:", self._of_one(progress))
+
+    def _end(self, progress: Progress) -> None:
+        self._running.discard(progress.index)
+        ended_well = progress.phase == "ok"
+        # A run that failed is done, too, but has not simulated anything.
+        self._simulated_s[progress.index] = self._durations_s[progress.index] if ended_well else 0.0
+        self._work_s[progress.index] *= ended_well
+        self._ended[progress.phase] += 1
+        self._verdicts[progress.verdict] += 1
+        what = progress.verdict if ended_well else progress.phase
+        if len(self._durations_s) > 1 and what not in ("faithful", None):
+            number = progress.index + 1
+            self._line.say(f"run {number}: {progress.run_id} {what}, {_wall(progress)}")
+
+    def _counts(self) -> list[str]:
+        shown = {
+            "running": len(self._running),
+            "failed": self._ended["failed"],
+            "interrupted": self._ended["interrupted"],
+        }
+        counts = [f"{count} {word}" for word, count in shown.items() if count]
+        return [*counts, f"{self._verdicts['faithful']} faithful"]
+
+    def _rates(self) -> list[str]:
+        """Return how fast the runs simulate together, and the time that the others need."""
+        assert self._began_s is not None
+        elapsed_s = max(self._clock() - self._began_s, 1e-9)
+        words = []
+        if speed := sum(self._simulated_s.values()) / elapsed_s:
+            words.append(f"{speed:.3g} times real time")
+        done_s = sum(
+            self._work_s[index] * simulated_s / self._durations_s[index]
+            for index, simulated_s in self._simulated_s.items()
+        )
+        left_s = sum(self._work_s) - done_s
+        if left_s > 0 and done_s > _LEAST_SHARE * sum(self._work_s):
+            words.append(f"about {_time(elapsed_s * left_s / done_s)} left")
+        return words
+
+    def _of_one(self, progress: Progress) -> str:
+        if progress.phase != "traffic":
+            return f"{progress.phase}, {_wall(progress)}"
+        whole_s = self._durations_s[progress.index]
+        simulated = f"{progress.simulated_s:.1f} of {whole_s:g} s simulated, {_wall(progress)}"
+        return ", ".join([simulated, *self._rates()])
+
+
+def _wall(progress: Progress) -> str:
+    return f"{progress.wall_s:.1f} s of wall time"
+
+
+def _time(time_s: float) -> str:
+    if time_s < 99.5:
+        return f"{time_s:.0f} s"
+    return f"{time_s / 60:.0f} min" if time_s < 99.5 * 60 else f"{time_s / 3600:.1f} h"

@@ -53,20 +53,7 @@ def remaining(plan: Plan, store: Store, backend: str) -> Remaining:
         UsageError: a run of the plan is stored, but only with another link model or digest version.
             It must not be grouped with runs of this program.
     """
-    known: dict[str, list[tuple[Mapping[str, Any], RunRow]]] = {}
-    seeds = {spec.seed for spec in plan.runs}
-    for row in store.list_runs():
-        if row.status == "ok" and row.backend == backend and row.seed in seeds:
-            place = _place(row.variant, row.repetition, row.seed)
-            known.setdefault(place, []).append((store.load(row.id).head.resolved, row))
-    same = [
-        _newest(
-            row
-            for resolved, row in known.get(_place(spec.variant, spec.repetition, spec.seed), [])
-            if _is_same(resolved, spec.resolved)
-        )
-        for spec in plan.runs
-    ]
+    same = _same(plan, store, backend)
     others = [row for row in same if row is not None and not _is_of_this_program(row)]
     if others:
         raise UsageError(
@@ -76,6 +63,26 @@ def remaining(plan: Plan, store: Store, backend: str) -> Remaining:
     ids = tuple(None if row is None else row.id for row in same)
     missing = [spec for spec, run_id in zip(plan.runs, ids, strict=True) if run_id is None]
     return Remaining(replace(plan, runs=missing), ids)
+
+
+def count_stored(plan: Plan, store: Store, backend: str) -> int:
+    """Return how many runs of a plan are stored as ok already, made by this program's versions."""
+    same = _same(plan, store, backend)
+    return sum(row is not None and _is_of_this_program(row) for row in same)
+
+
+def _same(plan: Plan, store: Store, backend: str) -> list[RunRow | None]:
+    """Return for each run of a plan the stored run that is the same; see :func:`remaining`."""
+    places = [_place(spec.variant, spec.repetition, spec.seed) for spec in plan.runs]
+    known: dict[str, list[tuple[Mapping[str, Any], RunRow]]] = {place: [] for place in places}
+    for row in store.list_runs():
+        place = _place(row.variant, row.repetition, row.seed)
+        if row.status == "ok" and row.backend == backend and place in known:
+            known[place].append((store.load(row.id).head.resolved, row))
+    return [
+        _newest(row for resolved, row in known[place] if _is_same(resolved, spec.resolved))
+        for place, spec in zip(places, plan.runs, strict=True)
+    ]
 
 
 def verification(run: str, store: Store, backend: str) -> Verification:

@@ -77,31 +77,40 @@ def _draw(planned: Plan, file: Path) -> None:
 
 
 def _print(described: dict[str, Any]) -> None:
+    runs = described["runs"]
+    variants = [list(group) for _, group in itertools.groupby(runs, lambda run: run["variant"])]
     rows = [
         [
-            str(index),
-            _report.variant(run["variant"]) or _output.NO_VALUE,
-            str(run["repetition"]),
-            str(run["seed"]),
-            str(len(run["flows"])),
-            f"{run['duration_s']:g}",
-            f"{run['estimated_wall_s']:.1f}",
-            f"{run['estimated_disk_bytes'] / 1e6:.1f}",
+            _report.variant(repetitions[0]["variant"]) or _output.NO_VALUE,
+            str(len(repetitions)),
+            str(len(repetitions[0]["flows"])),
+            f"{sum(run['duration_s'] for run in repetitions):g}",
+            f"{sum(run['estimated_wall_s'] for run in repetitions):.1f}",
+            f"{sum(run['estimated_disk_bytes'] for run in repetitions) / 1e6:.1f}",
         ]
-        for index, run in enumerate(described["runs"])
+        for repetitions in variants
     ]
-    headings = ["run", "variant", "repetition", "seed", "flows", "simulated s", "wall s", "disk MB"]
+    headings = ["variant", "repetitions", "flows", "simulated s", "wall s", "disk MB"]
     out = _output.console()
-    out.print(_output.table(headings, rows, right=(0, 2, 3, 4, 5, 6, 7)))
-    for run in described["runs"]:
+    out.print(_output.table(headings, rows, right=range(1, len(headings))))
+    for repetitions in variants:
         # The other repetitions differ only in values drawn from the seed.
-        if run["repetition"] == 0:
-            _print_network(out, run)
-    runs = _output.plural(len(rows), "run")
+        _print_network(out, repetitions[0])
     disk = f"{described['estimated_disk_bytes'] / 1e6:.1f} MB"
     wall = f"about {described['estimated_wall_s']:.0f} s of wall time in the guest"
     real = f"over {described['duration_s']:g} s in real time"
-    out.print(f"{runs}, {wall} ({real}) and {disk}", markup=False)
+    out.print(f"{_count(variants)}, {wall} ({real}) and {disk}", markup=False)
+
+
+def _count(variants: list[list[Any]]) -> str:
+    """Return the number of runs, as ``40 runs (8 variants x 5 repetitions)`` where it has parts."""
+    runs = _output.plural(sum(map(len, variants)), "run")
+    number = len(variants[0])
+    equal = all(len(repetitions) == number for repetitions in variants)
+    if not equal or len(variants) * number == 1:
+        return runs
+    parts = [_output.plural(len(variants), "variant"), _output.plural(number, "repetition")]
+    return f"{runs} ({' x '.join(parts)})"
 
 
 def _print_network(out: Console, run: dict[str, Any]) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-import shutil
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +94,8 @@ def command(
         ids, same = _verify(verify, request)
     elif file is not None:
         planned = _planned(file, overrides, reduced)
-        ids, same = _run(planned, resume, request), True
+        with _naming_resume(request):
+            ids, same = _run(planned, resume, request), True
     else:
         raise UsageError("give a scenario file, or a stored run with --verify RUN")
     document = _document(ids, db)
@@ -141,6 +141,8 @@ def _planned(file: Path, overrides: Sequence[str], reduced: bool) -> Plan:
 def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
     """Run the plan and return the ids of its runs, including those that were stored already."""
     if not (resume and request.db.exists()):
+        if not request.quiet and request.db.exists():
+            _say_what_is_stored_twice(planned, request)
         return _execute(planned, request)
     from orchestrator.cli import _stored_runs
     from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
@@ -155,6 +157,34 @@ def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
         return rest.complete(_execute(rest.plan, request))
     remove_abandoned(temporary_root(), RUN_FOLDER)  # as a run would
     return rest.complete([])
+
+
+def _say_what_is_stored_twice(planned: Plan, request: _Request) -> None:
+    """Say on standard error how many of the runs are stored already."""
+    from orchestrator.cli import _stored_runs
+    from results.store import Store
+
+    with Store.open_read_only(request.db) as store:
+        stored = _stored_runs.count_stored(planned, store, request.backend)
+    if stored:
+        runs = _output.plural(len(planned.runs), "run")
+        click.echo(
+            f"{stored} of the {runs} {'is' if stored == 1 else 'are'} stored already with the same "
+            "content; --resume uses what is stored",
+            err=True,
+        )
+
+
+@contextlib.contextmanager
+def _naming_resume(request: _Request) -> Iterator[None]:
+    """Name the command that continues a plan when the user interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not request.quiet:
+            words = _options.same_command(click.get_current_context(), "--resume")
+            click.echo(f"runs that ended are stored; to run the others:\n  {words}", err=True)
+        raise
 
 
 def _verify(run: str, request: _Request) -> tuple[list[str], bool]:
@@ -216,9 +246,7 @@ def _print(runs: Sequence[Mapping[str, Any]]) -> None:
 
 def _print_next_commands(ids: Sequence[str], db: Path) -> None:
     """Print on standard error the commands that show the runs, with the program as called."""
-    program = sys.argv[0] if Path(sys.argv[0]).name == "orchestrator" else "orchestrator"
-    if shutil.which("orchestrator"):
-        program = "orchestrator"
+    program = _options.program()
     option = "" if db == _options.DEFAULT_DB else f" --db {shlex.quote(str(db))}"
     click.echo("", err=True)
     click.echo(f"{program} show {ids[-1]}{option}    all metrics and checks", err=True)

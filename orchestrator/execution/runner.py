@@ -38,7 +38,7 @@ from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
 from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
-from orchestrator.recording.model import Recording
+from orchestrator.recording.model import Recording, Verdict
 from results.model import RunHead, summarise_links
 from results.store import Store
 
@@ -65,7 +65,8 @@ class RunOptions:
 class Progress:
     """Progress of one run.
 
-    ``phase`` is boot, setup, probes, traffic, storing, ok, failed or interrupted.
+    ``phase`` is boot, setup, probes, traffic, storing, ok, failed or interrupted. ``verdict`` is
+    that of a run that is ok.
     """
 
     index: int
@@ -73,6 +74,7 @@ class Progress:
     phase: str
     simulated_s: float
     wall_s: float
+    verdict: Verdict | None = None
 
 
 class Observer(Protocol):
@@ -216,9 +218,9 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
     with Store(options.db) as store, session.cpu() as cpu:
         run_id = store.begin(head.make(spec))
 
-        def report(phase: str, simulated_s: float) -> None:
+        def report(phase: str, simulated_s: float, verdict: Verdict | None = None) -> None:
             wall_s = time.monotonic() - began
-            session.report(Progress(index, run_id, phase, simulated_s, wall_s))
+            session.report(Progress(index, run_id, phase, simulated_s, wall_s, verdict))
 
         folder = session.folder / str(index)
         folder.mkdir()
@@ -230,7 +232,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
             with explain_full_disk(folder):
                 recording = options.backend.run(spec, context, report)
             report("storing", spec.duration_s)
-            _finish(store, run_id, spec, recording, time.monotonic() - began)
+            verdict = _finish(store, run_id, spec, recording, time.monotonic() - began)
         except BaseException as error:
             _mark(store, run_id, error, context, session)
             report("interrupted" if session.stopping.is_set() else "failed", 0.0)
@@ -239,12 +241,14 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
             raise
         finally:
             remove_with_retries(folder)
-        report("ok", spec.duration_s)
+        report("ok", spec.duration_s, verdict)
         return run_id
 
 
-def _finish(store: Store, run_id: str, spec: RunSpec, recording: Recording, wall_s: float) -> None:
-    """Judge a recording and store it.
+def _finish(
+    store: Store, run_id: str, spec: RunSpec, recording: Recording, wall_s: float
+) -> Verdict | None:
+    """Judge a recording and store it; return its verdict.
 
     Raises:
         BedError: its values cannot be stored; the other runs continue.
@@ -255,6 +259,7 @@ def _finish(store: Store, run_id: str, spec: RunSpec, recording: Recording, wall
             judged = judging.judged(spec, recording)
             evidence = judging.evidence_document(spec, recording)
             store.finish(run_id, judged, wall_s, evidence)
+            return judged.verdict
         except StoreError as error:
             if error.__cause__ is None or isinstance(error.__cause__, _VALUE_ERRORS):
                 raise malformed(f"it cannot be stored: {error}") from error

@@ -101,11 +101,35 @@ def test_every_variant_is_shown_once() -> None:
         "plan", QUICKSTART, "--set", "repetitions=3",
         "--set", "matrix={topology.bottleneck.delay: [5ms, 30ms]}",
     )  # fmt: skip
-    headings = [line for line in result.stdout.splitlines() if line.startswith("topology.bott")]
+    lines = [line for line in result.stdout.splitlines() if line.startswith("topology.bott")]
+    headings = [line for line in lines if len(line.split()) == 1]
     assert headings == ["topology.bottleneck.delay=5ms", "topology.bottleneck.delay=30ms"]
     assert [row[3:5] for row in rows(result.stdout) if row[:2] == ["reno", "1"]] == [
         rtts_ms(90, 10, 100, 100), rtts_ms(140, 10, 100, 100),
     ]  # fmt: skip
+
+
+def test_runs_are_grouped_by_variant() -> None:
+    axis = "matrix={topology.bottleneck.delay: [5ms, 30ms]}"
+    text = orchestrator("plan", QUICKSTART, "--set", "repetitions=5", "--set", axis).stdout
+    found = rows(text)
+    assert found[0] == [
+        "variant",
+        "repetitions",
+        "flows",
+        "simulated",
+        "s",
+        "wall",
+        "s",
+        "disk",
+        "MB",
+    ]
+    assert [row[:4] for row in found[2:4]] == [
+        [f"topology.bottleneck.delay={delay}", "5", "2", "300"] for delay in ("5ms", "30ms")
+    ]
+    assert "10 runs (2 variants x 5 repetitions), about " in text
+    text = orchestrator("plan", QUICKSTART, "--set", axis).stdout
+    assert "2 runs (2 variants x 1 repetition), about " in text
 
 
 def test_warnings_are_on_standard_error_and_in_the_json() -> None:

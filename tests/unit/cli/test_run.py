@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,10 +51,14 @@ KERNEL = GuestKernel("key", Path("/k/linux"), Path("/k/modules"), "6.12.7", {})
 
 @dataclass
 class FakeRunner:
-    """Stores a made-up recording for every run; ``verdict`` and ``status`` may be set by seed."""
+    """Stores a made-up recording for every run.
+
+    Verdicts, failures and interruptions may be set by seed.
+    """
 
     verdict: dict[int, Verdict] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
+    interrupting: set[int] = field(default_factory=set)
     digest: Callable[[RunSpec], str] = lambda spec: f"digest of {spec.seed}"
     asked: list[tuple[Plan, RunOptions]] = field(default_factory=list)
 
@@ -69,12 +74,16 @@ class FakeRunner:
         with Store(options.db) as store:
             run_id = store.begin(head(spec, plan, options))
             observer.progress(Progress(index, run_id, "traffic", 1.0, 0.1))
+            if spec.seed in self.interrupting:
+                store.fail(run_id, "interrupted by the user", "interrupted")
+                raise KeyboardInterrupt
             if spec.seed in self.failed:
                 store.fail(run_id, "the guest hung")
-            else:
-                verdict = self.verdict.get(spec.seed, "faithful")
-                store.finish(run_id, recording(spec, verdict, self.digest(spec)), 0.5)
-            observer.progress(Progress(index, run_id, "ok", 2.0, 0.5))
+                observer.progress(Progress(index, run_id, "failed", 0.0, 0.5))
+                return run_id
+            verdict = self.verdict.get(spec.seed, "faithful")
+            store.finish(run_id, recording(spec, verdict, self.digest(spec)), 0.5)
+            observer.progress(Progress(index, run_id, "ok", 2.0, 0.5, verdict))
             return run_id
 
 
@@ -174,7 +183,7 @@ def test_many_runs_are_printed_as_a_list(fake: FakeRunner) -> None:
     result = orchestrator("run", "pair.yaml", "--set", "repetitions=6")
     lines = [line for line in result.stdout.splitlines() if line.startswith("20")]
     assert [line.split()[0] for line in lines] == run_ids()
-    assert "run 6 of 6: " in result.stderr
+    assert "runs: 6 of 6 runs done, 6 faithful, " in result.stderr
 
 
 def seeds(fake: FakeRunner) -> list[int]:
@@ -219,6 +228,44 @@ def test_resume_runs_only_what_is_missing(fake: FakeRunner) -> None:
     result = orchestrator(*words, "--resume")
     assert len(fake.asked) == 2
     assert [run["id"] for run in json.loads(result.stdout)["runs"]] == shown
+
+
+def test_what_would_be_stored_twice_is_said_before(fake: FakeRunner) -> None:
+    assert "stored already" not in orchestrator("run", "pair.yaml").stderr
+    result = orchestrator("run", "pair.yaml", "--set", "repetitions=3")
+    said = "1 of the 3 runs is stored already with the same content; --resume uses what is stored\n"
+    assert result.stderr.startswith(said)
+    result = orchestrator("run", "pair.yaml", "--set", "repetitions=3")
+    assert "3 of the 3 runs are stored already" in result.stderr
+    assert len(run_ids()) == 7
+    for words in (["--resume"], ["--set", "duration=3s"], ["--quiet"]):
+        assert "with the same content" not in orchestrator("run", "pair.yaml", *words).stderr
+    # A failed run is no stored result.
+    fake.failed = {9}
+    for _ in range(2):
+        result = orchestrator("run", "pair.yaml", "--set", "seed=9")
+        assert "with the same content" not in result.stderr
+
+
+def test_an_interruption_names_the_command_that_continues(fake: FakeRunner) -> None:
+    fake.interrupting = {repetition_seed(1, 1)}
+    words = ["--set", "repetitions=3", "--set", "description=two words", "--jobs", "2"]
+    result = orchestrator("run", "pair.yaml", *words, "--db", "a b.db", "--json")
+    assert result.exit_code == 130
+    command = (
+        "orchestrator run pair.yaml --set repetitions=3 --set 'description=two words' --jobs 2 "
+        "--db 'a b.db' --json --resume"
+    )
+    assert f"to run the others:\n  {command}\n" in result.stderr
+    fake.interrupting = set()
+    resumed = orchestrator(*shlex.split(command)[1:])
+    assert (resumed.exit_code, len(run_ids("a b.db"))) == (0, 4)
+    # A command with --resume is named as it is.
+    fake.interrupting = {repetition_seed(1, 1)}
+    result = orchestrator("run", "pair.yaml", "--resume", "--set", "repetitions=2")
+    assert result.stderr.count("--resume") == 1
+    quiet = orchestrator("run", "pair.yaml", "--set", "repetitions=2", "--quiet")
+    assert quiet.stderr.split() == ["interrupted"]
 
 
 def test_resume_does_not_count_runs_of_another_scenario(fake: FakeRunner) -> None:
@@ -312,7 +359,7 @@ def test_validate_reports_the_faults_of_all_files(fake: FakeRunner) -> None:
 
 def test_plan_lists_and_runs_nothing(fake: FakeRunner) -> None:
     result = orchestrator("plan", "pair.yaml", "--set", "repetitions=3")
-    assert "3 runs, about " in result.stdout
+    assert "3 runs (1 variant x 3 repetitions), about " in result.stdout
     described = json.loads(orchestrator("plan", "pair.yaml", "--json").stdout)
     assert described["runs"][0]["seed"] == 1
     assert not fake.asked
