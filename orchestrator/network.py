@@ -238,6 +238,11 @@ class Channel:
         return any(model.loses for model in models)
 
     @property
+    def begins_with_list(self) -> bool:
+        """Whether it has a list of packets to lose by their numbers as the run begins."""
+        return self.loss is not None and self.loss.chosen is not None
+
+    @property
     def chosen(self) -> tuple[ChosenPackets, ...]:
         """The lists of packets that are lost by their numbers, at the beginning and by events."""
         models = [model for model in (self.loss, *self.later_losses) if model is not None]

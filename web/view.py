@@ -181,9 +181,11 @@ def links_note(lines: Sequence[LinkLine]) -> str:
     changing = any(line.queue.rate_steps for line in lines)
     read_back = "constant rates and first delays" if changing else "rates and delays"
     requested = "changing rates, queue kinds" if changing else "queue kinds"
+    by_number = "; a loss without a value is one of listed packets"
     return (
         f"each direction by itself; {read_back} as read back from the kernel before traffic, "
         f"{requested}, limits and losses as requested"
+        f"{by_number if any(line.loss is None for line in lines) else ''}"
     )
 
 

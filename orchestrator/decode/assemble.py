@@ -228,7 +228,8 @@ def _queue(
         return QueueRecord(
             *common, "delay", delay["kind"], False,
             # A netem that the specification did not request has no settings here.
-            delay_s=delay.get("delay_ns", 0) / 1e9, loss=channel.mean_loss,
+            delay_s=delay.get("delay_ns", 0) / 1e9,
+            loss=None if channel.begins_with_list else channel.mean_loss,
             limit_packets=delay.get("limit_packets"),
         )  # fmt: skip
     if role == "policer":

@@ -66,7 +66,7 @@ def _by_number(name: str, channel: Channel, lists: list[ChosenLosses]) -> Check:
     fails, and so does a channel without the list with which it should have begun.
     """
     requested = {_identity(each) for each in channel.chosen}
-    begun = channel.loss is None or channel.loss.chosen is None or bool(lists)
+    begun = not channel.begins_with_list or bool(lists)
     expected = lost = packets = chosen_packets = 0
     good = begun
     for one in lists:

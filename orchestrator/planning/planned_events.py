@@ -25,6 +25,7 @@ from orchestrator.kinds.queues import QueueFault, QueueSpec
 from orchestrator.network import Channel, JitterModel, Link, Network, Queue
 from orchestrator.planning.chosen_losses import flow_problem, reroutes
 from orchestrator.planning.runspec import ChannelState, Pair, PlannedEvent, PlannedFlow
+from orchestrator.protocol.chosen import ChosenPackets
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.faults import messages
@@ -139,6 +140,7 @@ class _NetworkState:
     queues: dict[str, QueueSpec] = field(default_factory=dict)
     routes: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
     rerouted_ns: int | None = None
+    ranges: int = 0
     now_ns: int = 0
     changed: dict[str, ChannelState] = field(default_factory=dict)
     rerouted: dict[Pair, tuple[str, ...]] = field(default_factory=dict)
@@ -192,12 +194,19 @@ class _NetworkState:
             raise EventFault(("loss",), text)
         self._require_few_states("loss", loss.states_per_s)
         if loss.chosen is not None:
-            flows = list(_flows(self.inputs.entries))
-            problem = flow_problem(loss.chosen, channel, flows, reroutes(self.inputs.scenario))
-            if problem:
-                raise EventFault(("loss", "flow"), problem)
+            self._require_possible(loss.chosen, channel)
             loss = loss.model_copy()  # another list than before, even if it is an equal one
         self._put(channel, loss=loss)
+
+    def _require_possible(self, chosen: ChosenPackets, channel: str) -> None:
+        flows = list(_flows(self.inputs.entries))
+        problem = flow_problem(chosen, channel, flows, reroutes(self.inputs.scenario))
+        if problem:
+            raise EventFault(("loss", "flow"), problem)
+        self.ranges += len(chosen.ranges)
+        if self.ranges > MAX_STATES:
+            text = f"the lists of all events have more than {MAX_STATES} numbers and ranges"
+            raise EventFault(("loss", "packets"), text)
 
     def set_jitter(self, channel: str, jitter: Jitter) -> None:
         has = self.states[channel].channel

@@ -28,6 +28,7 @@ from orchestrator.testbed.lab.agent import PREFIX, Locked, clean, lock, namespac
 from orchestrator.testbed.lab.bed import LabBed, spare_namespace
 from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
 from orchestrator.testbed.network import qdisc, readback, rtnl
+from orchestrator.testbed.network.chosen_losses import ChosenLosses
 from orchestrator.testbed.network.ethtool import Ethtool
 
 TYPE_CHECKING = False
@@ -233,6 +234,7 @@ def _trial(link: AgentLinkSpec, place: str) -> str | None:
             bed = LabBed(spec, _NoRecords(), UndoLog(os.path.join(place, "trial")))
             bed.build()
             readback.verify_channels(bed)
+            ChosenLosses(bed).begin()
         except (OSError, BuildError) as error:
             problems.append(str(error))
 

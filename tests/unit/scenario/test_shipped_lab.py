@@ -154,6 +154,11 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
         [("delay: 10ms}", "delay: 10ms, corruption: 1%}")], "1%",
         "`lab` does not support corruption: on a forwarding host netem damages only the headers",
     ),
+    "packets to lose by number, of all senders": (
+        [("delay: 10ms}", "delay: 10ms, loss: {kind: list, packets: [7]}}")], "{kind: list",
+        "`lab` needs a `flow` here: packets of other programs pass the router, too, and would "
+        "count",
+    ),
     "traffic with a shared random source": (
         [("traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}",
           "congestion: reno, traffic: {kind: request-response, request: 1kB, response: 1kB}")],
