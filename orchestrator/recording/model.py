@@ -207,8 +207,9 @@ class QueueRecord:
     limit are read back from the kernel. A queue's kind and limits, ``loss`` and a
     policer's values are those requested. ``loss`` is None of a list of packets to lose.
     ``bottleneck`` marks the queues of bottlenecks. ``statistics`` has (name, unit) of each
-    ``statistic_N`` column; see orchestrator.protocol.qdisc.Statistic. ``rate_steps`` are (seconds since the start of traffic,
-    bit/s from then on) of a rate that changes; those of a trace are its means over 20 ms.
+    ``statistic_N`` column; see orchestrator.protocol.qdisc.Statistic. ``rate_steps`` are (seconds
+    since the start of traffic, bit/s from then on) of a rate that changes; those of a trace are its
+    means over 20 ms.
     """
 
     name: str
