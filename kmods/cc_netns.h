@@ -6,7 +6,7 @@
  *
  *   struct x_net { struct cc_netns sysctls; unsigned long field; ... };
  *   CC_SETTING(x, field, low, high, "what it is");
- *   static const struct ctl_table x_table[] = { CC_SETTING_ENTRY(x, field), };
+ *   static const struct ctl_table x_table[] = { CC_SETTING_ENTRY(x, field), {} };
  *
  * and calls cc_netns_add() and cc_netns_remove() from its pernet_operations.
  * catalogue.py reads the range of the setting x_field from the CC_SETTING line.
@@ -15,11 +15,12 @@
 #define CC_NETNS_H
 
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <net/netns/generic.h>
 
 #include "compat.h"
 
-/* The first member of a module's state of a namespace */
+/* A part of a module's state of a namespace */
 struct cc_netns {
 	struct ctl_table_header *header;
 	struct ctl_table *table;
@@ -35,10 +36,9 @@ struct cc_netns {
 	MODULE_INFO(setting, #module "_" #field ":" text		\
 		    " (" #low " to " #high ")")
 
-/* Its sysctl entry; cc_netns_add() turns the offset in .data into a pointer */
+/* Its sysctl entry; cc_netns_add() sets .data of each namespace's copy */
 #define CC_SETTING_ENTRY(module, field)	{				\
 	.procname	= #module "_" #field,				\
-	.data		= (void *)offsetof(struct module##_net, field),	\
 	.maxlen		= sizeof(unsigned long),			\
 	.mode		= 0644,						\
 	.proc_handler	= proc_doulongvec_minmax,			\
@@ -46,18 +46,22 @@ struct cc_netns {
 	.extra2		= (void *)&module##_##field##_range[1],		\
 }
 
+/*
+ * Register a namespace's copy of a table. values are the settings of its count
+ * entries, in their order; an empty entry is behind them.
+ */
 static inline int cc_netns_add(struct net *net, struct cc_netns *own,
-			       const struct ctl_table *template, size_t count)
+			       const struct ctl_table *template,
+			       unsigned long *const *values, size_t count)
 {
 	size_t i;
 
-	own->table = kcalloc(count + 1, sizeof(*template), GFP_KERNEL);
+	own->table = kmemdup(template, (count + 1) * sizeof(*template),
+			     GFP_KERNEL);
 	if (!own->table)
 		return -ENOMEM;
-	for (i = 0; i < count; i++) {
-		own->table[i] = template[i];
-		own->table[i].data = (char *)own + (size_t)template[i].data;
-	}
+	for (i = 0; i < count; i++)
+		own->table[i].data = values[i];
 	own->header = cc_register_sysctls(net, own->table, count);
 	if (own->header)
 		return 0;

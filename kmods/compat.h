@@ -14,6 +14,14 @@
 #include <linux/version.h>
 #include <net/net_namespace.h>
 
+/*
+ * What "depends on 64BIT" says in a Kconfig file. Settings of up to 100 Gbit/s
+ * are unsigned long, and get_info reads u64 estimates without a lock.
+ */
+#ifndef CONFIG_64BIT
+#error "needs a 64-bit kernel"
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "needs Linux 6.1 or later"
 #endif

@@ -45,6 +45,7 @@ static unsigned int idealtcp_net_id __read_mostly;
 static const struct ctl_table idealtcp_table[] = {
 	CC_SETTING_ENTRY(idealtcp, rate_bps),
 	CC_SETTING_ENTRY(idealtcp, rtt_us),
+	{}
 };
 
 static const struct idealtcp_net *idealtcp_given(const struct sock *sk)
@@ -123,9 +124,11 @@ static struct tcp_congestion_ops tcp_idealtcp __read_mostly = {
 static int __net_init idealtcp_net_init(struct net *net)
 {
 	struct idealtcp_net *given = net_generic(net, idealtcp_net_id);
+	unsigned long *values[] = { &given->rate_bps, &given->rtt_us };
 
-	return cc_netns_add(net, &given->sysctls, idealtcp_table,
-			    ARRAY_SIZE(idealtcp_table));
+	static_assert(ARRAY_SIZE(values) + 1 == ARRAY_SIZE(idealtcp_table));
+	return cc_netns_add(net, &given->sysctls, idealtcp_table, values,
+			    ARRAY_SIZE(values));
 }
 
 static void __net_exit idealtcp_net_exit(struct net *net)
@@ -147,7 +150,6 @@ static int __init idealtcp_register(void)
 	int err;
 
 	BUILD_BUG_ON(sizeof(struct cc_flow) > ICSK_CA_PRIV_SIZE);
-	BUILD_BUG_ON(offsetof(struct idealtcp_net, sysctls));
 	err = register_pernet_subsys(&idealtcp_net_ops);
 	if (err)
 		return err;

@@ -63,6 +63,7 @@ static unsigned int libra_net_id __read_mostly;
 
 static const struct ctl_table libra_table[] = {
 	CC_SETTING_ENTRY(libra, capacity_kbps),
+	{}
 };
 
 /* Return C in q10 bytes/s; 0 while it is unknown */
@@ -160,9 +161,13 @@ static u32 libra_ssthresh(struct sock *sk)
 }
 
 /*
- * The kernel's TCP calls this before it sends, so here the gap to the next
- * packet is drawn. It is uniform between 1/32 and 63/32 of T/w, with the mean
- * T/w. It replaces the kernel's own pacing rate, which is up to twice as high.
+ * The gap to the next packet is uniform between 1/32 and 63/32 of T/w, with the
+ * mean T/w. It replaces the kernel's own pacing rate, which is up to twice as
+ * high and is set again at each ACK, after every other hook. Drawing it changes
+ * the rate, which a question for a number of segments should not do. But this
+ * is the only hook before a packet is sent. The module could set the rate at
+ * ACKs by cong_control, without the kernel's recovery (proportional rate
+ * reduction), which modules cannot call.
  */
 static u32 libra_min_tso_segs(struct sock *sk)
 {
@@ -209,9 +214,11 @@ static struct tcp_congestion_ops tcp_libra __read_mostly = {
 static int __net_init libra_net_init(struct net *net)
 {
 	struct libra_net *given = net_generic(net, libra_net_id);
+	unsigned long *values[] = { &given->capacity_kbps };
 
-	return cc_netns_add(net, &given->sysctls, libra_table,
-			    ARRAY_SIZE(libra_table));
+	static_assert(ARRAY_SIZE(values) + 1 == ARRAY_SIZE(libra_table));
+	return cc_netns_add(net, &given->sysctls, libra_table, values,
+			    ARRAY_SIZE(values));
 }
 
 static void __net_exit libra_net_exit(struct net *net)
@@ -233,7 +240,6 @@ static int __init libra_register(void)
 	int err;
 
 	CC_CHECK_STATE(struct libra_state, flow);
-	BUILD_BUG_ON(offsetof(struct libra_net, sysctls));
 	err = register_pernet_subsys(&libra_net_ops);
 	if (err)
 		return err;
