@@ -80,12 +80,23 @@ _OTHER_KINDS = {
 }
 _HINTS = {
     "m": "write `min` for minutes or `ms` for milliseconds",
-    "sec": "write `s`",
-    "µs": "write `us`",
     "kb": "write `kB` for 1000 bytes or `KiB` for 1024",
     "KB": "write `kB` for 1000 bytes or `KiB` for 1024",
     "k": "write `kB` for 1000 bytes or `KiB` for 1024",
 }
+_WORDS = {
+    "ns": "nsec nanosecond nanoseconds",
+    "us": "µs μs usec usecs microsecond microseconds",
+    "ms": "msec msecs milli millis millisecond milliseconds",
+    "s": "sec secs second seconds",
+    "min": "mins minute minutes",
+    "h": "hr hrs hour hours",
+    "p": "packet packets pkt pkts frame frames segment segments",
+    "B": "byte bytes octet octets",
+}
+"""What people write for a unit."""
+_BITS = re.compile(r"([kKmMgG]?)(?:b|[bB]its?)(?:/s|/sec|ps)?")
+_BYTES = re.compile(r"([kKmMgG]?)(?:B|[bB]ytes?)(?:/s|/sec)?")
 
 
 class UnitError(ValueError):
@@ -161,23 +172,19 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
-def suggest(word: str, valid: Iterable[str]) -> str:
-    """Return `` (did you mean `x`?)`` when one of the valid words is close, else nothing."""
-    close = difflib.get_close_matches(word[:100], list(valid), n=1, cutoff=0.6)
-    return f" (did you mean {shown(close[0])}?)" if close else ""
-
-
 def parse_rate(value: object) -> int:
     """Return bits per second of a text such as ``10mbit``; whole bytes per second only."""
     valid = RATE_UNITS
-    number, unit = _split(value, "rate", valid, "10mbit")
-    unit = unit.lower()
+    number, written = _split(value, "rate", valid, "10mbit")
+    unit = written.lower()  # tc ignores case
     if re.fullmatch(r"[kmgt]?i?bps", unit):
         prefix = unit[:-2]
         raise UnitError(
             f"{shown(value)}: tc reads `{unit}` as bytes per second; for bits write `{prefix}it`"
         )
-    bps = number * _factor(value, unit, "rate", valid)
+    if unit not in valid:
+        raise _unknown_unit(value, written, "rate", valid)
+    bps = number * valid[unit]
     if bps <= 0:
         raise UnitError(f"{shown(value)}: a rate must be above zero")
     if bps > RATE_MAX_BPS:
@@ -370,13 +377,31 @@ def _factor(value: object, unit: str, what: str, valid: Mapping[str, int]) -> in
 
 
 def _unknown_unit(value: object, unit: str, what: str, valid: Iterable[str]) -> UnitError:
-    other = next((kind for kind, units in _OTHER_KINDS.items() if unit in units), None)
-    if unit != unit.strip():
-        why = "write the unit without a space"
-    elif unit in _HINTS and what != "rate":
-        why = f"unknown unit `{unit}`; {_HINTS[unit]}"
+    bare, units = unit.strip(), list(valid)
+    other = next((kind for kind, theirs in _OTHER_KINDS.items() if bare in theirs), None)
+    if bare in units:
+        why = f"write the unit without a space: `{''.join(str(value).split())}`"
+    elif bare in _HINTS and what != "rate":
+        why = f"unknown unit `{bare}`; {_HINTS[bare]}"
+    elif what == "rate" and _BYTES.fullmatch(bare):
+        why = f"a rate is in bits, 8 to a byte, not in `{bare}`"
     elif other:
-        why = f"`{unit}` is a unit of {other}, not of {what}"
+        why = f"`{bare}` is a unit of {other}, not of {what}"
     else:
-        why = f"unknown unit {shown(unit)}{suggest(unit, valid)}"
-    return UnitError(f"{shown(value)}: {why}; valid units: {', '.join(valid)}")
+        meant = _meant(bare, units)
+        number = str(value).removesuffix(unit)
+        why = f"unknown unit {shown(bare)}" + (
+            f" (did you mean `{number}{meant}`?)" if meant else ""
+        )
+    return UnitError(f"{shown(value)}: {why}; valid units: {', '.join(units)}")
+
+
+def _meant(unit: str, valid: list[str]) -> str | None:
+    """Return the valid unit that somebody means by another, None when that is not known."""
+    folded = unit.casefold()
+    words = {word: name for name, others in _WORDS.items() for word in others.split()}
+    bits = _BITS.fullmatch(unit)
+    likely = [*(name for name in valid if name.casefold() == folded), words.get(folded)]
+    likely += [f"{bits[1].lower()}bit"] if bits else []
+    likely += difflib.get_close_matches(unit[:100], valid, n=1, cutoff=0.6)
+    return next((each for each in likely if each in valid), None)

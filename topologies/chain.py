@@ -31,7 +31,9 @@ class HostGroup(Strict):
     name: Slug = Field(description="unique; the hosts are <name>_src<i> and <name>_dst<i>")
     hosts: int = Field(default=1, ge=1, le=MAX_FLOWS, description="pairs of a source and a sink")
     access: Access | None = Field(
-        default=None, description="the link of each host; the topology's `access` when not given"
+        default=None,
+        description="the link of each host; the topology's `access` when not given. A group with "
+        "an `rtt` needs none: its hosts' links then have no rate",
     )
     source_access: Access | None = Field(
         default=None, description="the sources' links, where they differ from `access`"
@@ -66,6 +68,11 @@ class Member:
 
 
 Problem = tuple[Path, str]
+
+_WITHOUT_ACCESS = (
+    "give it here, or in the topology for all groups; or give an `rtt`, such as `rtt: 50ms`, which "
+    "needs no access links"
+)
 
 
 @dataclass(frozen=True)
@@ -120,11 +127,16 @@ class Chain:
         return any(spread is not None and spread.drawn for spread in spreads)
 
     def _side(self, group: HostGroup, key: str) -> tuple[Path, Access | None]:
-        """Return one side's access link and its path in the group, () when it is the default."""
+        """Return one side's access link and its path in the group, () when it is the default.
+
+        An ``rtt`` alone is enough: the link then has no rate, and its delay follows from it.
+        """
         for name in (key, "access"):
             own = getattr(group, name)
             if own is not None:
                 return (name,), own
+        if self.access is None and group.rtt is not None:
+            return ("rtt",), Access()
         return (), self.access
 
     def _group_problems(self, member: Member) -> Iterator[Problem]:
@@ -132,7 +144,7 @@ class Chain:
         for key in ("source_access", "sink_access"):
             path, access = self._side(group, key)
             if access is None:
-                yield (), "`access` is missing: give it here, or in the topology for all groups"
+                yield (), f"`access` is missing: {_WITHOUT_ACCESS}"
                 return
             if group.rtt is not None and access.delay is not None:
                 yield ("rtt",), "give an `rtt` or the access link's `delay`, not both"

@@ -17,7 +17,8 @@ from pydantic import Field, model_validator
 
 from orchestrator.kinds.fields import MAX_FLOWS, DelayBothWays, Path, Slug, Strict, located
 from orchestrator.network import Group, Network
-from orchestrator.units import shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import shown
 from topologies.base import Layout, Topology
 from topologies.links import Links, Plain
 

@@ -28,7 +28,8 @@ from pydantic import (
 )
 
 from orchestrator.kinds.fields import Path
-from orchestrator.units import shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import shown
 from topologies.chain import Chain, HostGroup, Member, Problem, Stage
 from topologies.links import Access, Bottleneck
 from topologies.rows import RowTopology

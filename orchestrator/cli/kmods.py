@@ -63,7 +63,7 @@ def check(modules: tuple[str, ...], as_json: bool) -> int:
 def _known(modules: Sequence[str]) -> list[str]:
     """Return the names of the modules to check, each once; all when none is given."""
     from kmods import catalogue
-    from orchestrator.units import suggest
+    from orchestrator.suggestions import suggest
 
     valid = sorted(catalogue.modules())
     unknown = [name for name in modules if name not in valid]

@@ -13,7 +13,8 @@ from orchestrator.kinds.linux_parameters import (
     NOT_SETTABLE,
     WITHOUT_PARAMETERS,
 )
-from orchestrator.units import shown, suggest
+from orchestrator.suggestions import CONTROLS, suggest
+from orchestrator.units import shown
 
 MAINLINE = (
     "bbr",
@@ -38,6 +39,11 @@ MAINLINE = (
 
 BUILT_IN = frozenset({"reno", "cubic"})
 """Congestion controls that are built into the guest kernel; all others are modules."""
+
+_ABSENT = dict.fromkeys(
+    ("bbr2", "bbrv2", "bbr3", "bbrv3"), ": Linux has only version 1 of BBR, which is `bbr`"
+)
+"""What to say of names for which none of the valid ones stands."""
 
 _QUANTITIES: dict[str, tuple[Callable[[object], int], int, str]] = {
     "bit/s": (units.parse_rate, 1, "5mbit"),
@@ -103,8 +109,10 @@ def check_name(name: str, folder: Folder | None) -> str:
     """
     if folder is None:
         if name not in known():
+            close = suggest(name, known(), CONTROLS)
+            hint = _ABSENT.get(name.casefold(), close)
             raise ValueError(
-                f"unknown congestion control {shown(name)}{suggest(name, known())}; "
+                f"unknown congestion control {shown(name)}{hint}; "
                 f"valid: {', '.join(known())}; or your own with `module: FOLDER`"
             )
     elif name not in folder.modules:

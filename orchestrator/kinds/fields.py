@@ -69,6 +69,9 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _note(cls, data: Any, info: ValidationInfo) -> Any:
+        if not isinstance(data, dict | BaseModel):
+            text = f"must be a mapping (keys: {', '.join(cls.keys())}), not {units.shown(data)}"
+            raise PydanticCustomError("not_a_mapping", "{text}", {"text": text})
         if isinstance(info.context, Context) and isinstance(data, dict):
             info.context.models[id(data)] = cls
         return data

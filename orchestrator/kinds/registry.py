@@ -22,7 +22,8 @@ from pydantic_core import (
     core_schema,
 )
 
-from orchestrator.units import shown, suggest
+from orchestrator.suggestions import KINDS, NONE, suggest
+from orchestrator.units import shown
 
 M = TypeVar("M", bound=BaseModel)
 FAMILY_MARK = "x-family"
@@ -39,6 +40,7 @@ class Kinds(Generic[M]):
         default: the kind of a mapping without ``kind``, or a function that returns it.
         short: the (kind, key) that a single value sets. For example, ``0.1%`` means ``{kind:
             independent, probability: 0.1%}``.
+        example: a valid mapping as text, for messages.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class Kinds(Generic[M]):
         base: type[M],
         default: str | Callable[[dict[Any, Any]], str | None] | None = None,
         short: tuple[str, str] | None = None,
+        example: str = "",
     ) -> None:
         self.family = family
         self._package = package
         self._base = base
         self._default = default
         self.short = short
+        self._example = f", such as `{example}`" if example else ""
 
     @cached_property
     def found(self) -> dict[str, type[M]]:
@@ -94,7 +98,9 @@ class Kinds(Generic[M]):
                 if callable(self._default)
                 else f"a {self.family} with a `kind`"
             )
-            text = f"must be {expected} ({', '.join(self.found)}), not {shown(data)}"
+            named = isinstance(data, str) and data in self.found and not callable(self._default)
+            hint = f": write `{{kind: {data}}}`" if named else self._example
+            text = f"must be {expected} ({', '.join(self.found)}), not {shown(data)}{hint}"
             raise PydanticCustomError("not_a_kind", "{text}", {"text": text})
         model = self.of(data)
         if model is None:
@@ -103,14 +109,19 @@ class Kinds(Generic[M]):
 
     def _unknown(self, data: dict[Any, Any]) -> ValidationError:
         kind, valid = data.get("kind"), ", ".join(self.found)
+        by_key = callable(self._default)
         if "kind" in data:
-            text = f"unknown {self.family} kind {shown(kind)}{suggest(str(kind), self.found)}"
-        elif callable(self._default):
+            words = KINDS.get(self.family, NONE)
+            close = "" if by_key else suggest(str(kind), self.found, words)
+            text = f"unknown {self.family} kind {shown(kind)}{close}"
+        elif by_key:
             text = f"the key of the kind of {self.family} is missing"
         else:
             text = "`kind` is missing"
         error = PydanticCustomError(
-            "unknown_kind", "{text}; valid: {valid}", {"text": text, "valid": valid}
+            "unknown_kind",
+            "{text}; valid: {valid}{example}",
+            {"text": text, "valid": valid, "example": self._example if by_key else ""},
         )
         details = InitErrorDetails(type=error, loc=("kind",), input=kind)
         return ValidationError.from_exception_data(self.family, [details])

@@ -16,7 +16,8 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from orchestrator.kinds.fields import Size, Strict, Time
 from orchestrator.kinds.profiles import profiles
 from orchestrator.protocol.frames import IPV4_BYTES, MOST_MTU_BYTES, TCP_BYTES
-from orchestrator.units import shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import shown
 
 End = Literal["sender", "receiver", "both"]
 RTAX_MTU = 2

@@ -195,10 +195,13 @@ def too_large(planned: Planned) -> Iterator[Advice]:
 
 
 def _periods(planned: Planned) -> Iterator[Advice]:
+    """Yield the sampling periods that the scenario gives and that are longer than a round trip."""
+    sample = planned.scenario.sample
     if planned.network.live:
         return
     shortest_s = min((flow.base_rtt_s for flow in planned.flows), default=0.0)
-    periods_s = {key: getattr(planned.scenario.sample, key) for key in ("tcp", "queue")}
+    given = [key for key in ("tcp", "queue") if key in sample.model_fields_set]
+    periods_s: dict[str, float] = {key: getattr(sample, key) for key in given}
     long = [key for key, period_s in periods_s.items() if period_s > shortest_s]
     if long:
         shown = " and ".join(f"{key} every {format_time(periods_s[key])}" for key in long)

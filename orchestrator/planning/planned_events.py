@@ -29,7 +29,8 @@ from orchestrator.protocol.chosen import ChosenPackets
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.faults import messages
-from orchestrator.units import format_time, shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import format_time, shown
 
 LEAST_BETWEEN_REROUTES_NS = 10_000_000
 """Least time between changes of routes.

@@ -16,7 +16,8 @@ from orchestrator.kinds.congestion import MAINLINE, Modules, whole
 from orchestrator.kinds.fields import Path
 from orchestrator.protocol.units import NS_PER_S
 from orchestrator.scenario.document import Node, Scalar, Sequence, find, nearest, plain
-from orchestrator.units import format_time, listed, shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import format_time, listed, shown
 from topologies import TOPOLOGIES
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping as MappingABC
 from typing import Any
 
@@ -10,8 +11,9 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.errors import Fault
 from orchestrator.kinds.fields import Path, Strict
-from orchestrator.scenario.document import Mapping, Node, nearest
-from orchestrator.units import shown, suggest
+from orchestrator.scenario.document import Mapping, Mark, Node, nearest
+from orchestrator.suggestions import KEYS, suggest
+from orchestrator.units import shown
 
 _EXPECTED = {
     "string_type": "text (put it in quotes)",
@@ -33,13 +35,19 @@ _BOUNDS = {
 
 
 def faults_of(
-    error: ValidationError, tree: Node, data: object, models: MappingABC[int, type[Strict]]
+    error: ValidationError,
+    tree: Node,
+    data: object,
+    models: MappingABC[int, type[Strict]],
+    hint: Callable[[Mark], str] = lambda _mark: "",
 ) -> list[Fault]:
     """Return the faults of a validation of ``data``, the plain form of ``tree``.
 
-    ``models`` has the model of each mapping in ``data``, by the mapping's id.
+    ``models`` has the model of each mapping in ``data``, by the mapping's id. ``hint`` returns what
+    is meant by an unknown key at a position; where it is empty, the closest valid key is named.
     """
-    return [_fault(details, tree, data, models) for details in error.errors(include_url=False)]
+    found = error.errors(include_url=False)
+    return [_fault(details, tree, data, models, hint) for details in found]
 
 
 def messages(error: ValidationError, keys: list[str]) -> list[tuple[Path, str]]:
@@ -56,7 +64,11 @@ def messages(error: ValidationError, keys: list[str]) -> list[tuple[Path, str]]:
 
 
 def _fault(
-    details: ErrorDetails, tree: Node, data: object, models: MappingABC[int, type[Strict]]
+    details: ErrorDetails,
+    tree: Node,
+    data: object,
+    models: MappingABC[int, type[Strict]],
+    hint: Callable[[Mark], str],
 ) -> Fault:
     path, kind = details["loc"], details["type"]
     if kind == "missing":
@@ -66,12 +78,13 @@ def _fault(
         key = str(path[-1])
         mark = node.entries[key].key if isinstance(node, Mapping) else node.mark
         model = models.get(id(holder))
-        return mark.fault(_unknown_key(key, model.keys() if model else []))
+        return mark.fault(_unknown_key(key, model.keys() if model else [], hint(mark)))
     return nearest(tree, path).fault(_message(details))
 
 
-def _unknown_key(key: str, valid: list[str]) -> str:
-    return f"unknown key {shown(key)}{suggest(key, valid)}; valid keys: {', '.join(valid)}"
+def _unknown_key(key: str, valid: list[str], hint: str = "") -> str:
+    close = hint or suggest(key, valid, KEYS)
+    return f"unknown key {shown(key)}{close}; valid keys: {', '.join(valid)}"
 
 
 def _holder(tree: Node, data: Any, path: Path) -> tuple[Node, object]:

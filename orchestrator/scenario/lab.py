@@ -11,7 +11,8 @@ from pydantic import model_validator as validated
 
 from orchestrator.kinds.fields import Context, Strict, located
 from orchestrator.scenario.inventory import InventoryHost, read_inventory
-from orchestrator.units import shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import shown
 
 _LONGEST_INTERFACE = 15
 

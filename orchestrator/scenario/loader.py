@@ -20,6 +20,7 @@ from orchestrator.scenario.document import Mapping, Mark, Node, end_of, nearest,
 from orchestrator.scenario.faults import faults_of
 from orchestrator.scenario.matrix import expand
 from orchestrator.scenario.model import MAX_RUNS, Scenario
+from orchestrator.scenario.paths import Meant
 from orchestrator.scenario.reduction import has_reduced, reduce, without_reduced
 from orchestrator.units import printable, shown
 
@@ -115,15 +116,20 @@ def _load_text(
             raise UsageError(f"--reduced: {path} has no reduced form (a key `reduced`)")
         tree, more = reduce(tree)
         faults += more
+    modules = Modules(path.parent)
+    meant = Meant(tree, lambda: Context(modules))
     for override in overrides:
+        asked = override.partition("=")[0]
+        meant.ask(asked, Mark(overriding.file_of(override), 1, 1), spread=True)
         try:
             tree, more = overriding.apply(tree, override)
             faults += more
+        except overriding.PathError as error:
+            faults += meant.explained(error, asked)
         except ScenarioError as error:
             faults += error.faults
-    modules = Modules(path.parent)
-    scenario, invalid = _validate(tree, modules)
-    variants, varied = _validate_variants(without_reduced(tree), modules)
+    scenario, invalid = _validate(tree, modules, meant)
+    variants, varied = _validate_variants(without_reduced(tree), modules, meant)
     # A fault of the text at a position, such as an alias, explains why the value there is invalid.
     broken = {(each.file, each.line, each.column) for each in faults}
     invalid = [*invalid, *varied]
@@ -137,23 +143,26 @@ def _load_text(
     )
 
 
-def _validate(tree: Node, modules: Modules) -> tuple[Scenario | None, list[Fault]]:
+def _validate(tree: Node, modules: Modules, meant: Meant) -> tuple[Scenario | None, list[Fault]]:
     """Return the scenario, None when it is not valid, and the faults."""
     data = plain(tree)
     context = Context(modules)
     try:
         scenario = Scenario.model_validate(data, context=context)
     except ValidationError as error:
-        return None, faults_of(error, tree, data, context.models) + check(tree, modules)
+        faults = faults_of(error, tree, data, context.models, meant.at)
+        return None, faults + check(tree, modules)
     faults = check(tree, modules)
     return (None if faults else scenario), faults
 
 
-def _validate_variants(tree: Node, modules: Modules) -> tuple[list[LoadedVariant], list[Fault]]:
-    expanded, faults = expand(tree)
+def _validate_variants(
+    tree: Node, modules: Modules, meant: Meant
+) -> tuple[list[LoadedVariant], list[Fault]]:
+    expanded, faults = expand(tree, meant)
     loaded: list[LoadedVariant] = []
     for variant in expanded:
-        scenario, more = _validate(variant.tree, modules)
+        scenario, more = _validate(variant.tree, modules, meant)
         faults = _distinct(faults + more) if more else faults
         if scenario:
             loaded.append(LoadedVariant(variant.values, scenario, variant.tree, modules))

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from orchestrator.errors import Fault, ScenarioError
-from orchestrator.scenario.document import Entry, Mapping, Node, Sequence, find, plain
+from orchestrator.scenario.document import Entry, Mapping, Node, Scalar, Sequence, find, plain
 from orchestrator.scenario.model import MAX_RUNS
-from orchestrator.scenario.overrides import put, split_path
-from orchestrator.units import listed, shown, suggest
+from orchestrator.scenario.overrides import PathError, put, split_path
+from orchestrator.scenario.paths import Meant
+from orchestrator.suggestions import suggest
+from orchestrator.units import listed, shown
 
 _FIXED = ("matrix", "repetitions", "version")
 
@@ -34,10 +36,11 @@ class Variant:
     tree: Node
 
 
-def expand(tree: Node) -> tuple[list[Variant], list[Fault]]:
+def expand(tree: Node, meant: Meant) -> tuple[list[Variant], list[Fault]]:
     """Return the variants (without a matrix, the tree itself) and the faults found.
 
     With faults, the variants use the valid rest of the matrix, so that it can be checked too.
+    ``meant`` suggests paths, and is told those of the matrix.
     """
     matrix = find(tree, ("matrix",))
     if not isinstance(matrix, Mapping) or not matrix.entries:
@@ -50,8 +53,11 @@ def expand(tree: Node) -> tuple[list[Variant], list[Fault]]:
     for combination in combinations:
         variant = base
         for path, entry in combination.items():
+            meant.ask(path, entry.key)
             try:
                 variant = put(variant, split_path(path, entry.key, spread=False), entry.node)
+            except PathError as error:
+                faults += meant.explained(error, path)
             except ScenarioError as error:
                 faults += error.faults
         values = {path: plain(entry.node) for path, entry in combination.items()}
@@ -72,6 +78,7 @@ def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
         if not isinstance(entry.node, Sequence):
             yield entry.node.mark.fault(
                 f"{shown(path)} must be a list, not {shown(plain(entry.node))}"
+                f"{_as_list(path, entry.node)}"
             )
         elif not entry.node.items:
             yield entry.node.mark.fault(f"{shown(path)} must have at least one value")
@@ -87,6 +94,18 @@ def _shape_faults(matrix: Mapping) -> Iterator[Fault]:
                     continue
                 for inner, inner_entry in item.entries.items():
                     yield from _path_faults(inner, inner_entry)
+
+
+def _as_list(path: str, node: Node) -> str:
+    """Return the hint for an axis whose values are no list: how to write it."""
+    if isinstance(node, Scalar):
+        return "" if node.value is None else f": write {shown(f'[{node.value}]')}"
+    inner: list[str] = [path]
+    while isinstance(node, Mapping) and node.entries:
+        key, entry = next(iter(node.entries.items()))
+        inner.append(key)
+        node = entry.node
+    return f": write the path with dots, such as {shown('.'.join(inner))}"
 
 
 def _doubled(path: str, items: list[Node]) -> Iterator[Fault]:

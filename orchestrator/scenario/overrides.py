@@ -6,13 +6,18 @@ from dataclasses import dataclass, replace
 
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.scenario.document import Entry, Mapping, Mark, Node, Scalar, Sequence, parse
-from orchestrator.units import listed, shortened, shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import listed, shortened, shown
 
 _SHORT = {"congestion": "name"}
 """The key of a mapping that a single text at this key is short for."""
 
 _MOST_SHOWN = 300
 """Faults of an override begin with up to this many of its characters."""
+
+
+class PathError(ScenarioError):
+    """A path leads nowhere."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +49,19 @@ def split_path(path: str, mark: Mark, *, spread: bool = True) -> list[Part]:
     return parts
 
 
+def file_of(override: str) -> str:
+    """Return what faults of an override have in place of a file."""
+    return shortened(f"--set {override}", _MOST_SHOWN)
+
+
 def apply(root: Node, override: str) -> tuple[Node, list[Fault]]:
     """Return the tree with the override ``PATH=VALUE``, and the faults of the value's text.
 
     Raises:
-        ScenarioError: there is no such path, or the text has no path or no value.
+        PathError: there is no such path.
+        ScenarioError: the text has no path or no value.
     """
-    file = shortened(f"--set {override}", _MOST_SHOWN)
+    file = file_of(override)
     path, equals, text = override.partition("=")
     if not equals or not path:
         raise ScenarioError([Fault(file, 1, 1, "write PATH=VALUE, such as `duration=30s`")])
@@ -71,7 +82,7 @@ def put(root: Node, parts: list[Part], value: Node) -> Node:
     Missing keys are created; the validation refuses those that are not valid.
 
     Raises:
-        ScenarioError: a list has no such item, or the path leads through a single value.
+        PathError: a list has no such item, or the path leads through a single value.
     """
     return _put(root, parts, 0, value)
 
@@ -98,7 +109,7 @@ def _put(node: Node, parts: list[Part], depth: int, value: Node) -> Node:
             return replace(node, items=[*items[:index], new_item, *items[index + 1 :]])
         case Scalar():
             before = ".".join(each.text for each in parts[:depth])
-            raise ScenarioError(
+            raise PathError(
                 [
                     part.mark.fault(
                         f"{shown(before)} is the single value {shown(node.value)} and has no "
@@ -111,7 +122,7 @@ def _put(node: Node, parts: list[Part], depth: int, value: Node) -> Node:
 def _index(items: list[Node], parts: list[Part], depth: int) -> int:
     """Return the index of the item that a part names, by ``name`` or else by index."""
     part = parts[depth]
-    names = [_name(item) for item in items]
+    names = [name_of(item) for item in items]
     if part.text in names:
         return names.index(part.text)
     if part.text in map(str, range(len(items))):
@@ -120,7 +131,7 @@ def _index(items: list[Node], parts: list[Part], depth: int) -> int:
     names_there = f"; valid: {listed(valid)}" if valid else ""
     indices = f" or an index from 0 to {len(items) - 1}" if items else ""
     before = ".".join(each.text for each in parts[:depth])
-    raise ScenarioError(
+    raise PathError(
         [
             part.mark.fault(
                 f"{shown(before)} has no item {shown(part.text)}{suggest(part.text, valid)}"
@@ -130,7 +141,8 @@ def _index(items: list[Node], parts: list[Part], depth: int) -> int:
     )
 
 
-def _name(item: Node) -> str | None:
+def name_of(item: Node) -> str | None:
+    """Return the ``name`` of an item of a list, None when it has none."""
     name = item.entries.get("name") if isinstance(item, Mapping) else None
     value = name.node.value if name and isinstance(name.node, Scalar) else None
     return value if isinstance(value, str) else None

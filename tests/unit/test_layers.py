@@ -84,7 +84,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 All may import ROOT_MODULES and the protocol, but for what travels with the test bed.
 """
 
-ROOT_MODULES = {"errors", "units", "plaintext", "intervals", "network", "windows"}
+ROOT_MODULES = {
+    "errors", "units", "plaintext", "intervals", "network", "suggestions", "windows"
+}  # fmt: skip
 """Modules of ``orchestrator`` itself; they import each other and the protocol."""
 
 MOST_ROOT_MODULES = 8

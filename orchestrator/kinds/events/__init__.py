@@ -144,6 +144,7 @@ EVENTS: Kinds[EventSpec] = Kinds(
     __name__,
     EventSpec,  # type: ignore[type-abstract]  # only ever compared with
     default=_kind_of,
+    example="{at: 5s, link: bottleneck, rate: 5mbit}",
 )
 AnyEvent = Annotated[EventSpec, EVENTS]
 

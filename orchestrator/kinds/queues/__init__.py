@@ -136,6 +136,7 @@ QUEUES: Kinds[QueueSpec] = Kinds(
     __name__,
     QueueSpec,  # type: ignore[type-abstract]  # only ever compared with
     default="droptail",
+    example="{kind: droptail, limit: 100p}",
 )
 AnyQueue = Annotated[QueueSpec, QUEUES]
 

@@ -128,5 +128,6 @@ TRAFFIC: Kinds[TrafficSpec] = Kinds(
     __name__,
     TrafficSpec,  # type: ignore[type-abstract]  # only ever compared with
     default="bulk",
+    example="{kind: bulk}",
 )
 AnyTraffic = Annotated[TrafficSpec, TRAFFIC]

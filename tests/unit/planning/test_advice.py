@@ -98,6 +98,14 @@ def test_samples_farther_apart_than_a_round_trip_are_a_warning(
     ]
 
 
+def test_default_sampling_periods_are_no_warning(tmp_path: Path) -> None:
+    file = tmp_path / "short.yaml"
+    text = QUICKSTART.read_text().replace("delay: 20ms", "delay: 1ms")
+    for sample, found in (("", 0), ("sample: {tcp: 100ms}", 1)):
+        file.write_text(text.replace("sample: {tcp: 100ms, queue: 100ms}", sample))
+        assert len(plan(load(file)).warnings) == found
+
+
 def test_transmission_counts_for_sampling_periods_and_not_for_bdps() -> None:
     """At 100 kbit/s, 50 bytes take 4 ms each way, so the base RTT is 108 ms and the BDP 1250 B."""
     slow = (f"{BOTTLENECK}.rate=100kbit", f"{BOTTLENECK}.queue.limit=4p")

@@ -124,7 +124,9 @@ FAULTS = {
         "flow `three` also runs between a and b, and a switch matches packets by their hosts"
     ),
     "{at: 4s, reroute: ^{groups: [g], flows: [one]}}": ("give `flows` or `groups`, not both"),
-    "{at: 4s, reroute: ^all}": ("must be a mapping, not `all`"),
+    "{at: 4s, reroute: ^all}": (
+        "must be a mapping (keys: avoid, via, flows, groups, direction), not `all`"
+    ),
     "^7": ("must be a mapping with the key of one kind of event (link, reroute), not `7`"),
 }
 """Events with a mark where the fault is, and how its message begins."""

@@ -191,6 +191,23 @@ def test_an_rtt_is_exact_to_the_nanosecond() -> None:
     assert delays == [10_000_000, 10_000_000, 1, 1, 1, 0]
 
 
+def test_an_rtt_needs_no_access_links() -> None:
+    layout = dumbbell(BOTTLENECK, {"name": "a", "rtt": "50ms"})
+    assert (
+        layout.network == dumbbell(BOTTLENECK, {"name": "a", "rtt": "50ms", "access": {}}).network
+    )
+    assert layout.network.propagation_rtt_s("a_src0", "a_dst0") == pytest.approx(0.05)
+    assert [link.forward.rate_bps for link in layout.network.links] == [10_000_000, None, None]
+    assert layout.scenario_paths["a_src0"] == ("topology", "groups", 0, "rtt")
+
+
+def test_an_rtt_with_one_sides_access_link_needs_no_other() -> None:
+    layout = dumbbell(BOTTLENECK, {"name": "a", "rtt": "50ms", "sink_access": {"rate": "1gbit"}})
+    rates = {link.name: link.forward.rate_bps for link in layout.network.links}
+    assert rates == {"bottleneck": 10_000_000, "a_src0": None, "a_dst0": 1_000_000_000}
+    assert layout.network.propagation_rtt_s("a_src0", "a_dst0") == pytest.approx(0.05)
+
+
 def test_sources_and_sinks_may_have_different_links() -> None:
     layout = dumbbell(
         BOTTLENECK,

@@ -1,0 +1,173 @@
+"""Suggests the valid word that somebody meant: by spelling, or by what other tools call it.
+
+Spelling ignores case and punctuation. The tables have the words of papers, of tc, iperf and ns, by
+their form (see ``_form``), with the project's words for them, the likeliest first. A word with dots
+is a path; it counts where its first part is valid.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from orchestrator.units import shown
+
+Synonyms = Mapping[str, tuple[str, ...]]
+NONE: Synonyms = MappingProxyType({})
+_MOST = 4
+"""The most alternatives that a message names."""
+
+
+def _table(*rows: tuple[str, str]) -> Synonyms:
+    """Return the table of rows (words that are not valid, valid words); words have spaces between.
+
+    What several rows say of a word is joined in their order.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for others, valid in rows:
+        for other in others.split():
+            found[other] = (*found.get(other, ()), *valid.split())
+    return found
+
+
+KEYS = _table(
+    ("latency delays owd onewaydelay propdelay propagationdelay propagation netdelay", "delay"),
+    ("basertt minrtt roundtrip roundtriptime", "rtt"),
+    ("bandwidth bw speed datarate linkrate bitrate bottleneckrate throughput", "rate"),
+    ("rate", "traffic.rate probability"),
+    (
+        "buffer buffers buf bufsize buffersize bufferbdp queuesize queuelength queuelimit qlen "
+        "qlimit qsize maxqueue limit",
+        "queue.limit limit",
+    ),
+    ("size length packets maxlen capacity", "limit"),
+    ("size bytes filesize volume", "bytes size traffic.bytes"),
+    ("aqm qdisc discipline scheduler", "queue kind"),
+    ("type model", "kind"),
+    (
+        "plr lossrate packetloss packetlossrate losses drop dropprobability p per",
+        "loss probability",
+    ),
+    ("cc cca ccs ccalg ccalgorithm congestioncontrol congestioncontroller tcpcc", "congestion"),
+    ("algorithm algo alg tcpvariant variant control protocol flavour flavor", "congestion name"),
+    ("time runtime simtime simulationtime testlength length end finish until", "duration stop to"),
+    ("duration runtime end finish till", "stop to"),
+    ("delay offset begin starttime startat at from when", "start at from"),
+    ("time t", "at"),
+    ("interval period repeat", "every"),
+    ("repeat repeats runs reps trials iterations replications repetition seeds", "repetitions"),
+    ("randomseed rng rngseed", "seed"),
+    ("n num number nhosts numhosts pairs senders sources nodes flows count", "hosts count"),
+    ("hosts n num number flows connections parallel streams instances", "count"),
+    ("sampling sampleinterval samplinginterval interval samplingperiod period", "sample"),
+    ("network net topo links", "topology"),
+    ("senders sources streams connections clients traffic workload", "flows"),
+    ("windows metrics measurements intervals phases", "measure"),
+    ("sweep sweeps parameters params vary axes grid variants", "matrix"),
+    ("warm rampup ramp slowstart transient discard skip", "warmup"),
+    ("jitter randomstart", "start_jitter"),
+    ("title id label scenario", "name"),
+    ("comment desc text about notes", "description"),
+    ("application app workload load generator", "traffic"),
+    ("host hostgroup src source sender pair", "group"),
+    ("link edge accesslink hostlink", "access"),
+    ("router bottlenecklink core dumbbell", "bottleneck"),
+    ("changes schedule timeline", "events"),
+    ("iw initcwnd initialcwnd icwnd", "initial_window"),
+    ("rwnd receivewindow maxwindow maxcwnd", "window"),
+    ("selectiveacks selectiveack", "sack"),
+)
+"""Words for keys of a scenario."""
+
+KINDS: Mapping[str, Synonyms] = {
+    "topology": _table(
+        ("single simple bottleneck basic default line p2p pointtopoint star", "dumbbell"),
+        ("chain multihop multibottleneck row", "parking-lot"),
+        ("graph own free", "custom"),
+        ("wifi wireless 80211", "wlan"),
+        ("leo geo sat", "satellite"),
+    ),
+    "queue": _table(
+        ("fifo pfifo bfifo taildrop tail drop none default queue dt", "droptail"),
+        ("adaptivered", "ared"),
+    ),
+    "traffic": _table(
+        (
+            "iperf iperf3 ftp tcp greedy elephant long longlived infinite unlimited saturating "
+            "backlogged stream netperf",
+            "bulk",
+        ),
+        ("rate udp constant constantrate constantbitrate datagrams voip", "cbr"),
+        ("http https browsing page", "web"),
+        ("mice short shortflows file files download downloads", "transfers"),
+        ("upload", "uploads"),
+        ("rpc rr tcprr pingpong", "request-response"),
+        ("exponential burst bursty pareto", "onoff"),
+    ),
+    "loss": _table(
+        ("rate random bernoulli uniform iid", "independent"),
+        ("burst bursty ge gemodel", "gilbert-elliott"),
+    ),
+}
+"""Words for kinds, by family."""
+
+CONTROLS = _table(
+    ("newreno sack tahoe", "reno"),
+    ("bbr1 bbrv1", "bbr"),
+    ("hstcp highspeedtcp", "highspeed"),
+    ("hamilton", "htcp"),
+    ("stcp", "scalable"),
+    ("fasttcp", "fast"),
+    ("yeahtcp", "yeah"),
+)
+"""Words for congestion controls."""
+
+
+def suggest(word: str, valid: Iterable[str], synonyms: Synonyms = NONE) -> str:
+    """Return `` (did you mean `x`?)`` when one of the valid words may be meant, else nothing."""
+    meant = closest(word, valid, synonyms)
+    return "" if meant is None else did_you_mean([meant])
+
+
+def did_you_mean(words: Sequence[str]) -> str:
+    """Return `` (did you mean `x`?)`` for one word, or several; nothing when there are none."""
+    if not words:
+        return ""
+    quoted = [shown(word) for word in words[:_MOST]]
+    rest = " ..." if len(words) > _MOST else ""
+    return f" (did you mean {' or '.join(quoted)}{rest}?)"
+
+
+def closest(word: str, valid: Iterable[str], synonyms: Synonyms = NONE) -> str | None:
+    """Return the valid word, or the path that begins with one, that may be meant, else None."""
+    names = [name for name in valid if name != word]
+    for form in _forms(word):
+        for name in names:
+            if _form(name) == form:
+                return name
+        for synonym in synonyms.get(form, ()):
+            if synonym.partition(".")[0] in names:
+                return synonym
+    folded = {name.casefold(): name for name in reversed(names)}
+    close = difflib.get_close_matches(word[:100].casefold(), list(folded), n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def means(word: str, name: str, synonyms: Synonyms = NONE) -> bool:
+    """Return whether a word is a valid one, but for spelling, or another tool's word for it."""
+    form = _form(word)
+    meant = [synonym.rpartition(".")[2] for synonym in synonyms.get(form, ())]
+    return word == name or form == _form(name) or name in meant
+
+
+def _forms(word: str) -> list[str]:
+    """Return the forms of a word, first that of the word itself, then that without ``tcp``."""
+    form = _form(word[:100])
+    shorter = [form.removeprefix("tcp"), form.removesuffix("tcp")]
+    return [form, *(each for each in shorter if each and each != form)]
+
+
+def _form(word: str) -> str:
+    """Return the word in lower case without punctuation; a plus sign is a word."""
+    return "".join(filter(str.isalnum, word.replace("+", "plus").casefold()))
