@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import UsageError
+from orchestrator.suggestions import suggest
 from orchestrator.units import (
     FREQUENCY_UNITS_S,
     RATE_UNITS,
     SIZE_UNITS,
     TIME_UNITS_NS,
-    suggest,
 )
 
 _QUANTITY = re.compile(r"(-?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([^\s]*)")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import UsageError
-from orchestrator.units import suggest
+from orchestrator.suggestions import suggest
 from results import metrics
 from results.axes import Axis, axes, key, named, shown
 from results.experiments import Experiment

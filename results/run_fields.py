@@ -15,7 +15,8 @@ from decimal import Decimal
 from typing import Any, get_args
 
 from orchestrator.recording.model import Verdict
-from orchestrator.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS_NS, listed, shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS_NS, listed, shown
 from results.metrics import of_scope
 from results.model import Status
 

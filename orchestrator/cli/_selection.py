@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from orchestrator.errors import UsageError
-from orchestrator.units import shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import shown
 
 Run = Mapping[str, Any]
 

@@ -11,7 +11,8 @@ from orchestrator.network import Hop, Network
 from orchestrator.planning.runspec import PlannedFlow
 from orchestrator.protocol.chosen import ChosenPackets, text
 from orchestrator.scenario import Scenario
-from orchestrator.units import shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import shown
 from topologies.links import DIRECTIONS
 
 Finding = tuple[Path, str]
