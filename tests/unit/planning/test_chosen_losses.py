@@ -49,3 +49,12 @@ def test_a_plan_lists_the_packets() -> None:
     ]
     assert f"loses packets 3, 5-6 with data of {flow}" in draw(planned.runs[0].network, "title")
     assert plan(load(QUICKSTART)).describe()["runs"][0]["chosen_losses"] == []
+
+
+def test_lists_of_events_have_a_limit_together() -> None:
+    """Of 256 ranges each, so 781 lists are allowed."""
+    numbers = [2 * number for number in range(1, 257)]
+    loss = f"{{kind: list, packets: {numbers}}}"
+    event = f"events=[{{at: 1ms, every: 1ms, until: %s, link: bottleneck, loss: {loss}}}]"
+    assert plan(load(QUICKSTART, [event % "390ms"])).runs  # in both directions
+    assert "the lists of all events have more than 200000" in refused(event % "391ms")

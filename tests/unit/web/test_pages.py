@@ -116,6 +116,13 @@ def test_only_what_was_read_back_is_called_so(
     text = page_of(tmp_path / "changing.db", changing)
     assert "; constant rates and first delays as read back from the kernel" in text
     assert ", changing rates, queue kinds, limits and losses as requested" in text
+    listed = synthetic.recording()
+    listed.queues = [
+        replace(one, loss=None) if one.role == "delay" else one for one in listed.queues
+    ]
+    said = "; a loss without a value is one of listed packets"
+    assert said in page_of(tmp_path / "listed.db", listed)
+    assert said not in text
     live = synthetic.recording()
     live.queues, live.queue_samples = [], live.queue_samples[:0]
     text = page_of(tmp_path / "live.db", live)
