@@ -17,7 +17,7 @@
  *   };
  *   CC_MODULE(tcp_x, struct x, common.flow);
  *
- * It has the parameters clamp_cwnd, count_acks and packetpair.
+ * It has the parameters clamp_cwnd, count_acks, handshake_rtt and packetpair.
  *
  * The operations are constant and all callers are inlined, so the compiler
  * calls them directly, as with struct rhashtable_params. An ACK costs no
@@ -31,7 +31,7 @@
 /* The first part of a module's state of a connection */
 struct cc_estimator {
 	struct cc_flow flow;
-	struct cc_pair pair;
+	struct packet_pair pair;
 	u64	bw;		/* the estimate, q10 bytes/s; 0: none yet */
 };
 
@@ -39,27 +39,29 @@ struct cc_estimator_ops {
 	/* Add a sample to the filter; return the estimate */
 	u64 (*update)(struct cc_estimator *e, const struct cc_sample *sample);
 
-	/* Return what CC_SHOWS calls the first number; the second is unused */
+	/* Return what CC_SHOWS calls the first number */
 	u32 (*first)(const struct cc_estimator *e);
 };
 
-static inline void cc_estimator_init(struct sock *sk)
+static inline void cc_estimator_init(struct sock *sk, bool handshake)
 {
 	struct cc_estimator *e = inet_csk_ca(sk);
 
 	memset(e, 0, ICSK_CA_PRIV_SIZE);
-	cc_flow_init(&e->flow, sk);
-	cc_pair_init(&e->pair, sk);
+	cc_flow_init(&e->flow, sk, handshake);
 }
 
 static __always_inline void
-cc_estimator_ack(struct sock *sk, const struct cc_estimator_ops *ops, u32 pair)
+cc_estimator_ack(struct sock *sk, const struct ack_sample *ack,
+		 const struct cc_estimator_ops *ops, u32 pair)
 {
 	struct cc_estimator *e = inet_csk_ca(sk);
 	struct cc_sample sample;
 
-	cc_pair_ssthresh(&e->pair, sk, e->flow.rtt_min_us, pair);
-	if (cc_flow_sample(&e->flow, sk, &sample) && !cc_app_limited(sk, e->bw))
+	cc_flow_pkts_acked(sk, ack);
+	cc_pair_ssthresh(&e->pair, sk, ack, e->flow.rtt_min_us, pair);
+	if (cc_flow_sample(&e->flow, sk, ack, &sample) &&
+	    !cc_app_limited(sk, e->bw))
 		WRITE_ONCE(e->bw, ops->update(e, &sample));
 }
 
@@ -80,14 +82,22 @@ cc_estimator_shown(const struct sock *sk, const struct cc_estimator_ops *ops)
 		.bw = READ_ONCE(e->bw),
 		.rtt_min_us = READ_ONCE(e->flow.rtt_min_us),
 		.first = ops->first(e),
+		.second = READ_ONCE(e->pair.refused),
+		.pair_refused = READ_ONCE(e->pair.refused),
 	};
 }
 
 /* The hooks that depend on a module's parameters or operations */
 #define CC_ESTIMATOR(name, ops)						\
-static void name##_in_ack_event(struct sock *sk, u32 flags)		\
+static void name##_init(struct sock *sk)				\
 {									\
-	cc_estimator_ack(sk, &(ops), READ_ONCE(packetpair));		\
+	cc_estimator_init(sk, READ_ONCE(handshake_rtt));		\
+}									\
+									\
+static void name##_pkts_acked(struct sock *sk,				\
+			      const struct ack_sample *ack)		\
+{									\
+	cc_estimator_ack(sk, ack, &(ops), READ_ONCE(packetpair));	\
 	name##_trace(sk);						\
 }									\
 									\
@@ -108,14 +118,13 @@ static struct cc_shown name##_shown(const struct sock *sk)		\
 static_assert(true)
 
 #define CC_ESTIMATOR_HOOKS(name)					\
-	.init		= cc_estimator_init,				\
+	.init		= name##_init,					\
 	.ssthresh	= name##_ssthresh,				\
 	.cong_avoid	= name##_cong_avoid,				\
 	.undo_cwnd	= cc_window_undo_cwnd,				\
 	.cwnd_event	= cc_sampled_cwnd_event,			\
 	.set_state	= cc_window_set_state,				\
-	.in_ack_event	= name##_in_ack_event,				\
-	.pkts_acked	= cc_flow_pkts_acked,				\
+	.pkts_acked	= name##_pkts_acked,				\
 	.get_info	= name##_get_info
 
 #endif /* CC_ESTIMATOR_H */

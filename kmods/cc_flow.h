@@ -12,18 +12,40 @@
  * that the hooks here and in cc_window.h serve every module (cc_flow_of).
  */
 struct cc_flow {
-	u64	ack_us;		/* tcp_mstamp of the last ACK; 0: none yet */
-	u32	delivered;	/* tp->delivered at that ACK */
+	u64	ack_us;		/* when the last ACK came; 0: none yet */
+	u32	delivered;	/* cc_delivered() at that ACK */
 	u32	rtt_us;		/* last round-trip time; 0: none yet */
 	u32	rtt_min_us;	/* smallest round-trip time; U32_MAX: none yet */
 	u32	ssthresh;	/* ssthresh from the end of recovery on; 0: none */
 };
 
-static inline void cc_flow_init(struct cc_flow *flow, const struct sock *sk)
+#define CC_HANDSHAKE_RTT_TEXT						\
+	"RTTmin is that of: 1 handshake and data, as in Linux's BBR; "	\
+	"0 data only, as in ns-2"
+
+/*
+ * Return how much data has been delivered: the sequence number of the first byte
+ * that is not acknowledged, plus the SACKed segments as full ones. So a segment
+ * below the MSS counts as such once it is acknowledged. Only differences have a
+ * meaning. One is below 0 when the kernel forgets what was SACKed.
+ */
+static inline u32 cc_delivered(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->snd_una + tp->sacked_out * tp->mss_cache;
+}
+
+/*
+ * handshake: RTTmin begins with the smallest round-trip time so far, which is
+ * the handshake's when a connection begins.
+ */
+static inline void cc_flow_init(struct cc_flow *flow, const struct sock *sk,
+				bool handshake)
 {
 	*flow = (struct cc_flow){
-		.delivered = tcp_sk(sk)->delivered,
-		.rtt_min_us = U32_MAX,
+		.delivered = cc_delivered(sk),
+		.rtt_min_us = handshake ? tcp_min_rtt(tcp_sk(sk)) : U32_MAX,
 	};
 }
 
@@ -38,19 +60,19 @@ static inline void cc_flow_rtt(struct cc_flow *flow, u32 rtt_us)
 	WRITE_ONCE(flow->rtt_min_us, min(flow->rtt_min_us, rtt_us));
 }
 
-/* Hook pkts_acked of most modules */
+/* Take the round-trip time of an ACK if it has one */
 static inline void cc_flow_pkts_acked(struct sock *sk,
-				      const struct ack_sample *sample)
+				      const struct ack_sample *ack)
 {
-	if (sample->rtt_us > 0)
-		cc_flow_rtt(cc_flow_of(sk), sample->rtt_us);
+	if (ack->rtt_us > 0)
+		cc_flow_rtt(cc_flow_of(sk), ack->rtt_us);
 }
 
 /* Begin a new interval; data delivered so far does not count */
 static inline void cc_flow_restart(struct cc_flow *flow, const struct sock *sk)
 {
 	flow->ack_us = 0;
-	flow->delivered = tcp_sk(sk)->delivered;
+	flow->delivered = cc_delivered(sk);
 }
 
 /*
@@ -73,23 +95,46 @@ struct cc_sample {
 };
 
 /*
+ * Return when the data came that cc_delivered() counts for the first time at
+ * this ACK. That is now, with one exception: without SACK the kernel counts a
+ * duplicate ACK's segment only after it has called pkts_acked. So the next ACK
+ * finds it. If that one acknowledges nothing itself, the segment is the
+ * previous one's.
+ */
+static inline u64 cc_delivery_us(const struct sock *sk,
+				 const struct ack_sample *ack)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tcp_is_reno(tp) && !ack->pkts_acked)
+		return tp->delivered_mstamp;
+	return tp->tcp_mstamp;
+}
+
+/*
  * Fill in the data delivered since the last ACK. Return false when there was no
  * last ACK or no new data. Also return false when the last ACK came in the same
  * microsecond; the next ACK's sample then includes this data.
+ *
+ * Call it from pkts_acked. Every kernel calls that after it has counted what an
+ * ACK acknowledges. Many call in_ack_event before that (compat.h): a sample
+ * would then have the data of one ACK and the interval of the next.
  */
 static inline bool cc_flow_sample(struct cc_flow *flow, const struct sock *sk,
+				  const struct ack_sample *ack,
 				  struct cc_sample *sample)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 segments = tp->delivered - flow->delivered;
+	u32 delivered = cc_delivered(sk);
+	s32 bytes = delivered - flow->delivered;
+	u64 now_us = cc_delivery_us(sk, ack);
 	u64 last_us = flow->ack_us;
 
-	if (!segments || tp->tcp_mstamp <= last_us)
+	if (bytes <= 0 || now_us <= last_us)
 		return false;
-	flow->ack_us = tp->tcp_mstamp;
-	flow->delivered = tp->delivered;
-	sample->bytes = (u64)segments * tp->mss_cache;
-	sample->interval_us = min_t(u64, tp->tcp_mstamp - last_us, U32_MAX);
+	flow->ack_us = now_us;
+	flow->delivered = delivered;
+	sample->bytes = bytes;
+	sample->interval_us = min_t(u64, now_us - last_us, U32_MAX);
 	return last_us;
 }
 

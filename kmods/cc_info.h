@@ -15,6 +15,7 @@ struct cc_shown {
 	u32	rtt_min_us;	/* U32_MAX: none yet */
 	u32	first;
 	u32	second;
+	u32	pair_refused;	/* ACKs that packet pairs refused; trace only */
 };
 
 #include "cc_trace.h"

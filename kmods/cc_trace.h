@@ -37,6 +37,7 @@ TRACE_EVENT(cc_ack,
 		__field(u32, rtt_min_us)
 		__field(u32, first)
 		__field(u32, second)
+		__field(u32, pair_refused)
 		__field(u8, ca_state)
 	),
 
@@ -60,15 +61,16 @@ TRACE_EVENT(cc_ack,
 		__entry->rtt_min_us = shown->rtt_min_us;
 		__entry->first = shown->first;
 		__entry->second = shown->second;
+		__entry->pair_refused = shown->pair_refused;
 		__entry->ca_state = inet_csk(sk)->icsk_ca_state;
 	),
 
-	TP_printk("net=%llu src=%pISpc dest=%pISpc cwnd=%u ssthresh=%u in_flight=%u delivered=%u state=%u bw=%llu rtt_us=%u rtt_min_us=%u first=%u second=%u",
+	TP_printk("net=%llu src=%pISpc dest=%pISpc cwnd=%u ssthresh=%u in_flight=%u delivered=%u state=%u bw=%llu rtt_us=%u rtt_min_us=%u first=%u second=%u pair_refused=%u",
 		  __entry->net_cookie, __entry->saddr, __entry->daddr,
 		  __entry->cwnd, __entry->ssthresh, __entry->in_flight,
 		  __entry->delivered, __entry->ca_state, __entry->bw,
 		  __entry->rtt_us, __entry->rtt_min_us, __entry->first,
-		  __entry->second)
+		  __entry->second, __entry->pair_refused)
 );
 
 #endif /* CC_TRACE_H */

@@ -9,14 +9,14 @@
 struct cc_wwp {
 	struct cc_flow flow;	/* ack_us, delivered: when the sample began */
 	struct wwp filter;
-	struct cc_pair pair;
+	struct packet_pair pair;
 };
 
-static inline void cc_wwp_init(struct cc_wwp *w, const struct sock *sk)
+static inline void cc_wwp_init(struct cc_wwp *w, const struct sock *sk,
+			       bool handshake)
 {
 	*w = (struct cc_wwp){ 0 };
-	cc_flow_init(&w->flow, sk);
-	cc_pair_init(&w->pair, sk);
+	cc_flow_init(&w->flow, sk, handshake);
 }
 
 /*
@@ -26,18 +26,20 @@ static inline void cc_wwp_init(struct cc_wwp *w, const struct sock *sk)
  * limits the rate, samples below the estimate are dropped.
  */
 static inline void cc_wwp_ack(struct cc_wwp *w, struct sock *sk,
+			      const struct ack_sample *ack,
 			      enum wwp_mode mode, u32 pair)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 elapsed_us = tp->tcp_mstamp - w->flow.ack_us;
+	u64 elapsed_us = cc_delivery_us(sk, ack) - w->flow.ack_us;
 	struct cc_sample sample;
 	u64 rate;
 
-	cc_pair_ssthresh(&w->pair, sk, w->flow.rtt_min_us, pair);
+	cc_flow_pkts_acked(sk, ack);
+	cc_pair_ssthresh(&w->pair, sk, ack, w->flow.rtt_min_us, pair);
 	if (!w->flow.rtt_us ||
 	    elapsed_us < wwp_interval_us(w->flow.rtt_us, mode))
 		return;
-	if (!cc_flow_sample(&w->flow, sk, &sample))
+	if (!cc_flow_sample(&w->flow, sk, ack, &sample))
 		return;
 	rate = core_rate(sample.bytes, sample.interval_us);
 	if (!tp->app_limited || rate >= w->filter.bw)

@@ -3,9 +3,9 @@
  * All differences between kernels 6.1 and 7.0 that concern the modules.
  *
  * Two differences need no code here. cong_control has another argument since
- * 6.10, but no module uses it. in_ack_event was moved from before pkts_acked to
- * after it in stable kernels (6.1.141, 6.12.31). The modules use differences of
- * tp->delivered, which are right in both orders.
+ * 6.10, but no module uses it. in_ack_event comes before the kernel counts what
+ * an ACK acknowledges, or after it (from 6.1.141 and 6.12.31 on). No module uses
+ * it either: pkts_acked always comes after the counting.
  */
 #ifndef CC_COMPAT_H
 #define CC_COMPAT_H

@@ -23,10 +23,11 @@
 CC_PARAM(k_us, 500000, 0, 60000000, "the filter's time constant K; 0 disables the filter");
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
 CC_SHOWS(csfq, "the estimate [bytes/s]", "RTTmin [us]",
-	 "the last RTT [us]", "unused");
+	 "the last RTT [us]", "ACKs that packet pairs refused");
 
 static u64 csfq_estimate(struct cc_estimator *e, const struct cc_sample *sample)
 {

@@ -19,6 +19,7 @@
 CC_PARAM(alpha, 100, 1, 1000000, "packets to keep in queues");
 CC_PARAM(gamma_percent, 50, 1, 100, "weight of the new window");
 CC_PARAM(update_rtts, 2, 1, 16, "round trips between updates of the window");
+CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 
 CC_SHOWS(fast, "w / RTT [bytes/s]", "baseRTT [us]",
 	 "the averaged RTT [us]", "the packets in queues [2^-8 segments]");
@@ -65,22 +66,18 @@ static void fast_init(struct sock *sk)
 	struct fast_state *f = inet_csk_ca(sk);
 
 	*f = (struct fast_state){ .round_end = tcp_sk(sk)->snd_nxt };
-	cc_flow_init(&f->flow, sk);
+	cc_flow_init(&f->flow, sk, READ_ONCE(handshake_rtt));
 }
 
-static void fast_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+static void fast_pkts_acked(struct sock *sk, const struct ack_sample *ack)
 {
 	struct fast_state *f = inet_csk_ca(sk);
 
-	if (sample->rtt_us <= 0)
-		return;
-	cc_flow_rtt(&f->flow, sample->rtt_us);
-	WRITE_ONCE(f->average, fast_average_rtt(f->average, sample->rtt_us,
-						tcp_snd_cwnd(tcp_sk(sk))));
-}
-
-static void fast_in_ack_event(struct sock *sk, u32 flags)
-{
+	cc_flow_pkts_acked(sk, ack);
+	if (ack->rtt_us > 0)
+		WRITE_ONCE(f->average,
+			   fast_average_rtt(f->average, ack->rtt_us,
+					    tcp_snd_cwnd(tcp_sk(sk))));
 	fast_trace(sk);
 }
 
@@ -141,7 +138,6 @@ static struct tcp_congestion_ops tcp_fast __read_mostly = {
 	.ssthresh	= tcp_reno_ssthresh,
 	.cong_avoid	= fast_cong_avoid,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.in_ack_event	= fast_in_ack_event,
 	.pkts_acked	= fast_pkts_acked,
 	.get_info	= fast_get_info,
 	.owner		= THIS_MODULE,

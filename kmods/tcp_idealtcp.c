@@ -64,11 +64,12 @@ static u64 idealtcp_bw(const struct idealtcp_net *given)
 
 static void idealtcp_init(struct sock *sk)
 {
-	cc_flow_init(inet_csk_ca(sk), sk);
+	cc_flow_init(inet_csk_ca(sk), sk, true);
 }
 
-static void idealtcp_in_ack_event(struct sock *sk, u32 flags)
+static void idealtcp_pkts_acked(struct sock *sk, const struct ack_sample *ack)
 {
+	cc_flow_pkts_acked(sk, ack);
 	idealtcp_trace(sk);
 }
 
@@ -114,8 +115,7 @@ static struct tcp_congestion_ops tcp_idealtcp __read_mostly = {
 	.undo_cwnd	= cc_window_undo_cwnd,
 	.cwnd_event	= cc_window_cwnd_event,
 	.set_state	= cc_window_set_state,
-	.in_ack_event	= idealtcp_in_ack_event,
-	.pkts_acked	= cc_flow_pkts_acked,
+	.pkts_acked	= idealtcp_pkts_acked,
 	.get_info	= idealtcp_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "idealtcp",

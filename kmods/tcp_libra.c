@@ -37,6 +37,7 @@ CC_PARAM(k2_percent, 200, 0, 2000, "100 * k2");
 CC_PARAM(capacity_unit, 0, 0, 1, "unit of C: 0 Mbit/s, 1 segments per second");
 CC_PARAM(pacing, 1, 0, 1, "1 sends at random times within a round trip");
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 CC_PARAM(packetpair, 3, 2, 3, "estimate of C: 2 packet pair (Keshav), 3 least squares (Hoe)");
 
 CC_SHOWS(libra, "C [bytes/s]", "Tmin [us]",
@@ -48,7 +49,7 @@ struct libra_state {
 	u32	rtt_max_us;	/* Tmax */
 	u32	per_rtt;	/* last increase per round trip, q8 segments */
 	u32	fraction;	/* growth of less than a segment so far, q32 */
-	struct cc_pair pair;
+	struct packet_pair pair;
 };
 
 /* The settings of a namespace */
@@ -99,28 +100,20 @@ static void libra_init(struct sock *sk)
 	struct libra_state *l = inet_csk_ca(sk);
 
 	*l = (struct libra_state){ 0 };
-	cc_flow_init(&l->flow, sk);
-	cc_pair_init(&l->pair, sk);
+	cc_flow_init(&l->flow, sk, READ_ONCE(handshake_rtt));
 	if (READ_ONCE(pacing))
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
 /* Tmin and Tmax include the sample before it is used */
-static void libra_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+static void libra_pkts_acked(struct sock *sk, const struct ack_sample *ack)
 {
 	struct libra_state *l = inet_csk_ca(sk);
+	u64 rate;
 
-	if (sample->rtt_us <= 0)
-		return;
-	cc_flow_rtt(&l->flow, sample->rtt_us);
-	WRITE_ONCE(l->rtt_max_us, max_t(u32, l->rtt_max_us, sample->rtt_us));
-}
-
-static void libra_in_ack_event(struct sock *sk, u32 flags)
-{
-	struct libra_state *l = inet_csk_ca(sk);
-	u64 rate = cc_pair_ack(&l->pair, sk, READ_ONCE(packetpair));
-
+	cc_flow_pkts_acked(sk, ack);
+	WRITE_ONCE(l->rtt_max_us, max(l->rtt_max_us, l->flow.rtt_us));
+	rate = cc_pair_ack(&l->pair, sk, ack, READ_ONCE(packetpair));
 	if (rate)
 		WRITE_ONCE(l->capacity, rate);
 	libra_trace(sk);
@@ -195,6 +188,7 @@ static struct cc_shown libra_shown(const struct sock *sk)
 		.rtt_min_us = READ_ONCE(l->flow.rtt_min_us),
 		.first = READ_ONCE(l->per_rtt),
 		.second = READ_ONCE(l->rtt_max_us),
+		.pair_refused = READ_ONCE(l->pair.refused),
 	};
 }
 
@@ -203,7 +197,6 @@ static struct tcp_congestion_ops tcp_libra __read_mostly = {
 	.ssthresh	= libra_ssthresh,
 	.cong_avoid	= libra_cong_avoid,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.in_ack_event	= libra_in_ack_event,
 	.pkts_acked	= libra_pkts_acked,
 	.min_tso_segs	= libra_min_tso_segs,
 	.get_info	= libra_get_info,

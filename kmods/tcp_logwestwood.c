@@ -35,6 +35,7 @@ CC_PARAM(max_increment, 1, 0, 1,
 	 "segments that one acknowledged segment may add; 0 for no limit");
 CC_PARAM(clamp_cwnd, 0, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
 CC_SHOWS(logwestwood, "the estimate [bytes/s]", "RTTmin [us]",
@@ -63,16 +64,18 @@ static void logwestwood_init(struct sock *sk)
 	struct logwestwood *lw = inet_csk_ca(sk);
 	struct liad_rules rules = logwestwood_rules();
 
-	cc_wwp_init(&lw->estimate, sk);
+	cc_wwp_init(&lw->estimate, sk, READ_ONCE(handshake_rtt));
 	liad_init(&lw->window, &rules);
 	lw->round_end = tcp_sk(sk)->snd_nxt;
 }
 
-static void logwestwood_in_ack_event(struct sock *sk, u32 flags)
+static void logwestwood_pkts_acked(struct sock *sk,
+				   const struct ack_sample *ack)
 {
 	struct logwestwood *lw = inet_csk_ca(sk);
 
-	cc_wwp_ack(&lw->estimate, sk, READ_ONCE(mode), READ_ONCE(packetpair));
+	cc_wwp_ack(&lw->estimate, sk, ack, READ_ONCE(mode),
+		   READ_ONCE(packetpair));
 	logwestwood_trace(sk);
 }
 
@@ -131,6 +134,7 @@ static struct cc_shown logwestwood_shown(const struct sock *sk)
 		.rtt_min_us = READ_ONCE(lw->estimate.flow.rtt_min_us),
 		.first = READ_ONCE(lw->window.wmax),
 		.second = 1U << READ_ONCE(lw->window.log2_alpha),
+		.pair_refused = READ_ONCE(lw->estimate.pair.refused),
 	};
 }
 
@@ -141,8 +145,7 @@ static struct tcp_congestion_ops tcp_logwestwood __read_mostly = {
 	.undo_cwnd	= logwestwood_undo_cwnd,
 	.cwnd_event	= logwestwood_cwnd_event,
 	.set_state	= cc_window_set_state,
-	.in_ack_event	= logwestwood_in_ack_event,
-	.pkts_acked	= cc_flow_pkts_acked,
+	.pkts_acked	= logwestwood_pkts_acked,
 	.get_info	= logwestwood_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "logwestwood",

@@ -27,11 +27,13 @@ static void newreno_ns2_init(struct sock *sk)
 	struct newreno_ns2 *n = inet_csk_ca(sk);
 
 	n->fraction = 0;
-	cc_flow_init(&n->flow, sk);
+	cc_flow_init(&n->flow, sk, true);
 }
 
-static void newreno_ns2_in_ack_event(struct sock *sk, u32 flags)
+static void newreno_ns2_pkts_acked(struct sock *sk,
+				   const struct ack_sample *ack)
 {
+	cc_flow_pkts_acked(sk, ack);
 	newreno_ns2_trace(sk);
 }
 
@@ -64,8 +66,7 @@ static struct tcp_congestion_ops tcp_newreno_ns2 __read_mostly = {
 	.ssthresh	= tcp_reno_ssthresh,
 	.cong_avoid	= newreno_ns2_cong_avoid,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.in_ack_event	= newreno_ns2_in_ack_event,
-	.pkts_acked	= cc_flow_pkts_acked,
+	.pkts_acked	= newreno_ns2_pkts_acked,
 	.get_info	= newreno_ns2_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "newreno_ns2",

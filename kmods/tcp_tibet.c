@@ -32,6 +32,7 @@ CC_PARAM(rtt_min_floor_us, 1000, 1, 1000000, "RTTmin does not age below this val
 CC_PARAM(clock_gran_us, 0, 0, 10000000, "granularity of the RTT clock; 0 is exact");
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
 CC_SHOWS(tibet, "the estimate [bytes/s]", "RTTmin [us]",
@@ -45,33 +46,27 @@ struct tibet_state {
 	u16	events;		/* congestion events since RTTmin aged */
 	u16	saved_events;	/* events before the last one, for undo */
 	u32	unaged_rtt_min_us; /* RTTmin before ageing; U32_MAX: unchanged */
-	struct cc_pair pair;
+	struct packet_pair pair;
 };
+
+static u32 tibet_rtt_us(u32 rtt_us)
+{
+	return tibet_coarse_rtt(rtt_us, READ_ONCE(clock_gran_us));
+}
 
 static void tibet_init(struct sock *sk)
 {
 	struct tibet_state *t = inet_csk_ca(sk);
 
 	*t = (struct tibet_state){ 0 };
-	cc_flow_init(&t->flow, sk);
+	cc_flow_init(&t->flow, sk, READ_ONCE(handshake_rtt));
+	t->flow.rtt_min_us = tibet_rtt_us(t->flow.rtt_min_us);
 	t->unaged_rtt_min_us = U32_MAX;
-	cc_pair_init(&t->pair, sk);
 }
 
-static void tibet_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+/* What was sent so far does not count in the next sample */
+static void tibet_count_sent(struct tibet_state *t, const struct tcp_sock *tp)
 {
-	struct tibet_state *t = inet_csk_ca(sk);
-
-	if (sample->rtt_us > 0)
-		cc_flow_rtt(&t->flow, tibet_coarse_rtt(sample->rtt_us,
-						       READ_ONCE(clock_gran_us)));
-}
-
-/* What was sent or delivered so far does not count in the next sample */
-static void tibet_count_from_here(struct tibet_state *t, const struct tcp_sock *tp)
-{
-	t->flow.ack_us = tp->tcp_mstamp;
-	t->flow.delivered = tp->delivered;
 	t->sent = (u32)tp->bytes_sent;
 	t->segments = tp->data_segs_out;
 }
@@ -88,36 +83,42 @@ static void tibet_sent(struct tibet_state *t, const struct sock *sk)
 	u64 last_us = t->flow.ack_us;
 
 	if (last_us ? !n || tp->tcp_mstamp <= last_us :
-		      tp->delivered == t->flow.delivered)
+		      cc_delivered(sk) == t->flow.delivered)
 		return;
-	tibet_count_from_here(t, tp);
+	t->flow.ack_us = tp->tcp_mstamp;
+	t->flow.delivered = cc_delivered(sk);
+	tibet_count_sent(t, tp);
 	if (last_us && !cc_app_limited(sk, t->filter.bw))
 		tibet_sample(&t->filter, bytes,
 			     min_t(u64, tp->tcp_mstamp - last_us, U32_MAX), n,
 			     READ_ONCE(t0_us));
 }
 
-static void tibet_acked(struct tibet_state *t, const struct sock *sk)
+static void tibet_acked(struct tibet_state *t, const struct sock *sk,
+			const struct ack_sample *ack)
 {
 	struct cc_sample sample;
 
-	if (!cc_flow_sample(&t->flow, sk, &sample))
+	if (!cc_flow_sample(&t->flow, sk, ack, &sample))
 		return;
-	tibet_count_from_here(t, tcp_sk(sk));
+	tibet_count_sent(t, tcp_sk(sk));
 	if (!cc_app_limited(sk, t->filter.bw))
 		tibet_sample(&t->filter, sample.bytes, sample.interval_us, 1,
 			     READ_ONCE(t0_us));
 }
 
-static void tibet_in_ack_event(struct sock *sk, u32 flags)
+static void tibet_pkts_acked(struct sock *sk, const struct ack_sample *ack)
 {
 	struct tibet_state *t = inet_csk_ca(sk);
 
-	cc_pair_ssthresh(&t->pair, sk, t->flow.rtt_min_us, READ_ONCE(packetpair));
+	if (ack->rtt_us > 0)
+		cc_flow_rtt(&t->flow, tibet_rtt_us(ack->rtt_us));
+	cc_pair_ssthresh(&t->pair, sk, ack, t->flow.rtt_min_us,
+			 READ_ONCE(packetpair));
 	if (READ_ONCE(estimate_on))
 		tibet_sent(t, sk);
 	else
-		tibet_acked(t, sk);
+		tibet_acked(t, sk, ack);
 	tibet_trace(sk);
 }
 
@@ -176,6 +177,7 @@ static struct cc_shown tibet_shown(const struct sock *sk)
 		.rtt_min_us = READ_ONCE(t->flow.rtt_min_us),
 		.first = READ_ONCE(t->filter.interval) >> TIBET_SHIFT,
 		.second = READ_ONCE(t->filter.length) >> TIBET_SHIFT,
+		.pair_refused = READ_ONCE(t->pair.refused),
 	};
 }
 
@@ -186,7 +188,6 @@ static struct tcp_congestion_ops tcp_tibet __read_mostly = {
 	.undo_cwnd	= tibet_undo_cwnd,
 	.cwnd_event	= cc_sampled_cwnd_event,
 	.set_state	= cc_window_set_state,
-	.in_ack_event	= tibet_in_ack_event,
 	.pkts_acked	= tibet_pkts_acked,
 	.get_info	= tibet_get_info,
 	.owner		= THIS_MODULE,

@@ -23,10 +23,11 @@
 
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
 CC_SHOWS(westwood1, "the estimate [bytes/s]", "RTTmin [us]",
-	 "the last sample [kbit/s]", "unused");
+	 "the last sample [kbit/s]", "ACKs that packet pairs refused");
 
 struct westwood1 {
 	struct cc_estimator common;

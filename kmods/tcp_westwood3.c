@@ -24,6 +24,7 @@
 CC_PARAM(gain_steps, 10, 0, 255, "N; tau is at most 1 + N round trips");
 CC_PARAM(clamp_cwnd, 1, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 
 CC_SHOWS(westwood3, "the estimate [bytes/s]", "RTTmin [us]",
 	 "T [us]", "tau [us]");
@@ -38,7 +39,7 @@ static void westwood3_init(struct sock *sk)
 	struct westwood3_state *w = inet_csk_ca(sk);
 
 	*w = (struct westwood3_state){ 0 };
-	cc_flow_init(&w->flow, sk);
+	cc_flow_init(&w->flow, sk, READ_ONCE(handshake_rtt));
 }
 
 static u32 westwood3_tau_us(const struct westwood3_state *w)
@@ -61,12 +62,13 @@ static void westwood3_sample(struct westwood3_state *w, const struct sock *sk,
 		   READ_ONCE(gain_steps));
 }
 
-static void westwood3_in_ack_event(struct sock *sk, u32 flags)
+static void westwood3_pkts_acked(struct sock *sk, const struct ack_sample *ack)
 {
 	struct westwood3_state *w = inet_csk_ca(sk);
 	struct cc_sample sample;
 
-	if (cc_flow_sample(&w->flow, sk, &sample) && w->flow.rtt_us &&
+	cc_flow_pkts_acked(sk, ack);
+	if (cc_flow_sample(&w->flow, sk, ack, &sample) && w->flow.rtt_us &&
 	    !cc_app_limited(sk, w->filter.bw))
 		westwood3_sample(w, sk, &sample);
 	westwood3_trace(sk);
@@ -114,8 +116,7 @@ static struct tcp_congestion_ops tcp_westwood3 __read_mostly = {
 	.undo_cwnd	= cc_window_undo_cwnd,
 	.cwnd_event	= westwood3_cwnd_event,
 	.set_state	= cc_window_set_state,
-	.in_ack_event	= westwood3_in_ack_event,
-	.pkts_acked	= cc_flow_pkts_acked,
+	.pkts_acked	= westwood3_pkts_acked,
 	.get_info	= westwood3_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "westwood3",

@@ -28,6 +28,7 @@
 CC_PARAM(mode, 0, 0, 1, "filter: 0 the paper's, one pole of 0.9; 1 mainline's");
 CC_PARAM(clamp_cwnd, 0, 0, 1, CC_CLAMP_CWND_TEXT);
 CC_PARAM(count_acks, 0, 0, 1, CC_COUNT_ACKS_TEXT);
+CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 CC_PARAM(packetpair, 0, 0, 3, CC_PACKETPAIR_TEXT);
 
 CC_SHOWS(westwoodplus, "the estimate [bytes/s]", "RTTmin [us]",
@@ -35,14 +36,15 @@ CC_SHOWS(westwoodplus, "the estimate [bytes/s]", "RTTmin [us]",
 
 static void westwoodplus_init(struct sock *sk)
 {
-	cc_wwp_init(inet_csk_ca(sk), sk);
+	cc_wwp_init(inet_csk_ca(sk), sk, READ_ONCE(handshake_rtt));
 }
 
-static void westwoodplus_in_ack_event(struct sock *sk, u32 flags)
+static void westwoodplus_pkts_acked(struct sock *sk,
+				    const struct ack_sample *ack)
 {
 	struct cc_wwp *w = inet_csk_ca(sk);
 
-	cc_wwp_ack(w, sk, READ_ONCE(mode), READ_ONCE(packetpair));
+	cc_wwp_ack(w, sk, ack, READ_ONCE(mode), READ_ONCE(packetpair));
 	westwoodplus_trace(sk);
 }
 
@@ -65,6 +67,7 @@ static struct cc_shown westwoodplus_shown(const struct sock *sk)
 		.rtt_min_us = READ_ONCE(w->flow.rtt_min_us),
 		.first = READ_ONCE(w->flow.rtt_us),
 		.second = cc_kbps(READ_ONCE(w->filter.first)),
+		.pair_refused = READ_ONCE(w->pair.refused),
 	};
 }
 
@@ -75,8 +78,7 @@ static struct tcp_congestion_ops tcp_westwoodplus __read_mostly = {
 	.undo_cwnd	= cc_window_undo_cwnd,
 	.cwnd_event	= cc_sampled_cwnd_event,
 	.set_state	= cc_window_set_state,
-	.in_ack_event	= westwoodplus_in_ack_event,
-	.pkts_acked	= cc_flow_pkts_acked,
+	.pkts_acked	= westwoodplus_pkts_acked,
 	.get_info	= westwoodplus_get_info,
 	.owner		= THIS_MODULE,
 	.name		= "westwoodplus",

@@ -15,6 +15,7 @@
 #include "test_tibet.c"
 #include "test_westwood.c"
 #include "test_windows.c"
+#include "test_packetpair.c"
 #include "test_figures.c"
 #include "test_chosen.c"
 
@@ -29,6 +30,7 @@ static const struct test {
 	{ "tibet", test_tibet },
 	{ "westwood", test_westwood },
 	{ "windows", test_windows },
+	{ "packetpair", test_packetpair },
 	{ "figures", test_figures },
 	{ "chosen", test_chosen },
 	{ NULL, NULL },

@@ -18,6 +18,7 @@ TESTS = (
     "tibet",
     "westwood",
     "windows",
+    "packetpair",
     "figures",
     "chosen",
 )

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/libra.h, fast.h, idealtcp.h, newreno_ns2.h, packetpair.h */
+/* core/libra.h, fast.h, idealtcp.h, newreno_ns2.h */
 
 #include "check.h"
 #include "../core/fast.h"
 #include "../core/idealtcp.h"
 #include "../core/libra.h"
 #include "../core/newreno_ns2.h"
-#include "../core/packetpair.h"
 
 /* Not static, so that the compiler cannot know its value */
 extern u32 zero;
@@ -151,89 +150,10 @@ static void test_ns2(void)
 	}
 }
 
-/* Least squares over n points, the first at the origin, in the textbook form */
-static double slope(const double *t, const double *y, int n)
-{
-	double tm = 0, ym = 0, over = 0, under = 0;
-	int i;
-
-	for (i = 0; i < n; i++) {
-		tm += t[i] / n;
-		ym += y[i] / n;
-	}
-	for (i = 0; i < n; i++) {
-		over += (t[i] - tm) * (y[i] - ym);
-		under += (t[i] - tm) * (t[i] - tm);
-	}
-	return over / under * 1e6;
-}
-
-static void test_packet_pair(void)
-{
-	int i, n;
-
-	for (i = 0; i < 200000; i++) {
-		double t[3] = { 0 }, y[3] = { 0 };
-		struct packet_pair p = { 0 };
-
-		t[1] = (double)random_bits(23);
-		t[2] = t[1] + (double)random_bits(23) + 1;
-		y[1] = (double)random_bits(30);
-		y[2] = y[1] + (double)random_bits(30);
-		n = 2 + (int)(random_u64() & 1);
-		if (n == 2)
-			t[1]++;
-		CHECK(!pp_ack(&p, 0, 0, n));
-		CHECK_EQ(pp_ack(&p, (u32)t[1], (u64)y[1], n), n == 2);
-		CHECK_EQ(pp_ack(&p, (u32)t[2], (u64)y[2], n), n == 3);
-		CHECK_NEAR(from_q10(pp_rate(&p)),
-			   fmin(slope(t, y, n), 281474976710656.0), 1 / 1e5, 1);
-		CHECK(!pp_ack(&p, 1, 1, n));
-		CHECK_EQ(p.count, n);
-	}
-}
-
-static void test_packet_pair_ends(void)
-{
-	struct packet_pair p = { 0 };
-
-	CHECK_EQ(sizeof(p), 20);
-	CHECK_EQ(pp_rate(&p), 0);
-	pp_ack(&p, 0, 0, 2);
-	CHECK(pp_ack(&p, 1200, 1500, 2));
-	CHECK_EQ(pp_rate(&p), 1250000 << 10);
-	p.bytes[1] = 99;		/* a third point that was never added */
-	p.time_us[1] = 99;
-	CHECK_EQ(pp_rate(&p), 1250000 << 10);
-	p = (struct packet_pair){ 0 };
-	pp_ack(&p, 0, 0, 3);
-	pp_ack(&p, U32_MAX, U64_MAX, 3);
-	CHECK_EQ(p.time_us[0], 16777215);
-	CHECK_EQ(p.bytes[0], 2147483647);
-	pp_ack(&p, 16777216, CORE_BYTES_MAX + 1, 3);
-	CHECK_EQ(p.time_us[1], 16777215);
-	CHECK_EQ(p.bytes[1], 2147483647);
-	CHECK_NEAR(from_q10(pp_rate(&p)), 128.0000075e6, 1 / 1e6, 0);
-	p = (struct packet_pair){ .count = 3, .time_us = { 0, 1 },
-				  .bytes = { 0, CORE_BYTES_MAX } };
-	CHECK_EQ(pp_rate(&p), CORE_BW_MAX);
-	p.time_us[0] = 1;
-	p.bytes[0] = CORE_BYTES_MAX;
-	CHECK_EQ(pp_rate(&p), CORE_BW_MAX);
-	/* a divisor just above 32 bits is halved, not cut */
-	p = (struct packet_pair){ .count = 2, .time_us = { 65536 },
-				  .bytes = { 1000001 } };
-	CHECK_EQ(pp_rate(&p), 15625015625ULL);
-	p.time_us[0] = 65535;
-	CHECK_EQ(pp_rate(&p), 15625254047ULL);
-}
-
 static void test_windows(void)
 {
 	test_libra();
 	test_fast();
 	test_ideal();
 	test_ns2();
-	test_packet_pair();
-	test_packet_pair_ends();
 }

@@ -34,7 +34,7 @@ class Estimator(Model):
 
     def ack(self, ack: Ack) -> None:
         super().ack(ack)
-        self.gathered += ack.delivered
+        self.gathered += ack.new_bytes
         if not self.gathered:
             return
         if self.last_us is None:
@@ -42,7 +42,7 @@ class Estimator(Model):
             return
         if not self.due(ack):
             return
-        bytes_, self.gathered = self.gathered * self.mss, 0
+        bytes_, self.gathered = self.gathered, 0
         elapsed_us, self.last_us = ack.time_us - self.last_us, ack.time_us
         if self.counts(bytes_, elapsed_us, ack):
             self.sample(bytes_, elapsed_us, ack)
@@ -201,7 +201,7 @@ class Tibet(Estimator):
             return
         Model.ack(self, ack)
         if self.last_us is None:
-            if ack.delivered:
+            if ack.new_bytes:
                 self.last_us, self.sent = ack.time_us, _sent(ack)
             return
         assert self.sent is not None

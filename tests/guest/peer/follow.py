@@ -64,7 +64,9 @@ def follow(trace: Trace, name: str, settings: Mapping[str, int]) -> Followed:
 
     At a mark "undone" the previous ACK has shown that the last congestion event was spurious.
     """
-    follower = _Follower(MODELS[name](trace.mss, dict(settings)), trace.acks()[0].before.window)
+    model = MODELS[name](trace.mss, dict(settings))
+    model.handshake(trace.handshake_us)
+    follower = _Follower(model, trace.acks()[0].before.window)
     for event, following in zip(trace.events, [*trace.events[1:], None], strict=True):
         if isinstance(event, Ack):
             undoes = isinstance(following, Mark) and following.name == "undone"

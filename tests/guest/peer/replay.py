@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -57,17 +59,20 @@ class State:
 class Ack:
     """One ACK as a congestion control sees it, and the states around it.
 
-    ``delivered`` counts segments, including SACKed ones and those that a DSACK reports. ``rtt_us``
-    is that of the last of them, None when there is no sample. ``limited`` says whether the
-    application limited the rate, and ``marked`` whether it has ECE. ``sent_bytes`` is the end of
-    what had been sent by then.
+    ``delivered`` counts segments, including SACKed ones and those that a DSACK reports.
+    ``new_bytes`` are acknowledged or SACKed for the first time. ``rtt_us`` is that of the last of
+    them, None when there is no sample. ``limited`` says whether the application limited the rate
+    before, ``still_limited`` whether it does after what is delivered. ``marked``: it has ECE.
+    ``sent_bytes`` is the end of what had been sent by then.
     """
 
     time_us: int
     delivered: int
+    new_bytes: int
     rtt_us: int | None
     advanced: bool
     limited: bool
+    still_limited: bool
     marked: bool
     acked_bytes: int
     sent_bytes: int
@@ -102,10 +107,12 @@ class Mark:
 class Trace:
     """A whole connection in order.
 
-    ``sent`` holds all that was sent, retransmissions included, and ``sent_us`` when.
+    ``handshake_us`` is the round-trip time of the handshake. ``sent`` holds all that was sent,
+    retransmissions included, and ``sent_us`` when.
     """
 
     mss: int
+    handshake_us: int
     events: list[Ack | Timeout | Pause | Mark] = field(default_factory=list)
     sent: list[Range] = field(default_factory=list)
     sent_us: list[int] = field(default_factory=list)
@@ -125,8 +132,10 @@ class Trace:
 class _Path:
     """What was sent when, and what of it the peer has."""
 
-    def __init__(self) -> None:
+    def __init__(self, mss: int) -> None:
+        self.mss = mss
         self.blocks: list[tuple[int, int, int]] = []  # start, end, time; never retransmissions
+        self.ends: list[int] = []  # of all blocks
         self.again: list[Range] = []
         self.received: list[Range] = []
         self.acked = 0
@@ -139,10 +148,13 @@ class _Path:
             self.again.append((start, end))
         else:
             self.blocks.append((start, end, time_us))
+            self.ends.append(end)
             self.end = end
 
-    def ack(self, time_us: int, upto: int, sack: list[Range], echo: int) -> tuple[int, int | None]:
-        """Return how many bytes were newly delivered, and the RTT of the last of them.
+    def ack(
+        self, time_us: int, upto: int, sack: list[Range], echo: int
+    ) -> tuple[int, int, int | None]:
+        """Return how many segments and new bytes were delivered, and the RTT of the last of them.
 
         The latter as tcp_clean_rtx_queue() has it: of what was SACKed first, never of what was
         retransmitted; then timestamps tell it, to a millisecond.
@@ -159,7 +171,15 @@ class _Path:
             rtt_us = (self.clock_ms + time_us // 1000 - echo) * 1000
         self.received = _merged([*self.received, *fresh_sack, *fresh_ack])
         self.acked = upto
-        return sum(end - start for start, end in (*fresh_sack, *fresh_ack, *twice)), rtt_us
+        fresh = [*fresh_sack, *fresh_ack]
+        segments = sum(self._segments(*piece) for piece in (*fresh, *twice))
+        return segments, sum(end - start for start, end in fresh), rtt_us
+
+    def _segments(self, start: int, end: int) -> int:
+        """Return in how many segments those bytes were sent."""
+        first, last = bisect.bisect_right(self.ends, start), bisect.bisect_left(self.ends, end)
+        cuts = [start, *self.ends[first:last], end]
+        return sum(-((low - high) // self.mss) for low, high in itertools.pairwise(cuts))
 
     def _missing(self, start: int, end: int) -> list[Range]:
         missing = []
@@ -201,7 +221,7 @@ def _merged(ranges: Iterable[Range]) -> list[Range]:
 def replay(record: Sequence[Sequence[Any]]) -> Trace:
     """Return what happened on a connection."""
     first = next(row for row in record if row[0] == "state")
-    replayer = _Replayer(State(*first[2:]))
+    replayer = _Replayer(State(*first[2:]), first[1])
     for kind, time_us, *rest in record:
         getattr(replayer, kind)(time_us, *rest)
     return replayer.trace
@@ -210,8 +230,9 @@ def replay(record: Sequence[Sequence[Any]]) -> Trace:
 class _Replayer:
     """Takes in one row after the other; its methods are called as the rows' kinds are."""
 
-    def __init__(self, first: State) -> None:
-        self.trace, self._path, self._last = Trace(first["snd_mss_bytes"]), _Path(), first
+    def __init__(self, first: State, handshake_us: int) -> None:
+        self.trace = Trace(first["snd_mss_bytes"], handshake_us)
+        self._path, self._last = _Path(self.trace.mss), first
         self._ack: dict[str, Any] | None = None  # seen, but not yet what TCP made of it
         self._limited = 0
         self._paused = False
@@ -238,13 +259,16 @@ class _Replayer:
     def ack(self, time_us: int, upto: int, sack: list[list[int]], ece: bool, echo: int) -> None:
         advanced, end = upto > self._path.acked, self._path.end
         blocks = [(low, high) for low, high in sack]
-        bytes_, rtt_us = self._path.ack(time_us, upto, blocks, echo)
+        segments, new_bytes, rtt_us = self._path.ack(time_us, upto, blocks, echo)
+        delivered = self._last["delivered_segments"] + segments
         self._ack = {
             "time_us": time_us,
-            "delivered": bytes_ // self.trace.mss,
+            "delivered": segments,
+            "new_bytes": new_bytes,
             "rtt_us": rtt_us,
             "advanced": advanced,
             "limited": bool(self._limited),
+            "still_limited": delivered <= self._limited,
             "marked": ece,
             "acked_bytes": upto,
             "sent_bytes": end,

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from tests.guest.peer.replay import Ack
+from tests.guest.peer.replay import OPEN, Ack
 
 S = 1e6
 """Microseconds in a second."""
@@ -36,6 +36,14 @@ class Model:
         self.mss, self.settings = mss, settings
         self.rtt_us = 0.0
         self.rtt_min_us = math.inf
+
+    def handshake(self, rtt_us: int) -> None:
+        """Take in the handshake, whose round-trip time counts for RTTmin unless the user says no.
+
+        It does not in ns-2, which has no handshake (handshake_rtt=0).
+        """
+        if self.settings.get("handshake_rtt", 1):
+            self.rtt_min_us = rtt_us
 
     def ack(self, ack: Ack) -> None:
         """Take in one ACK."""
@@ -80,6 +88,62 @@ class Model:
         return ()
 
 
+class PacketPairs:
+    """Hoe, section 3.2 (three points) and Keshav (two): the slope of acknowledged bytes over time.
+
+    The ACKs are consecutive ones of segments that were sent back to back, in one flight. A segment
+    belongs to it if it was sent before the one before it left the bottleneck. The tolerance is an
+    eighth of the time between first and last ACK, a millisecond at most. More segments that were
+    sent before the first ACK came must be behind it. Its ACK acknowledges no fewer segments than
+    the first. No ACK counts during a loss or while the application has no data.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.rate = 0.0  # bytes/s; 0: none yet
+        self.refused = 0
+        self.flight: list[Ack] = []
+
+    def ack(self, ack: Ack) -> None:
+        """Take in one ACK."""
+        if self.rate or not (ack.advanced or ack.after["sacked_segments"]):
+            return
+        if not self._is_valid(ack):
+            self.flight = []
+            self.refused += 1
+            return
+        if self.flight and not self._continues(ack):
+            self.flight = []
+            self.refused += 1
+        self.flight.append(ack)
+        if len(self.flight) == self.wanted:
+            x = np.array([one.time_us / S for one in self.flight])
+            y = np.array([one.acked_bytes for one in self.flight])
+            self.rate = float(np.cov(x, y, bias=True)[0, 1] / np.var(x))
+
+    @staticmethod
+    def _is_valid(ack: Ack) -> bool:
+        lossless = ack.before.ca_state == OPEN and not ack.after["sacked_segments"]
+        return lossless and ack.rtt_us is not None and not ack.still_limited
+
+    def _continues(self, ack: Ack) -> bool:
+        first, last = self.flight[0], self.flight[-1]
+        if ack.time_us == last.time_us or ack.acked_bytes >= first.sent_bytes:
+            return False
+        if ack.delivered < first.delivered:
+            return False
+        sent = [_sent_us(first), _sent_us(ack)]
+        left = [first.time_us, last.time_us]
+        tolerance = min(1000, (ack.time_us - first.time_us) // 8)
+        return 0 <= sent[1] - sent[0] <= left[1] - left[0] + tolerance
+
+
+def _sent_us(ack: Ack) -> int:
+    """Return when the last segment that an ACK acknowledges was sent."""
+    assert ack.rtt_us is not None
+    return ack.time_us - ack.rtt_us
+
+
 class NewRenoNs2(Model):
     """Reno counted by ACKs; shows the fraction of a segment that is still to come."""
 
@@ -105,24 +169,18 @@ class Libra(Model):
     def __init__(self, mss: int, settings: dict[str, int]) -> None:
         super().__init__(mss, settings)
         self.rtt_max_us = 0.0
-        self.points: list[tuple[float, float]] = []
-        self.delivered = 0
+        self.pairs = PacketPairs(3)
 
     def ack(self, ack: Ack) -> None:
         super().ack(ack)
         self.rtt_max_us = max(self.rtt_max_us, self.rtt_us)
-        self.delivered += ack.delivered
-        if ack.delivered and len(self.points) < 3:
-            self.points.append((ack.time_us / S, self.delivered * self.mss))
+        self.pairs.ack(ack)
 
     def capacity(self) -> float:
-        """Return C in bytes/s: what is given, else by least squares of the first three ACKs."""
+        """Return C in bytes/s: what is given, else by packet pairs; 0 while it is unknown."""
         if given := self.settings.get("libra_capacity_kbps"):
             return given * 125
-        if len(self.points) < 3:
-            return 0.0
-        x, y = np.array(self.points).T
-        return float(np.cov(x, y, bias=True)[0, 1] / np.var(x))
+        return self.pairs.rate
 
     def ssthresh(self, window: int) -> float:
         return window - window / (2 * (self.rtt_us / S + 1))
