@@ -73,6 +73,51 @@ static void show(const char *arrivals, const struct biases *b)
 	       b->tibet);
 }
 
+/*
+ * ACKs of one segment, and now and then one of twelve, which comes twelve times
+ * as late. A hook that the kernel calls before it counts an ACK's data finds the
+ * bytes of the ACK before it (shifted). Return the means over time of CSFQ's and
+ * Westwood 1's estimates, divided by the true rate.
+ */
+static double figure_stretch_acks(bool shifted, double *westwood1)
+{
+	struct westwood w = { 0 };
+	double csfq_bytes = 0, bytes = 0, westwood = 0;
+	u32 before = ARRIVAL_BYTES, k;
+	u64 csfq = 0;
+
+	for (k = 0; k < ARRIVALS; k++) {
+		u32 segments = k % 5 ? 1 : 12;
+		u32 us = segments * ARRIVAL_MEAN_US;
+		u32 acked = segments * ARRIVAL_BYTES;
+		u32 counted = shifted ? before : acked;
+
+		csfq = csfq_update(csfq, counted, us, ARRIVAL_MEAN_US * 10);
+		ww1_update(&w, core_rate(counted, us));
+		before = acked;
+		if (k < ARRIVALS / 10)
+			continue;
+		bytes += acked;
+		csfq_bytes += from_q10(csfq) * us / 1e6;
+		westwood += from_q10(w.bw) * us / 1e6;
+	}
+	*westwood1 = westwood / bytes;
+	return csfq_bytes / bytes;
+}
+
+static void test_shifted_acks(void)
+{
+	double westwood1, csfq = figure_stretch_acks(false, &westwood1);
+
+	CHECK_NEAR(csfq, 1, 0.001, 0);
+	CHECK_NEAR(westwood1, 1, 0.001, 0);
+	csfq = figure_stretch_acks(true, &westwood1);
+	printf("stretch ACKs, bytes of the ACK before: csfq %.3f westwood1 %.3f\n",
+	       csfq, westwood1);
+	CHECK(fabs(csfq - 1) > 0.2);
+	CHECK(westwood1 > 2);
+}
+
 static void test_figures(void)
 {
 	struct biases e = figure_biases(ARRIVALS_EXPONENTIAL);
@@ -100,4 +145,5 @@ static void test_figures(void)
 	CHECK_NEAR(p.westwood1, 1.125, 0.001, 0);
 	CHECK_NEAR(p.westwood2, 1.125, 0.001, 0);
 	CHECK_NEAR(p.tibet, 1, 0.001, 0);
+	test_shifted_acks();
 }
