@@ -36,10 +36,13 @@ AUDIT_TIMEOUT_S = 300
 # among them (https://www.gnu.org/licenses/license-list.html), except as one choice of several.
 ALLOWED = {
     "0BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "GPL-2.0-only", "GPL-2.0-or-later", "ISC",
-    "LGPL-2.1-or-later", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0", "Zlib", "ZPL-2.1",
+    "LGPL-2.1-or-later", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib", "ZPL-2.1",
 }  # fmt: skip
 ALLOWED_FOR_BUILDING = ALLOWED | {"Apache-2.0"}
 """Build tools never run together with the package."""
+
+DATA = {"tzdata": {"Apache-2.0"}}
+"""Further licences of packages that hold data and no code, so nothing is linked with them."""
 
 # SPDX names for classifiers of packages without a licence expression.
 WORDS = {
@@ -47,6 +50,7 @@ WORDS = {
     "License :: OSI Approved :: BSD License": "BSD-3-Clause",
     "License :: OSI Approved :: Apache Software License": "Apache-2.0",
     "License :: OSI Approved :: Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "License :: OSI Approved :: Python Software Foundation License": "PSF-2.0",
     "License :: OSI Approved :: Zope Public License": "ZPL-2.1",
 }
 
@@ -99,8 +103,12 @@ def wrong_licences(packages: Mapping[str, str]) -> list[str]:
         f"{name} {version}: {expression}"
         for name, version in packages.items()
         for expression in [licence(name)]
-        if not is_allowed(expression, ALLOWED if name in runs else ALLOWED_FOR_BUILDING)
+        if not is_allowed(expression, _allowed(name, name in runs))
     ]
+
+
+def _allowed(name: str, runs: bool) -> set[str]:
+    return (ALLOWED if runs else ALLOWED_FOR_BUILDING) | DATA.get(name, set())
 
 
 def check_licences() -> int:

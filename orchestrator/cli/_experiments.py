@@ -28,7 +28,7 @@ def find(store: Store, text: str, overrides: tuple[str, ...] = ()) -> Experiment
     from results.experiments import experiments
     from results.experiments import find as find_named
 
-    if not _is_file(text):
+    if not is_file(text):
         if overrides:
             raise UsageError(f"--set: {text} is no scenario file")
         found, others = find_named(store, text)
@@ -55,5 +55,6 @@ def find(store: Store, text: str, overrides: tuple[str, ...] = ()) -> Experiment
     return max(same, key=lambda one: one.rows[-1].started_utc)
 
 
-def _is_file(text: str) -> bool:
+def is_file(text: str) -> bool:
+    """Tell whether the argument is a scenario file, which need not exist."""
     return text.endswith((".yaml", ".yml")) or "/" in text

@@ -23,7 +23,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.sandbox": {"orchestrator.files", "guest", "kmods"},
     "orchestrator.kinds": {"orchestrator.files", "kmods"},
     "topologies": {"orchestrator.kinds"},
-    "orchestrator.scenario": {"orchestrator.files", "orchestrator.kinds", "kmods", "topologies"},
+    "results": {"orchestrator.files", "orchestrator.recording", "orchestrator.kinds"},
+    "orchestrator.scenario": {
+        "orchestrator.files",
+        "orchestrator.kinds",
+        "kmods",
+        "topologies",
+        "results",
+    },
     "orchestrator.planning": {"orchestrator.kinds", "orchestrator.scenario", "kmods", "topologies"},
     "orchestrator.compile": {
         "orchestrator.kinds",
@@ -50,7 +57,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "kmods",
         "topologies",
     },
-    "results": {"orchestrator.files", "orchestrator.recording"},
     "web": {"results"},
     "orchestrator.execution": {
         "orchestrator.files",

@@ -33,6 +33,7 @@ NAMES = [
     "judge",
     "kmods",
     "plan",
+    "plot",
     "run",
     "runs",
     "schema",
@@ -86,7 +87,7 @@ def test_version_prints_version_and_commit() -> None:
 def test_help_needs_none_of_the_heavy_libraries(word: str) -> None:
     code = (
         "import sys\nfrom orchestrator.cli import main\ntry:\n    main()\nexcept SystemExit:\n"
-        "    names = {'numpy', 'pydantic', 'rich', 'ruamel', 'flask', 'sqlite3'}\n"
+        "    names = {'numpy', 'pydantic', 'rich', 'ruamel', 'flask', 'sqlite3', 'matplotlib'}\n"
         "    heavy = names & set(sys.modules)\n"
         "    sys.exit(str(sorted(heavy)) if heavy else 0)"
     )

@@ -1,0 +1,132 @@
+"""``orchestrator plot``: draw a figure of an experiment or a run; each kind is a command."""
+
+from __future__ import annotations
+
+import pkgutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli import _experiments, _figures, _options
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from results.figures import FigureSpec
+    from results.figures._study import Study
+    from results.store import Store
+
+
+class Kinds(click.Group):
+    """The kinds of figures as commands, each with its keys as options."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all kinds, sorted."""
+        del ctx
+        import results.figures
+
+        found = pkgutil.iter_modules(results.figures.__path__)
+        return sorted(module.name for module in found if module.name[0] != "_")
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a kind, or None."""
+        del ctx
+        from results.figures import FIGURES
+
+        figure = FIGURES.found.get(cmd_name)
+        return _command(cmd_name, figure) if figure is not None else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return name, command and its arguments; the error for a wrong kind lists all kinds."""
+        from orchestrator.units import suggest
+
+        kinds = self.list_commands(ctx)
+        if args and args[0] not in kinds and not args[0].startswith("-"):
+            ctx.fail(
+                f"there is no figure {args[0]!r}{suggest(args[0], kinds)}; "
+                f"the figures are {', '.join(kinds)}"
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Kinds)
+def command() -> None:
+    """Draw a figure for a paper: PDF, SVG or PNG at the width of its column.
+
+    Values over repetitions have 95% confidence intervals. Unfaithful and failed runs are left out
+    and counted on standard error. Equal runs give equal files.
+
+    \b
+    orchestrator plot metric bbr-vs-cubic --metric goodput_bps -o goodput.pdf
+    orchestrator plot time last -o run.pdf --width ieee-wide
+    """
+
+
+def _command(name: str, figure: type[FigureSpec]) -> click.Command:
+    import inspect
+
+    source = figure.source
+    other = "EXPERIMENT" if source == "RUN" else "RUN"
+    text = inspect.cleandoc(figure.__doc__ or "")
+    text += (
+        "\n\nEXPERIMENT is a name, NAME@HASH or a scenario file; "
+        'RUN is an id, the beginning of one, or "last".'
+    )
+    output = click.Option(
+        ["-o", "--output"], metavar="FILE", required=True,
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="File to write: .pdf, .svg or .png. An earlier file is replaced.",
+    )  # fmt: skip
+
+    def draw(source: str, output: Path, db: Path, overrides: tuple[str, ...], **given: Any) -> None:
+        _draw(_figures.made(figure, output.name, given), source, output, db, overrides)
+
+    made = click.Command(
+        name,
+        callback=draw,
+        params=[
+            click.Argument(["source"], metavar=f"{source}|{other}"),
+            output,
+            *_figures.options(figure),
+        ],
+        help=text,
+        short_help=text.partition("\n")[0].rstrip("."),
+    )
+    return _options.overrides(_options.database(made))
+
+
+def _draw(
+    figure: FigureSpec, source: str, output: Path, db: Path, overrides: tuple[str, ...]
+) -> None:
+    from results.figures._drawing import write
+    from results.store import Store
+
+    with Store.open_read_only(db) as store:
+        study = _study(store, source, overrides)
+        write(figure, study, output)
+    for note in study.notes:
+        click.echo(note, err=True)
+    click.echo(output)
+
+
+def _study(store: Store, source: str, overrides: tuple[str, ...]) -> Study:
+    """Return the experiment of that name or file, or else the run of that id.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    from results.experiments import Experiment, experiments
+    from results.figures._study import Study
+
+    names = {one.name for one in experiments(store)}
+    is_experiment = _experiments.is_file(source) or source.partition("@")[0] in names
+    if not is_experiment and not overrides:
+        try:
+            row = store.load(source).row
+        except UsageError as error:
+            known = f"the experiments are {', '.join(sorted(names))}" if names else "it has no runs"
+            raise UsageError(f"{store.path} has no experiment {source}; {known}; {error}") from None
+        return Study(store, Experiment(row.experiment, (), [row]), named=row)
+    return Study(store, _experiments.find(store, source, overrides))

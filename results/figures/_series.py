@@ -1,0 +1,162 @@
+"""Arranges the rows of a summary as the series of a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.errors import UsageError
+from orchestrator.units import suggest
+from results.axes import key
+from results.figures import _labels
+from results.figures._spec import Of
+
+Document = Mapping[str, Any]
+Axis = Mapping[str, Any]
+"""An axis of a summary's document."""
+
+_SUBJECTS: Mapping[Of, str | None] = {"flows": "flow", "run": None, "links": "link"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A metric's values of one variant and one flow entry, link or whole run."""
+
+    variant: Mapping[str, Any]
+    subject: str | None
+    metrics: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass
+class Series:
+    """The cells that share a line or a colour, under the name that the legend shows."""
+
+    name: str
+    cells: list[Cell] = field(default_factory=list)
+
+
+def cells(document: Document, metrics: Sequence[str], of: Of | None) -> list[Cell]:
+    """Return the cells that have values of all the metrics, in the order of the summary.
+
+    Without ``of`` they are flow entries, else whole runs, else links: the first with values.
+
+    Raises:
+        UsageError: there are no values.
+    """
+    for kind in (of,) if of else ("flows", "run", "links"):
+        found = [
+            Cell(row["variant"], row[_SUBJECTS[kind] or "flow"], row["metrics"])
+            for row in document["rows"]
+            if _is_of(row, kind) and all(_has(row, name) for name in metrics)
+        ]
+        if found:
+            return found
+    names = " and ".join(metrics)
+    whose = {"flows": " of flow entries", "run": " of whole runs", "links": " of links"}
+    raise UsageError(
+        f"{document['experiment']} has no values of {names}{whose[of] if of else ''} to draw: "
+        "no faithful run has any"
+    )
+
+
+def _is_of(row: Mapping[str, Any], of: Of) -> bool:
+    if of == "run":
+        return row["flow"] is None and row.get("link") is None
+    return row.get(_SUBJECTS[of] or "") is not None
+
+
+def _has(row: Mapping[str, Any], name: str) -> bool:
+    return bool(row["metrics"].get(name, {}).get("values"))
+
+
+def axis_named(document: Document, text: str) -> Axis:
+    """Return the axis that a path, or an end of one path only, names.
+
+    Raises:
+        UsageError: it names none, or several.
+    """
+    axes: Sequence[Axis] = document["axes"]
+    exact = [axis for axis in axes if text in (axis["path"], axis["label"])]
+    found = exact or [axis for axis in axes if f".{axis['path']}".endswith(f".{text}")]
+    if len(found) == 1:
+        return found[0]
+    labels = [axis["label"] for axis in axes]
+    listed = f"the axes are {', '.join(labels)}" if labels else "the experiment has no axes"
+    if found:
+        raise UsageError(f"{text} names several axes: {', '.join(a['path'] for a in found)}")
+    raise UsageError(f"there is no axis {text}{suggest(text, labels)}; {listed}")
+
+
+def only_axis(document: Document, found: Sequence[Cell]) -> Axis:
+    """Return the axis to draw over where none is named: the only one, or the only one of numbers.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    there: Sequence[Axis] = document["axes"]
+    axes = [axis for axis in there if len(values_on(axis, found)) > 1] or list(there)
+    numbers = [axis for axis in axes if axis["numbers"] is not None]
+    for candidates in (axes, numbers):
+        if len(candidates) == 1:
+            return candidates[0]
+    if not axes:
+        raise UsageError(
+            f"{document['experiment']} has no axes to draw over: its scenario has no matrix; "
+            "the figure `bars` needs none"
+        )
+    labels = ", ".join(axis["label"] for axis in axes)
+    raise UsageError(f"several axes are possible: {labels}; name one by `by`")
+
+
+def values_on(axis: Axis, found: Iterable[Cell]) -> list[Any]:
+    """Return the axis's values that the cells have, in the axis's order."""
+    there = {key(cell.variant[axis["path"]]) for cell in found if axis["path"] in cell.variant}
+    return [one for one in axis["values"] if key(one) in there]
+
+
+def series(
+    document: Document, found: Sequence[Cell], along: Sequence[Axis], names: Mapping[str, str]
+) -> list[Series]:
+    """Return a series for each flow entry (or link) and each combination of the other axes.
+
+    ``along`` are the axes that the figure itself shows. ``names`` replaces words.
+    """
+    shown = {axis["path"] for axis in along}
+    others = [
+        axis
+        for axis in document["axes"]
+        if axis["path"] not in shown and len(values_on(axis, found)) > 1
+    ]
+    several = len({cell.subject for cell in found}) > 1 or not others
+    made: dict[str, Series] = {}
+    for cell in found:
+        parts = [names.get(cell.subject, cell.subject)] if several and cell.subject else []
+        parts += [_part(axis, cell.variant[axis["path"]], names) for axis in others
+                  if axis["path"] in cell.variant]  # fmt: skip
+        name = ", ".join(parts)
+        made.setdefault(name, Series(name)).cells.append(cell)
+    return list(made.values())
+
+
+def _part(axis: Axis, written: Any, names: Mapping[str, str]) -> str:
+    """Return what the legend says of a value: a number needs the name of its axis."""
+    text = _labels.value(written)
+    if text in names or axis["numbers"] is None:
+        return names.get(text, text)
+    label = _labels.axis_title(axis)
+    return f"{names.get(axis['label'], label[:1].lower() + label[1:])} {text}"
+
+
+def place(axis: Axis, cell: Cell) -> int | None:
+    """Return the index of the cell's value on the axis, None if its variant has none."""
+    if axis["path"] not in cell.variant:
+        return None
+    keys = [key(one) for one in axis["values"]]
+    return keys.index(key(cell.variant[axis["path"]]))
+
+
+def is_geometric(axis: Axis) -> bool:
+    """Tell whether the axis's values are better spread over a logarithmic scale."""
+    numbers = axis["numbers"]
+    return bool(numbers) and min(numbers) > 0 and max(numbers) >= 8 * min(numbers)

@@ -1,0 +1,177 @@
+"""The keys that figures share, and what they require of a scenario."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from orchestrator.errors import UsageError
+from orchestrator.kinds.fields import Path, Strict
+from orchestrator.units import listed, shown, suggest
+
+if TYPE_CHECKING:
+    from results.axes import Axis
+    from results.figures._canvas import Canvas
+    from results.figures._study import Study
+
+FORMATS = ("pdf", "svg", "png")
+"""Formats of figures, by the suffix of their files."""
+
+Width = Literal["ieee", "ieee-wide", "acm", "acm-wide"]
+
+Of = Literal["flows", "run", "links"]
+
+
+def _file(name: str) -> str:
+    if PurePath(name).name != name or name in ("", ".", "..") or not name.isprintable():
+        raise ValueError(f"{shown(name)} is not a file name: write one without folders")
+    suffix = PurePath(name).suffix.removeprefix(".")
+    if suffix not in FORMATS:
+        raise ValueError(
+            f"{shown(name)} has no valid suffix{suggest(suffix, FORMATS)}; "
+            f"valid: {', '.join(f'.{one}' for one in FORMATS)}"
+        )
+    return name
+
+
+def _metric(name: str) -> str:
+    from results.metrics import METRICS
+
+    valid = list(dict.fromkeys(one for one, _scope in METRICS))
+    if name not in valid:
+        raise ValueError(
+            f"there is no metric {shown(name)}{suggest(name, valid)}; valid: {', '.join(valid)}"
+        )
+    return name
+
+
+def _several(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+FileName = Annotated[
+    str,
+    AfterValidator(_file),
+    WithJsonSchema({"type": "string", "pattern": r"\.(pdf|svg|png)$", "examples": ["fig.pdf"]}),
+]
+"""A name of a figure's file, without folders."""
+
+MetricName = Annotated[str, AfterValidator(_metric)]
+"""The name of a metric of ``results.metrics``."""
+
+Names = Annotated[list[str], BeforeValidator(_several)]
+"""A list of names; a single one may stand for itself."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the scenario of a figure has: its axes, and the names of flow entries and windows."""
+
+    axes: Sequence[Axis]
+    entries: Sequence[str]
+    windows: Sequence[str]
+
+
+class FigureSpec(Strict, ABC):
+    """A figure."""
+
+    source: ClassVar[str] = "EXPERIMENT"
+    """What the command line gives: EXPERIMENT, or RUN for a figure of a single run."""
+
+    file: FileName = Field(description="name of the file to write; its suffix is the format")
+    width: Width = Field(
+        default="ieee",
+        description="width of the column or, with `-wide`, of the page that it goes into",
+    )
+    where: dict[str, Any] = Field(
+        default_factory=dict, description="only variants with this value on this axis"
+    )
+    names: dict[str, str] = Field(
+        default_factory=dict, description="other words for names in the legend and on axes"
+    )
+    x_label: str | None = Field(default=None, description="the horizontal axis's label")
+    y_label: str | None = Field(default=None, description="the vertical axis's label")
+
+    @abstractmethod
+    def draw(self, canvas: Canvas, study: Study) -> None:
+        """Draw the figure from what the study has.
+
+        Raises:
+            UsageError: the runs do not have what the figure shows.
+        """
+
+    def named_axes(self) -> Iterator[tuple[Path, str]]:
+        """Yield (path of the key, axis) for each axis that the figure names."""
+        yield from ((("where", axis), axis) for axis in self.where)
+
+    def named_flows(self) -> Iterator[tuple[Path, str]]:
+        """Yield (path of the key, flow or flow entry) for each one that the figure names."""
+        yield from ()
+
+    def named_windows(self) -> Iterator[tuple[Path, str]]:
+        """Yield (path of the key, window) for each window that the figure names."""
+        yield from ()
+
+    def faults(self, around: Surroundings) -> Iterator[tuple[Path, str]]:
+        """Yield (path inside the figure, message) for what the scenario does not have."""
+        from results.axes import named
+
+        for path, axis in self.named_axes():
+            try:
+                found = named(axis, around.axes)
+            except UsageError as error:
+                yield path, str(error)
+                continue
+            if path[0] == "where":
+                yield from _value_fault(path, found, self.where[axis])
+        for what, names, valid in (
+            ("flow entry", self.named_flows(), around.entries),
+            ("window", self.named_windows(), around.windows),
+        ):
+            for path, name in names:
+                if name not in valid and name.partition("[")[0] not in valid:
+                    yield (
+                        path,
+                        f"there is no {what} {shown(name)}{suggest(name, valid)}; "
+                        f"defined: {listed(valid) or 'none'}",
+                    )
+
+
+def _value_fault(path: Path, axis: Axis, value: object) -> Iterator[tuple[Path, str]]:
+    from results.axes import shown as written
+
+    valid = [written(one) for one in axis.values]
+    if written(value) not in valid:
+        yield (
+            path,
+            f"{axis.label} has no value {written(value)}; its values are {', '.join(valid)}",
+        )
+
+
+class OfExperiment(FigureSpec):
+    """A figure of values over repetitions."""
+
+    flow: Names = Field(default_factory=list, description="only these flow entries")
+    of: Of | None = Field(
+        default=None,
+        description="values of flow entries, whole runs or links; of the first that the metric has",
+    )
+    window: str | None = Field(default=None, description="the metrics of this window")
+
+    def summary(self, study: Study, *metrics: str) -> dict[str, Any]:
+        """Return the study's summary of what the figure keeps."""
+        return study.summary(metrics, self.where, self.flow, self.window)
+
+    def named_flows(self) -> Iterator[tuple[Path, str]]:
+        """Yield the flow entries that the figure keeps."""
+        yield from ((("flow", index), name) for index, name in enumerate(self.flow))
+
+    def named_windows(self) -> Iterator[tuple[Path, str]]:
+        """Yield the window of the metrics."""
+        if self.window is not None:
+            yield ("window",), self.window

@@ -1,0 +1,154 @@
+"""What a figure draws from: the runs of an experiment, or some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from orchestrator.errors import UsageError
+from results.experiments import Experiment
+from results.model import WHOLE, RunRow
+from results.store import Store
+from results.stored import StoredRun
+
+_ANY_METRIC = "goodput_bps"
+
+_REASONS = {
+    "unfaithful": "unfaithful",
+    "failed": "failed",
+    "identical": "equal to the bit to another repetition",
+}
+"""Why runs are left out, by their names in a summary."""
+
+
+class Chosen(NamedTuple):
+    """A variant and the runs of it that count."""
+
+    variant: Mapping[str, Any]
+    runs: Sequence[RunRow]
+
+
+class Study:
+    """An experiment of an open store. ``notes`` says what a figure leaves out.
+
+    ``named`` is the run that the user named, if it was not an experiment. It counts although it
+    may be unfaithful, which a note then says.
+    """
+
+    def __init__(self, store: Store, experiment: Experiment, named: RunRow | None = None) -> None:
+        self.store = store
+        self.experiment = experiment
+        self.named = named
+        self.notes: list[str] = []
+
+    def summary(
+        self,
+        metrics: Sequence[str],
+        where: Mapping[str, Any],
+        entries: Sequence[str] = (),
+        window: str | None = None,
+    ) -> dict[str, Any]:
+        """Return the summary of the metrics; see ``results.summary``.
+
+        ``where`` keeps variants by value and axis, and ``entries`` keeps flow entries.
+
+        Raises:
+            UsageError: the experiment has no such axis, value, window or flow entry.
+        """
+        from results.observations import Wanted
+        from results.summary import summarise
+
+        wanted = Wanted(tuple(metrics), window or WHOLE, _conditions(where), tuple(entries))
+        document = summarise(self.store, self.experiment, wanted)
+        self._note(document["rows"])
+        return document
+
+    def _note(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Note how many runs are left out; the rows of one variant say so each."""
+        by_variant = {str(row["variant"]): row["left_out"] for row in rows}
+        for reason, words in _REASONS.items():
+            number = sum(left_out.get(reason, 0) for left_out in by_variant.values())
+            if number:
+                self._add(f"left out: {number} run{'s' * (number > 1)} {words}")
+
+    def note_single(self, metrics: Sequence[Mapping[str, Any]]) -> None:
+        """Note how many of the values that a figure shows are of one run, without an interval."""
+        number = sum(one.get("low") is None for one in metrics)
+        if number:
+            self._add(f"no interval: {number} of {len(metrics)} values are of a single run")
+
+    def _add(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def runs(self, where: Mapping[str, Any]) -> list[Chosen]:
+        """Return the variants with the runs that count, in the order of the axes.
+
+        Raises:
+            UsageError: there are no such runs.
+        """
+        from results.observations import Wanted, observe
+
+        if self.named is not None:
+            return [self._named(self.named)]
+        wanted = Wanted((_ANY_METRIC,), where=_conditions(where))
+        groups, _axes = observe(self.store, self.experiment, wanted)
+        self._note(
+            [
+                {
+                    "variant": dict(group.variant),
+                    "left_out": {reason: getattr(group, reason) for reason in _REASONS},
+                }
+                for group in groups
+            ]
+        )
+        found = [Chosen(group.variant, group.runs) for group in groups if group.runs]
+        if not found:
+            raise UsageError(f"{self.experiment.name} has no faithful run to draw from")
+        return found
+
+    def _named(self, row: RunRow) -> Chosen:
+        if row.status != "ok":
+            raise UsageError(f"run {row.id} is {row.status}: it has no samples to draw")
+        if row.verdict == "unfaithful":
+            self._add(f"run {row.id} is unfaithful: `orchestrator show {row.id}` says why")
+        return Chosen(row.variant, [row])
+
+    def run(self, where: Mapping[str, Any], repetition: int) -> StoredRun:
+        """Return the only run that the conditions and the repetition leave.
+
+        Raises:
+            UsageError: they leave none, or several.
+        """
+        found = self.runs(where)
+        if self.named is not None:
+            return self.load(self.named)
+        if len(found) > 1:
+            from results.axes import axes, shown
+
+            there = axes([dict(each.variant) for each in found])
+            varying = [axis for axis in there if len(axis.values) > 1]
+            first = varying[0]
+            raise UsageError(
+                f"{self.experiment.name} has {len(found)} variants, and this figure is of one run: "
+                f"keep one by where, such as {first.label}={shown(first.values[0])} "
+                f"(axes: {', '.join(axis.label for axis in varying)})"
+            )
+        rows = [row for row in found[0].runs if row.repetition == repetition]
+        if not rows:
+            valid = ", ".join(str(row.repetition) for row in found[0].runs)
+            raise UsageError(
+                f"{self.experiment.name} has no faithful repetition {repetition}; there are {valid}"
+            )
+        return self.load(rows[-1])
+
+    def load(self, row: RunRow) -> StoredRun:
+        """Return a run whose samples can be read."""
+        return self.store.load(row.id)
+
+
+def _conditions(where: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the conditions as ``AXIS=VALUE``."""
+    from results.axes import shown
+
+    return tuple(f"{axis}={shown(value)}" for axis, value in where.items())

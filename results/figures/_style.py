@@ -1,0 +1,88 @@
+"""The style of figures: sizes of columns, fonts, and lines that differ without colour, too.
+
+Colours are those of Okabe and Ito (https://jfly.uni-koeln.de/color/), in an order in which the
+first four differ in lightness. Each line also has its own dashes and markers, each bar its own
+hatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+WIDTHS_IN = {"ieee": 3.5, "ieee-wide": 7.16, "acm": 3.33, "acm-wide": 7.0}
+"""Widths of a column and of a page, from the templates IEEEtran and acmart."""
+
+SALT = "tcp-orchestrator"
+"""Fixes the names of an SVG's parts, which are random otherwise."""
+
+MAP = "cividis"
+"""A colour map whose lightness grows evenly, for all kinds of colour vision."""
+
+
+class Line(NamedTuple):
+    """How a line, or the bars of one series, look."""
+
+    color: str
+    dashes: Any
+    marker: str
+    hatch: str
+
+
+LINES = (
+    Line("#0072B2", "-", "o", ""),
+    Line("#E69F00", (0, (5, 1.5)), "s", "////"),
+    Line("#000000", (0, (1, 1.2)), "^", "...."),
+    Line("#009E73", (0, (5, 1.5, 1, 1.5)), "D", "\\\\\\\\"),
+    Line("#D55E00", (0, (3, 1, 1, 1, 1, 1)), "v", "xxxx"),
+    Line("#56B4E9", (0, (8, 2)), "P", "----"),
+    Line("#CC79A7", (0, (2, 1)), "X", "||||"),
+    Line("#F0E442", (0, (8, 1.5, 1, 1.5, 1, 1.5)), "*", "++++"),
+)
+
+_SETTINGS: dict[Any, Any] = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.linewidth": 0.4,
+    "grid.color": "#D0D0D0",
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.5,
+    "hatch.linewidth": 0.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "legend.columnspacing": 1.4,
+    "legend.borderpad": 0.1,
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.03,
+    "figure.constrained_layout.w_pad": 0.03,
+    "savefig.dpi": 300,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": SALT,
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Use the project's style, whatever the user's matplotlibrc says."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        yield
