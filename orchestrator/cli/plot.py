@@ -40,7 +40,7 @@ class Kinds(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return name, command and its arguments; the error for a wrong kind lists all kinds."""
-        from orchestrator.units import suggest
+        from orchestrator.suggestions import suggest
 
         kinds = self.list_commands(ctx)
         if args and args[0] not in kinds and not args[0].startswith("-"):

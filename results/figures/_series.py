@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import UsageError
-from orchestrator.units import suggest
+from orchestrator.suggestions import suggest
 from results.axes import key
 from results.figures import _labels
 from results.figures._spec import Of

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path, Strict
-from orchestrator.units import listed, shown, suggest
+from orchestrator.suggestions import suggest
+from orchestrator.units import listed, shown
 
 if TYPE_CHECKING:
     from results.axes import Axis
