@@ -2,6 +2,9 @@
 /*
  * TIBET's Figs 1, 5, 6, 7 and 10: every filter on the same synthetic arrivals.
  * The means are over ARRIVALS samples after the first tenth.
+ *
+ * Deviations of these arrivals from the paper: the window and the RTT that
+ * Westwood 3 needs are constants here. The paper does not give them.
  */
 
 #include "arrivals.h"

@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/logwestwood.h: eq. (2), changes of alpha and Wmax, 518 000 segments */
+/*
+ * core/logwestwood.h: eq. (2) of the paper's section 3.1, changes of alpha and
+ * Wmax, 518 000 segments.
+ *
+ * Deviations of these oracles from the paper:
+ *
+ *   - The increment is added to W. Eq. (2) is written as W's new value.
+ *   - It is divided by W's whole segments, as Reno's increase in Linux.
+ *   - With rules.cap an acknowledged segment adds at most one.
+ *   - An errorless increase is a whole climb to Wmax (rules.halving).
+ *   - A window that a loss leaves at Wmax or above climbs nothing.
+ *   - alpha has a ceiling.
+ */
 
 #include "check.h"
 #include "../core/logwestwood.h"

@@ -2,6 +2,9 @@
 /*
  * core/packetpair.h: the formula against least squares in double precision, the
  * rules for a flight one by one, and the estimates of a simulated sender.
+ *
+ * Deviations of these oracles from the papers: the rules for a flight are those
+ * of core/packetpair.h. Keshav and Hoe have none.
  */
 
 #include "check.h"

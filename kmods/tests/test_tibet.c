@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/tibet.h: eq. (5), coarse clocks, ageing of RTTmin */
+/*
+ * core/tibet.h: the recursion of the paper's section 3.1, eq. (5), coarse
+ * clocks, ageing of RTTmin.
+ *
+ * Deviations of these oracles from the paper:
+ *
+ *   - Both averages begin at 0, and the estimate with their first ratio. The
+ *     paper gives no first values.
+ *   - Packets between two ACKs share their data and time equally.
+ *   - Eq. (5) is evaluated once 1 ms has passed, not for each packet.
+ *   - An RTTmin that ages has a floor.
+ */
 
 #include "check.h"
 #include "../core/tibet.h"

@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/westwood.h and core/csfq.h: each filter */
+/*
+ * core/westwood.h and core/csfq.h: each filter against the pseudo-code of
+ * TIBET's paper, sections 2.2.3 and 2.2.4, in double precision.
+ *
+ * Deviations of these oracles from the paper:
+ *
+ *   - The estimate and the last sample begin at 0. The paper gives no values.
+ *   - The pole of Westwood 2 and 3 is at least 0, also for d > 2 tau.
+ *   - The empty samples of Westwood 2 are Mascolo et al.'s, not this paper's.
+ *   - The paper has no T and tau of Westwood 3. Those here are the
+ *     interpretation in core/westwood.h, with its blocks of five samples.
+ */
 
 #include "check.h"
 #include "../core/csfq.h"

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/westwoodplus.h: eq. (1), mainline's two filters, and their dead bands */
+/*
+ * core/westwoodplus.h: eq. (1) of the paper's section 2.2, mainline's two
+ * filters, and their dead bands.
+ *
+ * Deviations of this oracle from the paper: the first sample is the filter's
+ * first value, which the paper does not give.
+ */
 
 #include "check.h"
 #include "../core/westwoodplus.h"

@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* core/libra.h, fast.h, idealtcp.h, newreno_ns2.h */
+/*
+ * core/libra.h, fast.h, idealtcp.h, newreno_ns2.h: the formulas of their papers
+ * in double precision.
+ *
+ * Deviations of these oracles from the papers:
+ *
+ *   - Libra (2.1): alpha is given, since the paper has no unit of C. The share
+ *     of the queue is between 0 and 1, and 0 while Tmax is Tmin. A loss leaves
+ *     at least two segments.
+ *   - FAST: alpha is constant. The packets on the way are at most w.
+ *   - Ideal TCP (TIBET's 4.5): ssthresh is at least two segments.
+ *   - NewReno as in ns-2's opencwnd(): none.
+ */
 
 #include "check.h"
 #include "../core/fast.h"

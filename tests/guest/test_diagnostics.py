@@ -31,6 +31,7 @@ PARAMETERS = {  # with which no value stays zero
     "libra": {"libra_capacity_kbps": RATE_KBPS},
     "westwoodplus": {"mode": 1},
 }
+MAY_STAY_ZERO = ("ACKs that packet pairs refused",)
 HOOK = """
 import json, os, re, subprocess, threading
 from orchestrator.testbed.kernel import system
@@ -148,7 +149,8 @@ def test_samples_have_every_value_that_a_module_shows(looked: Looked, name: str)
     assert stored.flows[stored.flow_index(name)].congestion_fields == shown
     for slot, (meaning, _unit) in enumerate(shown):
         seen = stored.tcp(name, 0, [f"congestion_{slot}"])[f"congestion_{slot}"].any()
-        assert seen == (meaning != "unused"), meaning
+        assert seen or meaning in ("unused", *MAY_STAY_ZERO), meaning
+        assert not seen or meaning != "unused"
 
 
 @pytest.mark.parametrize("name", sorted({*catalogue.modules()} - {"fast"}))
