@@ -1,4 +1,4 @@
-"""The tests of test_tcp_states.py notice faults that the modules once had.
+"""The tests of test_tcp_states.py and test_tcp_samples.py notice faults that the modules once had.
 
 Each fault is put back into a copy of the sources. The guest's TCP then runs with the faulty
 modules, and the test that holds them against the paper must fail.
@@ -16,6 +16,7 @@ import pytest
 from guest.build import GuestKernel
 from kmods import build
 from kmods.catalogue import FOLDER
+from tests.guest import test_tcp_samples as samples
 from tests.guest import test_tcp_states as states
 from tests.guest.peer import boot, plan
 from tests.guest.peer.follow import Followed, follow
@@ -24,7 +25,13 @@ from tests.guest.peer.replay import Trace, replay
 
 pytestmark = pytest.mark.guest
 
-MODULES = ("tcp_logwestwood.c", "tcp_tibet.c", "tcp_westwoodplus.c")
+MODULES = (
+    "tcp_csfq.c",
+    "tcp_logwestwood.c",
+    "tcp_tibet.c",
+    "tcp_westwood1.c",
+    "tcp_westwoodplus.c",
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,11 @@ class Fault:
     run: Run
     noticed_by: Callable[[states.Traced, Run], None]
     file: str | None = None
+
+
+def _run_of(name: str, runs: list[Run]) -> Run:
+    """Return the last of these runs with a module: that with its defaults, if there are several."""
+    return [run for run in runs if run.congestion == name][-1]
 
 
 FAULTS = {
@@ -70,6 +82,49 @@ FAULTS = {
         plan.standard_run("westwoodplus", "small window"),
         states.test_the_window_rises_to_ssthresh_only_where_the_paper_says_so,
         "tcp_westwoodplus.c",
+    ),
+    "the first ACKs are packet pairs wherever they come from": Fault(
+        (
+            (
+                "if (!ack->valid || (p->count && !pp_follows(p, ack)))\n\t\tpp_refuse(p);\n"
+                "\tif (!ack->valid)\n\t\treturn 0;",
+                "",
+            ),
+        ),
+        plan.pair_runs()[0],
+        samples.test_packet_pairs_wait_for_acks_of_one_flight,
+    ),
+    "RTTmin ignores the handshake": Fault(
+        ((".rtt_min_us = handshake ? tcp_min_rtt(tcp_sk(sk)) : U32_MAX", ".rtt_min_us = U32_MAX"),),
+        _run_of("tibet", plan.handshake_runs()),
+        samples.test_rtt_min_begins_with_the_handshake_or_with_data,
+    ),
+    "a segment below the MSS counts as a full one": Fault(
+        (
+            (
+                "return tp->snd_una + tp->sacked_out * tp->mss_cache;",
+                "return tp->delivered * tp->mss_cache;",
+            ),
+        ),
+        _run_of("csfq", plan.sample_runs("short segments")),
+        samples.test_segments_below_the_mss_count_as_they_are,
+    ),
+    # As when in_ack_event samples in a kernel that counts only after it, here in one module.
+    "a sample has the data of the ACK before": Fault(
+        (
+            (
+                "u32 delivered = cc_delivered(sk);",
+                'u32 delivered = cc_delivered(sk) - !strcmp(KBUILD_MODNAME, "tcp_westwood1") *'
+                " ack->pkts_acked * tcp_sk(sk)->mss_cache;",
+            ),
+        ),
+        plan.standard_run("westwood1", "loss"),
+        lambda traced, run: states.assert_shown(*traced(run), "warm", "westwood1"),
+    ),
+    "without SACK a duplicate ACK's segment is the next ACK's": Fault(
+        (("if (tcp_is_reno(tp) && !ack->pkts_acked)", "if (false)"),),
+        _run_of("csfq", samples.NO_SACK),
+        samples.test_duplicate_acks_without_sack_are_samples_of_their_own_time,
     ),
 }
 

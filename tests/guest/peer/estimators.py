@@ -24,16 +24,27 @@ class Estimator(Model):
     A sample is the data that an ACK delivers, divided by the time since the last ACK that did.
 
     Deviations: half of the window while there is no estimate. No samples while the application
-    limits the rate. ACKs of one microsecond are one sample.
+    limits the rate. ACKs of one microsecond are one sample. Without SACK, a duplicate ACK's segment
+    is known at the next ACK, and is part of that one's sample if that one advances.
     """
 
     conditional = True
     bandwidth = 0.0  # bytes/s; 0: none yet
     last_us: int | None = None
     gathered = 0
+    late: Ack | None = None
 
     def ack(self, ack: Ack) -> None:
         super().ack(ack)
+        late, self.late = self.late, ack if ack.counted_late else None
+        if late is not None and ack.advanced:
+            self.gathered += late.new_bytes
+        elif late is not None:
+            self._take(late)
+        if not ack.counted_late:
+            self._take(ack)
+
+    def _take(self, ack: Ack) -> None:
         self.gathered += ack.new_bytes
         if not self.gathered:
             return

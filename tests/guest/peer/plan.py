@@ -85,6 +85,27 @@ NO_CLIMB = Run("logwestwood", "small window", {"rto_counts": 1})
 PACED = Run("libra", "first window", {"pacing": 1})
 
 
+def pair_runs() -> list[Run]:
+    """Return the runs with packet pairs after responses of a few segments."""
+    asked = {"westwoodplus": 2, "logwestwood": 3, "tibet": 2, "westwood1": 2, "csfq": 3, "libra": 3}
+    return [_with(name, "responses", {"packetpair": points}) for name, points in asked.items()]
+
+
+def sample_runs(case: str) -> list[Run]:
+    """Return the runs of modules that sample the data of ACKs."""
+    names = ("westwoodplus", "westwood1", "westwood2", "westwood3", "csfq")
+    return [*(Run(name, case) for name in names), Run("tibet", case, {"estimate_on": 0})]
+
+
+def handshake_runs() -> list[Run]:
+    """Return the runs with a handshake that is faster than data; it counts for RTTmin or not."""
+    return [
+        _with(name, "quick handshake", {"handshake_rtt": value})
+        for name in _taking("handshake_rtt")
+        for value in (0, 1)
+    ]
+
+
 def opposite_clamp_runs() -> list[Run]:
     """Return the runs that raise cwnd to ssthresh where the paper does not, or the reverse."""
     return [

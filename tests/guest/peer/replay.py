@@ -17,6 +17,7 @@ OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 """The states of TCP's congestion avoidance (enum tcp_ca_state)."""
 
 _TCP_INFO = np.dtype([(name, "<" + kind) for name, kind in TCP_INFO_FIELDS])
+_SACK = 2  # TCPI_OPT_SACK
 _BBR_INFO = struct.Struct("<QIII")
 
 Range = tuple[int, int]
@@ -61,15 +62,17 @@ class Ack:
 
     ``delivered`` counts segments, including SACKed ones and those that a DSACK reports.
     ``new_bytes`` are acknowledged or SACKed for the first time. ``rtt_us`` is that of the last of
-    them, None when there is no sample. ``limited`` says whether the application limited the rate
-    before, ``still_limited`` whether it does after what is delivered. ``marked``: it has ECE.
-    ``sent_bytes`` is the end of what had been sent by then.
+    them, None when there is no sample. ``counted_late``: without SACK the kernel counts what a
+    duplicate ACK delivers after it has called the congestion control. ``limited`` says whether the
+    application limited the rate before, ``still_limited`` whether it does after what is delivered.
+    ``marked``: it has ECE. ``sent_bytes`` is the end of what had been sent by then.
     """
 
     time_us: int
     delivered: int
     new_bytes: int
     rtt_us: int | None
+    counted_late: bool
     advanced: bool
     limited: bool
     still_limited: bool
@@ -132,8 +135,10 @@ class Trace:
 class _Path:
     """What was sent when, and what of it the peer has."""
 
-    def __init__(self, mss: int) -> None:
+    def __init__(self, mss: int, *, sack: bool) -> None:
         self.mss = mss
+        self.sack = sack
+        self.duplicates = 0  # ACKs without SACK, each for a segment behind the hole
         self.blocks: list[tuple[int, int, int]] = []  # start, end, time; never retransmissions
         self.ends: list[int] = []  # of all blocks
         self.again: list[Range] = []
@@ -159,6 +164,9 @@ class _Path:
         The latter as tcp_clean_rtx_queue() has it: of what was SACKed first, never of what was
         retransmitted; then timestamps tell it, to a millisecond.
         """
+        if upto == self.acked and not self.sack:
+            self.duplicates += 1
+            return 1, self.mss, None
         twice = sack[:1] if _tells_of_a_duplicate(sack, upto) else []
         fresh_sack = [piece for block in sack for piece in self._missing(*block) if block[1] > upto]
         fresh_ack = self._missing(self.acked, upto)
@@ -173,7 +181,10 @@ class _Path:
         self.acked = upto
         fresh = [*fresh_sack, *fresh_ack]
         segments = sum(self._segments(*piece) for piece in (*fresh, *twice))
-        return segments, sum(end - start for start, end in fresh), rtt_us
+        known, self.duplicates = self.duplicates, max(0, self.duplicates + 1 - segments)
+        new_bytes = sum(end - start for start, end in fresh)
+        known -= self.duplicates
+        return segments - known, new_bytes - known * self.mss, rtt_us
 
     def _segments(self, start: int, end: int) -> int:
         """Return in how many segments those bytes were sent."""
@@ -232,7 +243,8 @@ class _Replayer:
 
     def __init__(self, first: State, handshake_us: int) -> None:
         self.trace = Trace(first["snd_mss_bytes"], handshake_us)
-        self._path, self._last = _Path(self.trace.mss), first
+        sack = bool(first["options"] & _SACK)
+        self._path, self._last = _Path(self.trace.mss, sack=sack), first
         self._ack: dict[str, Any] | None = None  # seen, but not yet what TCP made of it
         self._limited = 0
         self._paused = False
@@ -266,6 +278,7 @@ class _Replayer:
             "delivered": segments,
             "new_bytes": new_bytes,
             "rtt_us": rtt_us,
+            "counted_late": not advanced and not self._path.sack,
             "advanced": advanced,
             "limited": bool(self._limited),
             "still_limited": delivered <= self._limited,

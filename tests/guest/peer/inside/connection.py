@@ -40,9 +40,11 @@ class Connection:
     """An established connection to ``peer`` with that congestion control.
 
     ``mss``, ``timestamps`` and ``ecn`` are what the peer offers or agrees to. Segments and
-    their ACKs together take ``rtt_us``. The peer is a receiver as RFC 9293, 2018, 2883, 3168 and
-    7323 describe it, unless a script changes that. What is sent is captured, or else (captured
-    gigabytes of data by reference are copied) known from the counters of TCP_INFO.
+    their ACKs together take ``rtt_us``, the handshake ``handshake_us``, which is the same if not
+    given. Without ``sack`` the peer offers no selective acknowledgements. The peer is a receiver
+    as RFC 9293, 2018, 2883, 3168 and 7323 describe it, unless a script changes that. What is sent
+    is captured, or else (captured gigabytes of data by reference are copied) known from the
+    counters of TCP_INFO.
     """
 
     def __init__(
@@ -54,12 +56,14 @@ class Connection:
         *,
         mss: int = 1460,
         rtt_us: int = 100_000,
+        handshake_us: int | None = None,
         timestamps: bool = False,
         ecn: bool = False,
+        sack: bool = True,
         captured: bool = True,
     ) -> None:
         self._tap, self._timer, self._voice = tap, timer, Voice(peer)
-        self._timestamps, self._captured = timestamps, captured
+        self._timestamps, self._captured, self._sack = timestamps, captured, sack
         self.rtt_us, self.mss = rtt_us, mss - 12 * timestamps
         self.record: list[list[Any]] = []
         self.on_the_way: list[Segment] = []
@@ -79,9 +83,9 @@ class Connection:
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SEND_BUFFER_BYTES)
         self.socket.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, congestion.encode())
-        self._handshake(peer, mss, ecn)
+        self._handshake(peer, mss, ecn, rtt_us if handshake_us is None else handshake_us)
 
-    def _handshake(self, peer: str, mss: int, ecn: bool) -> None:
+    def _handshake(self, peer: str, mss: int, ecn: bool, takes_us: int) -> None:
         # On a whole millisecond, so that the microseconds of TCP's own clock are ours.
         self._start_ns = (system.monotonic_ns() // 1_000_000 + 2) * 1_000_000
         self.until(0)
@@ -90,8 +94,9 @@ class Connection:
         (syn,) = [s for s in self._tap.segments() if s.port == self._port]
         self._first = (syn.sequence + 1) % SEQUENCES
         self._echo = syn.timestamp
-        self.until(self.rtt_us)
-        options = struct.pack("!BBHBBBB", 2, 4, mss, 1, 1, 4, 2)
+        self.until(takes_us)
+        options = struct.pack("!BBHBB", 2, 4, mss, 1, 1)
+        options += bytes([4, 2] if self._sack else [1, 1])
         options += bytes([1, 3, 3, _WINDOW_SCALE]) + self._timestamp_option()
         self._say(_FIRST, 0, SYN | ACK | (ECE if ecn else 0), options)
         # A window is scaled only from the second segment on.
@@ -170,7 +175,8 @@ class Connection:
         self.duplicates += len(twice)
         newest = segments[-1].sequence
         beyond = sorted(self._beyond, key=lambda block: not block[0] <= newest < block[1])
-        self.ack(self.acked, [*twice[-1:], *beyond][:_SACK_BLOCKS], ece=self._echo_congestion)
+        blocks = [*twice[-1:], *beyond][:_SACK_BLOCKS] if self._sack else []
+        self.ack(self.acked, blocks, ece=self._echo_congestion)
 
     def _take(self, start: int, end: int) -> list[Range]:
         """Receive those bytes; return them when they had been received before."""

@@ -23,7 +23,7 @@ system: Any = importlib.import_module("orchestrator.testbed.kernel.system")
 
 OUT = Path("/run/out")
 # Frames go by the one interface as the test bed's do, and by the other in large pieces. The routes'
-# metrics let a connection begin in congestion avoidance at that window.
+# metrics let a connection begin in congestion avoidance at that window, one begins as usual.
 INTERFACES = f"""
 link set lo up
 link add single type dummy
@@ -32,6 +32,7 @@ link add pieces type dummy
 link set pieces up
 addr add {SENDER}/32 dev single
 route add 10.0.1.1 dev single initcwnd 40 ssthresh lock 40
+route add 10.0.1.2 dev single
 route add 10.0.2.1 dev pieces initcwnd 518000 ssthresh lock 518000
 """
 SETTINGS = {

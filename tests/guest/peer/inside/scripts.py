@@ -21,6 +21,7 @@ START_US = 1_000_000
 _ACKS = ((1_500, 1), (6_000, 2), (5_000, 3), (5_000, 1))
 _SLOWER = tuple((gap_us * 6 // 5, count) for gap_us, count in _ACKS)
 _EVEN_US = 3_000
+_DELAYED_ACK_US = 40_000  # a receiver that waits for a second segment (TCP_DELACK_MIN)
 _WARM_UP_ACKS = 44
 _FEW = 200  # segments: little more than a warm-up takes
 _TIMEOUT_US = 10_000_000
@@ -74,6 +75,37 @@ def loss(c: Connection) -> None:
     while not c.duplicates:
         c.deliver(1, _EVEN_US)
     c.mark("undone")
+
+
+def plain_loss(c: Connection) -> None:
+    """A real loss and its recovery."""
+    _warm_up(c)
+    c.lose()
+    _until_acked(c, _three_duplicates(c, "duplicate"))
+    c.mark("recovered")
+
+
+def responses(c: Connection) -> None:
+    """Three responses of three segments, whose last is acknowledged late; then much data."""
+    c.until(START_US // 4)
+    for _ in range(3):
+        c.write(bytes(3 * MSS))
+        c.deliver(2)
+        c.deliver(1, _DELAYED_ACK_US)
+        c.until(c.now_us + 100_000)
+    c.mark("responded")
+    _warm_up(c)
+
+
+def short_segments(c: Connection) -> None:
+    """Each write is a segment of a quarter of the MSS."""
+    c.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    c.until(START_US)
+    for _ in range(_FEW):
+        c.write(bytes(MSS // 4), socket.MSG_EOR)
+    for gap_us, count in islice(cycle(_ACKS), 24):
+        c.deliver(count, gap_us)
+    c.mark("short")
 
 
 def eifel(c: Connection) -> None:
@@ -305,6 +337,10 @@ _LARGE_OPTIONS = {"mss": 512, "rtt_us": 600_000, "captured": False}
 CASES = {
     "first window": Case(first_window),
     "loss": Case(loss),
+    "no SACK": Case(plain_loss, {"sack": False}),
+    "responses": Case(responses, peer="10.0.1.2"),
+    "short segments": Case(short_segments),
+    "quick handshake": Case(plain_loss, {"handshake_us": 60_000}),
     "eifel": Case(eifel, {"timestamps": True}),
     "timeout": Case(timeout),
     "spurious timeout": Case(spurious_timeout),
