@@ -47,6 +47,8 @@ def test_a_router_emulates_the_requested_link(results: dict[str, Any]) -> None:
         "base_rtt", "clock_agreement", "settings_changed", "hosts_as_requested", "events_applied",
     ):  # fmt: skip
         assert checks[name]["ok"] is True, f"{checks[name]}"
+    by_number = checks["loss by number bottleneck:forward"]
+    assert (by_number["ok"], by_number["measured"]) == (True, 3), f"{by_number}"
     assert checks["settings_changed"]["detail"].startswith("10 channels")
     assert checks["clock_agreement"]["measured"] < 5e-3
     forward = next(link for link in run["links"] if link["direction"] == "forward")

@@ -81,6 +81,14 @@ def test_a_busy_machine_makes_a_run_doubtful_and_says_why(results: dict[str, Any
     assert check["detail"].startswith("the machine was busy with other things than the run")
 
 
+def test_listed_packets_are_lost_exactly_also_on_a_busy_machine(results: dict[str, Any]) -> None:
+    checks = results["busy"]["document"]["fidelity"]["checks"]
+    found = {each["name"]: each for each in checks if each["name"].startswith("loss")}
+    by_number = found.pop("loss by number bottleneck:forward")
+    assert (by_number["ok"], by_number["measured"]) == (True, 3), f"{by_number}"
+    assert found["loss elsewhere"]["ok"] is True
+
+
 def test_a_second_run_at_the_same_time_is_refused(results: dict[str, Any]) -> None:
     assert (
         "another run in real time is using this machine" in results["killed_controller"]["second"]

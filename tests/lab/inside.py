@@ -46,6 +46,9 @@ topology:
   bottleneck:
     rate: 5mbit
     delay: 20ms
+    loss:
+      forward: {kind: list, packets: [300, 302-303], flow: "bulk[0]", count: data}
+      reverse: 0
     queue: {kind: droptail, limit: 40p}
   access: {delay: 0ms}
   groups: [{name: a, hosts: 2}]

@@ -34,6 +34,10 @@ LENGTH = ("duration=10s", "warmup=4s")
 SHORT = ("duration=3s", "warmup=1s", "start_jitter=0ms")
 LONG = ("duration=300s",)
 TUNED = "flows.westwood.congestion={name: logwestwood, parameters: {alpha_max: 64}}"
+LISTED = (
+    "topology.bottleneck.loss="
+    "{forward: {kind: list, packets: [50, 60-61], flow: reno, count: data}, reverse: 0}"
+)
 _RETRY_TIME_S = 20.0
 
 
@@ -115,7 +119,7 @@ def doctor(folder: Path) -> dict[str, Any]:
 
 
 def busy(folder: Path) -> dict[str, Any]:
-    """A loop beside the run, and a parameter that is set."""
+    """A loop beside the run, a parameter that is set, and packets that are lost by number."""
     db = folder / "runs.db"
     subprocess.run(["modprobe", "tcp_logwestwood"], check=True)
     before = PARAMETER.read_text()
@@ -125,7 +129,7 @@ def busy(folder: Path) -> dict[str, Any]:
         seen["parameter"] = PARAMETER.read_text()
 
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
-        run_plan(planned(*SHORT, TUNED), RunOptions(db, local.Local()), Watch(meanwhile))
+        run_plan(planned(*SHORT, TUNED, LISTED), RunOptions(db, local.Local()), Watch(meanwhile))
         loop.kill()
     return {
         **seen,
