@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _junit, _options, _output, _report
+from orchestrator.cli import _junit, _options, _output, _paper, _report
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.planning.plan import Plan
+    from orchestrator.scenario import LoadedScenario
+    from results.figures import FigureSpec
 
 DETAILED_RUNS = 4
 """Up to this many runs are shown with their flows; more are shown as a list."""
@@ -48,6 +50,13 @@ DETAILED_RUNS = 4
     "--junit", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML there."
 )
 @click.option(
+    "--figures",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the scenario's figures; by default plots/NAME@HASH beside the database.",
+)
+@click.option(
     "--timeout",
     metavar="TIME",
     help="Wall-time limit of each run, such as 90s or 30min; by default 30 minutes plus 20 times "
@@ -66,6 +75,7 @@ def command(
     verify: str | None,
     as_json: bool,
     junit: Path | None,
+    folder: Path | None,
     timeout: str | None,
     unconfined: bool,
     quiet: bool,
@@ -73,7 +83,8 @@ def command(
     """Run a scenario, store the results and check their fidelity.
 
     A scenario is one run, or a matrix of runs, with repetitions. The exit status is 1 when a run
-    failed, and 3 when the emulation was not faithful.
+    failed, and 3 when the emulation was not faithful. Then the figures that the scenario names are
+    drawn.
 
     \b
     orchestrator run scenarios/quickstart.yaml
@@ -85,15 +96,19 @@ def command(
     if junit is not None:
         _junit.require_writable(junit)
     request = _Request(db, backend, jobs, unconfined, quiet, _options.wall_time(timeout))
+    figures: Sequence[FigureSpec] = ()
     if verify is not None:
-        if file is not None or overrides or reduced or resume:
+        if file is not None or overrides or reduced or resume or folder is not None:
             raise UsageError(
-                "--verify RUN uses the stored scenario: leave out FILE, --set, --reduced and "
-                "--resume"
+                "--verify RUN uses the stored scenario: leave out FILE, --set, --reduced, "
+                "--resume and --figures"
             )
         ids, same = _verify(verify, request)
     elif file is not None:
-        planned = _planned(file, overrides, reduced)
+        loaded = _loaded(file, overrides, reduced)
+        figures = loaded.scenario.figures
+        _paper.prepare(figures, folder)
+        planned = _planned(loaded)
         with _naming_resume(request):
             ids, same = _run(planned, resume, request), True
     else:
@@ -107,7 +122,8 @@ def command(
         _print(document["runs"])
         if not quiet:
             _print_next_commands(ids, db)
-    return exit_status(document["runs"], same)
+    undrawn = _paper.draw(figures, ids, db, folder, quiet)
+    return exit_status(document["runs"], same) or undrawn
 
 
 @dataclass(frozen=True)
@@ -131,11 +147,16 @@ def exit_status(runs: Sequence[Mapping[str, Any]], same: bool = True) -> int:
     return 0
 
 
-def _planned(file: Path, overrides: Sequence[str], reduced: bool) -> Plan:
-    from orchestrator.planning.plan import plan
+def _loaded(file: Path, overrides: Sequence[str], reduced: bool) -> LoadedScenario:
     from orchestrator.scenario import load
 
-    return plan(load(file, overrides, reduced))
+    return load(file, overrides, reduced)
+
+
+def _planned(loaded: LoadedScenario) -> Plan:
+    from orchestrator.planning.plan import plan
+
+    return plan(loaded)
 
 
 def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:

@@ -18,6 +18,7 @@ from orchestrator.scenario import overrides as overriding
 from orchestrator.scenario.checks import check
 from orchestrator.scenario.document import Mapping, Mark, Node, end_of, nearest, parse, plain
 from orchestrator.scenario.faults import faults_of
+from orchestrator.scenario.figures import figure_faults
 from orchestrator.scenario.matrix import expand
 from orchestrator.scenario.model import MAX_RUNS, Scenario
 from orchestrator.scenario.paths import Meant
@@ -136,6 +137,7 @@ def _load_text(
     faults += [each for each in invalid if (each.file, each.line, each.column) not in broken]
     if scenario and not faults:
         faults += _too_many(scenario, tree, len(variants))
+        faults += figure_faults(scenario, tree, [variant.values for variant in variants])
     if faults or scenario is None:
         raise ScenarioError(_distinct(faults))
     return LoadedScenario(

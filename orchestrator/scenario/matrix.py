@@ -22,7 +22,7 @@ from orchestrator.scenario.paths import Meant
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shown
 
-_FIXED = ("matrix", "repetitions", "version")
+_FIXED = ("figures", "matrix", "repetitions", "version")
 
 Values = dict[str, Entry]
 """Values by path; the entry's key is the position of the path."""
@@ -66,10 +66,12 @@ def expand(tree: Node, meant: Meant) -> tuple[list[Variant], list[Fault]]:
 
 
 def _without_matrix(tree: Node) -> Node:
-    """Return the tree without the matrix. It is validated once and not for each variant."""
+    """Return the tree without what is validated once and not for each variant."""
     if not isinstance(tree, Mapping):
         return tree
-    return replace(tree, entries={k: v for k, v in tree.entries.items() if k != "matrix"})
+    return replace(
+        tree, entries={k: v for k, v in tree.entries.items() if k not in ("matrix", "figures")}
+    )
 
 
 def _shape_faults(matrix: Mapping) -> Iterator[Fault]:

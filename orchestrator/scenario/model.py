@@ -20,6 +20,7 @@ from orchestrator.kinds.traffic import AnyTraffic
 from orchestrator.kinds.traffic.bulk import Bulk
 from orchestrator.scenario.lab import Lab
 from orchestrator.units import shown
+from results.figures import FIGURES, FigureSpec
 from topologies import TOPOLOGIES, Topology
 
 MAX_RUNS = 10_000
@@ -134,6 +135,11 @@ class Scenario(Strict):
         default_factory=dict,
         description="path (as in --set) to a list of values; every combination is a variant; "
         "`exclude` removes combinations, `include` extends or adds them",
+    )
+    figures: list[Annotated[FigureSpec, FIGURES]] = Field(
+        default_factory=list,
+        exclude=True,
+        description="what a paper shows of the runs; `orchestrator run` draws it",
     )
     reduced: Annotated[
         dict[str, Any],

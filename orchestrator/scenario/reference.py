@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.kinds.profiles import profiles
 from orchestrator.scenario.schema import json_schema
 
-_FAMILIES = ("topology", "queue", "loss", "traffic", "event")
+_FAMILIES = ("topology", "queue", "loss", "traffic", "event", "figure")
 _HEAD = """\
 # Reference of the scenario language
 

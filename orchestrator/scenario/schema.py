@@ -13,6 +13,7 @@ from orchestrator.kinds.queues import QUEUES
 from orchestrator.kinds.registry import FAMILY_MARK
 from orchestrator.kinds.traffic import TRAFFIC
 from orchestrator.scenario.model import Scenario
+from results.figures import FIGURES
 from topologies import TOPOLOGIES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -21,7 +22,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a scenario, with units in the descriptions."""
     schema = Scenario.model_json_schema(schema_generator=_Generator)
-    for family in (TOPOLOGIES, QUEUES, LOSSES, TRAFFIC, EVENTS):
+    for family in (TOPOLOGIES, QUEUES, LOSSES, TRAFFIC, EVENTS, FIGURES):
         schema["$defs"] |= family.json_schema(_Generator)
     linked: dict[str, Any] = _linked(schema)
     return {"$schema": DIALECT, **linked, "$defs": dict(sorted(linked["$defs"].items()))}

@@ -34,8 +34,7 @@ def _file(name: str) -> str:
     suffix = PurePath(name).suffix.removeprefix(".")
     if suffix not in FORMATS:
         raise ValueError(
-            f"{shown(name)} has no valid suffix{suggest(suffix, FORMATS)}; "
-            f"valid: {', '.join(f'.{one}' for one in FORMATS)}"
+            f"{shown(name)} has no valid suffix; valid: {', '.join(f'.{one}' for one in FORMATS)}"
         )
     return name
 
@@ -65,7 +64,11 @@ FileName = Annotated[
 MetricName = Annotated[str, AfterValidator(_metric)]
 """The name of a metric of ``results.metrics``."""
 
-Names = Annotated[list[str], BeforeValidator(_several)]
+Names = Annotated[
+    list[str],
+    BeforeValidator(_several),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
 """A list of names; a single one may stand for itself."""
 
 

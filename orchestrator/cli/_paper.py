@@ -1,0 +1,84 @@
+"""Draws the figures that a scenario names, after its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from results.experiments import Experiment
+    from results.figures import FigureSpec
+    from results.store import Store
+
+FOLDER = "plots"
+"""Name of the folder beside the store that has a folder of figures for each experiment."""
+
+
+def prepare(figures: Sequence[FigureSpec], folder: Path | None) -> None:
+    """Make the folder that the user named for the figures.
+
+    Raises:
+        UsageError: there are no figures to put there, or it cannot be made.
+    """
+    if folder is None:
+        return
+    if not figures:
+        raise UsageError("--figures: the scenario names no figures (a key `figures`)")
+    _make(folder)
+
+
+def draw(
+    figures: Sequence[FigureSpec], ids: Sequence[str], db: Path, folder: Path | None, quiet: bool
+) -> int:
+    """Draw the figures of the experiment that the runs belong to; return the exit status.
+
+    Standard error says where they are, what they leave out, and which could not be drawn.
+    """
+    if not figures or not ids:
+        return 0
+    from results.figures._drawing import write
+    from results.figures._study import Study
+    from results.store import Store
+
+    status = 0
+    with Store.open_read_only(db) as store:
+        experiment = _experiment(store, ids)
+        place = folder or db.parent / FOLDER / experiment.label
+        _make(place)
+        for figure in figures:
+            study = Study(store, experiment)
+            try:
+                write(figure, study, place / figure.file)
+            except UsageError as error:
+                click.echo(f"error: {figure.file} is not drawn: {error}", err=True)
+                status = UsageError.exit_status
+                continue
+            for note in study.notes:
+                click.echo(f"{figure.file}: {note}", err=True)
+            if not quiet:
+                click.echo(f"drew {place / figure.file}", err=True)
+    return status
+
+
+def _experiment(store: Store, ids: Sequence[str]) -> Experiment:
+    """Return the experiment of the runs; if they have several kernels or modules, of the last."""
+    from results.experiments import experiments
+
+    return next(
+        one
+        for run_id in reversed(ids)
+        for one in experiments(store)
+        if any(row.id == run_id for row in one.rows)
+    )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made: {error}") from error

@@ -1,0 +1,37 @@
+"""Checks that a scenario's figures show what the scenario has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from orchestrator.errors import Fault
+from orchestrator.scenario.document import Node, nearest
+from orchestrator.scenario.model import Scenario
+from orchestrator.units import shown
+
+
+def figure_faults(
+    scenario: Scenario, tree: Node, variants: Sequence[Mapping[str, object]]
+) -> Iterator[Fault]:
+    """Yield the faults of a valid scenario's figures; ``variants`` are values by axis."""
+    if not scenario.figures:
+        return
+    from results.axes import axes
+    from results.figures import Surroundings
+
+    around = Surroundings(
+        axes(variants),
+        [flow.name for flow in scenario.flows],
+        [window.name for window in scenario.measure],
+    )
+    first: dict[str, int] = {}
+    for index, figure in enumerate(scenario.figures):
+        place = ("figures", index)
+        for path, message in figure.faults(around):
+            yield nearest(tree, (*place, *path)).fault(message)
+        if first.setdefault(figure.file, index) != index:
+            where = nearest(tree, ("figures", first[figure.file], "file"))
+            yield nearest(tree, (*place, "file")).fault(
+                f"{shown(figure.file)} is the file of two figures; first at line {where.line}, "
+                f"column {where.column}"
+            )
