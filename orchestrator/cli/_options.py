@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,6 +96,21 @@ def overrides(command: Command) -> Command:
 def reduced(command: Command) -> Command:
     """Add ``--reduced``, passed as ``reduced: bool``."""
     return click.option("--reduced", is_flag=True, help="Use the scenario's reduced form.")(command)
+
+
+def repetitions(command: Command) -> Command:
+    """Add ``--repetitions N``, passed as ``repetitions: int | None``."""
+    return click.option(
+        "--repetitions",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Run each variant N times, each with its own seed; the same as --set repetitions=N.",
+    )(command)
+
+
+def with_repetitions(overrides: Sequence[str], number: int | None) -> tuple[str, ...]:
+    """Return overrides with that of ``--repetitions``."""
+    return (*overrides, *([] if number is None else [f"repetitions={number}"]))
 
 
 def scenario_file(name: str = "file", **more: Any) -> Callable[[Command], Command]:

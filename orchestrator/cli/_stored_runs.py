@@ -117,6 +117,7 @@ def verification(run: str, store: Store, backend: str) -> Verification:
         scenario_text=head.scenario_text,
         scenario_sha256=head.scenario_sha256,
         experiment_sha256=head.experiment_sha256,
+        repetition_rule=None if head.repetition_rule is None else dict(head.repetition_rule),
     )
     return Verification(replace(again, runs=[spec]), stored.id, stored.row.digest)
 

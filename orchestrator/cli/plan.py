@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @_options.scenario_file()
 @_options.overrides
 @_options.reduced
+@_options.repetitions
 @_options.as_json
 @click.option(
     "--svg",
@@ -36,6 +37,7 @@ def command(
     file: Path,
     overrides: tuple[str, ...],
     reduced: bool,
+    repetitions: int | None,
     as_json: bool,
     drawing: Path | None,
 ) -> None:
@@ -49,7 +51,7 @@ def command(
     from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
 
-    planned = plan(load(file, overrides, reduced))
+    planned = plan(load(file, _options.with_repetitions(overrides, repetitions), reduced))
     described = planned.describe()
     for warning in described["warnings"]:
         click.echo(f"{warning['where']}: warning: {warning['message']}", err=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _junit, _options, _output, _paper, _report
+from orchestrator.cli import _junit, _options, _output, _paper, _repeating, _report
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
 
@@ -35,6 +35,7 @@ DETAILED_RUNS = 4
 )
 @_options.overrides
 @_options.reduced
+@_options.repetitions
 @click.option(
     "--jobs",
     default=1,
@@ -69,6 +70,7 @@ def command(
     backend: str,
     overrides: tuple[str, ...],
     reduced: bool,
+    repetitions: int | None,
     jobs: int,
     db: Path,
     resume: bool,
@@ -98,19 +100,20 @@ def command(
     request = _Request(db, backend, jobs, unconfined, quiet, _options.wall_time(timeout))
     figures: Sequence[FigureSpec] = ()
     if verify is not None:
-        if file is not None or overrides or reduced or resume or folder is not None:
+        given = (file, folder, repetitions)
+        if overrides or reduced or resume or any(each is not None for each in given):
             raise UsageError(
                 "--verify RUN uses the stored scenario: leave out FILE, --set, --reduced, "
-                "--resume and --figures"
+                "--repetitions, --resume and --figures"
             )
         ids, same = _verify(verify, request)
     elif file is not None:
-        loaded = _loaded(file, overrides, reduced)
+        loaded = _loaded(file, _options.with_repetitions(overrides, repetitions), reduced)
         figures = loaded.scenario.figures
         _paper.prepare(figures, folder)
-        planned = _planned(loaded)
         with _naming_resume(request):
-            ids, same = _run(planned, resume, request), True
+            ids = _repeating.run(loaded, lambda plan: _run(plan, resume, request), db, quiet)
+        same = True
     else:
         raise UsageError("give a scenario file, or a stored run with --verify RUN")
     document = _document(ids, db)
@@ -151,12 +154,6 @@ def _loaded(file: Path, overrides: Sequence[str], reduced: bool) -> LoadedScenar
     from orchestrator.scenario import load
 
     return load(file, overrides, reduced)
-
-
-def _planned(loaded: LoadedScenario) -> Plan:
-    from orchestrator.planning.plan import plan
-
-    return plan(loaded)
 
 
 def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:

@@ -304,6 +304,7 @@ class _HeadMaker:
             scenario_text=spec.scenario_text,
             scenario_sha256=spec.scenario_sha256,
             experiment_sha256=spec.experiment_sha256,
+            repetition_rule=spec.repetition_rule,
             link_model=LINK_MODEL,
             digest_version=DIGEST_VERSION,
             digest_depends_on_sampling=self._depends_on_sampling(spec),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path as FilePath
@@ -58,8 +58,15 @@ MAX_PLANNED_FLOWS = 1_000_000
 """Most flows of all runs together."""
 
 
-def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
+def plan(
+    loaded: LoadedScenario,
+    experiment: str | None = None,
+    repetitions: Sequence[Iterable[int]] | None = None,
+) -> Plan:
     """Return every run of the scenario; ``experiment`` is the scenario's name by default.
+
+    ``repetitions`` are the numbers of the repetitions of each variant. When not given, they are the
+    scenario's; where a rule decides their number, the least of them.
 
     Raises:
         ScenarioError: a queue is below one frame, two hosts are not connected, or the scenario is
@@ -69,25 +76,29 @@ def plan(loaded: LoadedScenario, experiment: str | None = None) -> Plan:
     runs: list[RunSpec] = []
     warnings: list[Fault] = []
     planned = 0
+    most = loaded.scenario.repetitions.most
+    if repetitions is None:
+        repetitions = [range(loaded.scenario.repetitions.least)] * len(loaded.variants)
     identity = experiment_sha256(loaded)
-    for variant in loaded.variants:
+    rule = loaded.scenario.repetitions.rule
+    for variant, numbers in zip(loaded.variants, repetitions, strict=True):
         try:
             draft = _draft(variant, variant.scenario.seed)
         except ScenarioError as error:
             faults += error.faults
             continue
-        planned += len(draft.flows) * variant.scenario.repetitions
+        planned += len(draft.flows) * most
         if planned > MAX_PLANNED_FLOWS:
-            where = ("repetitions",) if variant.scenario.repetitions > 1 else ("matrix",)
+            where = ("repetitions",) if most > 1 else ("matrix",)
             message = f"more than {MAX_PLANNED_FLOWS} flows in all runs together"
             raise ScenarioError([loaded.mark(where).fault(message)])
         if not faults:
-            for number in range(variant.scenario.repetitions):
+            for number in numbers:
                 seed = repetition_seed(variant.scenario.seed, number)
                 if draft.drawn and number:
                     draft = _draft(variant, seed)
                 run = _run(loaded, variant, draft, number, seed)
-                runs.append(replace(run, experiment_sha256=identity))
+                runs.append(replace(run, experiment_sha256=identity, repetition_rule=rule))
                 warnings += draft.warnings
     if faults:
         raise ScenarioError(list(dict.fromkeys(faults)))

@@ -160,6 +160,8 @@ class RunSpec:
     resolved: dict[str, Any]
     experiment_sha256: str | None = None
     """See orchestrator.planning.identity; None in a run that is planned again by itself."""
+    repetition_rule: dict[str, Any] | None = None
+    """The scenario's rule for the number of repetitions; None for a fixed number."""
     events: tuple[PlannedEvent, ...] = ()
     hosts: dict[str, HostTcp] = field(default_factory=dict)
     """TCP settings of each host; other hosts keep Linux's defaults."""

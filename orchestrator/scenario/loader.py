@@ -20,9 +20,10 @@ from orchestrator.scenario.document import Mapping, Mark, Node, end_of, nearest,
 from orchestrator.scenario.faults import faults_of
 from orchestrator.scenario.figures import figure_faults
 from orchestrator.scenario.matrix import expand
-from orchestrator.scenario.model import MAX_RUNS, Scenario
+from orchestrator.scenario.model import Scenario
 from orchestrator.scenario.paths import Meant
 from orchestrator.scenario.reduction import has_reduced, reduce, without_reduced
+from orchestrator.scenario.repetitions import MAX_RUNS
 from orchestrator.units import printable, shown
 
 MAX_BYTES = 250_000
@@ -174,11 +175,12 @@ def _validate_variants(
 
 
 def _too_many(scenario: Scenario, tree: Node, variants: int) -> list[Fault]:
-    runs = variants * scenario.repetitions
+    repetitions = scenario.repetitions.most
+    runs = variants * repetitions
     if runs <= MAX_RUNS:
         return []
-    where = nearest(tree, ("repetitions",) if scenario.repetitions > 1 else ("matrix",))
-    product = f"{variants} variants x {scenario.repetitions} repetitions"
+    where = nearest(tree, ("repetitions",) if repetitions > 1 else ("matrix",))
+    product = f"{variants} variants x {repetitions} repetitions"
     return [where.fault(f"{product} are {runs} runs; {MAX_RUNS} are allowed")]
 
 

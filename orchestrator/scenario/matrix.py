@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.scenario.document import Entry, Mapping, Node, Scalar, Sequence, find, plain
-from orchestrator.scenario.model import MAX_RUNS
 from orchestrator.scenario.overrides import PathError, put, split_path
 from orchestrator.scenario.paths import Meant
+from orchestrator.scenario.repetitions import MAX_RUNS
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shown
 

@@ -19,11 +19,11 @@ from orchestrator.kinds.tcp import TcpOptions
 from orchestrator.kinds.traffic import AnyTraffic
 from orchestrator.kinds.traffic.bulk import Bulk
 from orchestrator.scenario.lab import Lab
+from orchestrator.scenario.repetitions import ONCE, Repetitions
 from orchestrator.units import shown
 from results.figures import FIGURES, FigureSpec
 from topologies import TOPOLOGIES, Topology
 
-MAX_RUNS = 10_000
 SEED_MAX = 2**63 - 1
 
 
@@ -116,8 +116,8 @@ class Scenario(Strict):
         default_factory=list, description="windows with metrics of their own"
     )
     lab: Lab | None = Field(default=None, description="the hosts of `--backend lab`")
-    repetitions: int = Field(
-        default=1, ge=1, le=MAX_RUNS, description="runs of each variant, each with its own seed"
+    repetitions: Repetitions = Field(
+        default=ONCE, description="runs of each variant, each with its own seed"
     )
     matrix: Annotated[
         dict[str, Any],

@@ -94,8 +94,8 @@ def head(spec: RunSpec, plan: Plan, options: RunOptions) -> RunHead:
         backend=options.backend.name, duration_s=spec.duration_s, warmup_s=spec.warmup_s,
         windows=spec.windows, scenario_text=spec.scenario_text,
         scenario_sha256=spec.scenario_sha256, link_model=version.LINK_MODEL,
-        digest_version=version.DIGEST_VERSION, resolved=spec.resolved,
-        unconfined=options.backend.unconfined,
+        digest_version=version.DIGEST_VERSION, repetition_rule=spec.repetition_rule,
+        resolved=spec.resolved, unconfined=options.backend.unconfined,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from orchestrator.cli import commands
 from orchestrator.errors import Fault, ScenarioError, UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import LoadedScenario, load
+from orchestrator.scenario.repetitions import Repetitions
 from orchestrator.scenario.schema import json_schema
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
@@ -54,7 +55,9 @@ def test_the_reduced_form_does_not_change_the_full_one(tmp_path: Path) -> None:
     assert whole.reducible
     assert not load(QUICKSTART).reducible
     assert (whole.scenario.duration, len(plan(whole).runs)) == (60.0, 12)
-    plain = load(QUICKSTART).scenario.model_copy(update={"repetitions": 4})
+    plain = load(QUICKSTART).scenario.model_copy(
+        update={"repetitions": Repetitions.model_validate(4)}
+    )
     assert whole.variants[0].scenario == plain
 
 
