@@ -18,7 +18,7 @@ from guest.build import GuestKernel
 from guest.step_runner import run_step
 from kmods import catalogue
 from kmods.catalogue import FOLDER, NAME_MAX, Folder
-from orchestrator.errors import MachineError
+from orchestrator.errors import MachineError, ModuleError
 from orchestrator.files import user_files as files
 from orchestrator.files.temporary import temporary_folder
 
@@ -101,7 +101,8 @@ def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> Bui
     headers, if a file includes one. So does its name in the cache.
 
     Raises:
-        MachineError: as ``ensure``, with the compiler's output.
+        ModuleError: it does not compile, with the compiler's output, or is not a module.
+        MachineError: a tool is missing, or the cache cannot be written.
     """
     files = {f"{_SOURCE}/{name}": content for name, content in folder.files.items()}
     if folder.kbuild is not None:
@@ -110,7 +111,7 @@ def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> Bui
         headers = catalogue.headers().items()
         files |= {f"{_HEADERS}/{name}": path.read_bytes() for name, path in headers}
     name = f"module-{kernel.key}-{catalogue.hash_of(files)[:32]}"
-    return _find(name) or _Build(kernel, files, folder.path, compiler).make(name)
+    return _find(name) or _Build(kernel, files, folder.path, compiler, ModuleError).make(name)
 
 
 def _find(name: str) -> BuiltModules | None:
@@ -124,12 +125,16 @@ def _find(name: str) -> BuiltModules | None:
 
 @dataclass(frozen=True)
 class _Build:
-    """One build of ``files``, by their paths below the workshop; messages name ``origin``."""
+    """One build of ``files``, by their paths below the workshop; messages name ``origin``.
+
+    ``fault`` is the error for sources that are not valid.
+    """
 
     kernel: GuestKernel
     files: Mapping[str, bytes]
     origin: Path
     compiler: Compile = compile_plainly
+    fault: type[MachineError] | type[ModuleError] = MachineError
 
     def make(self, name: str) -> BuiltModules:
         """Build in a temporary folder, and move the modules into the cache."""
@@ -153,11 +158,11 @@ class _Build:
             result.mkdir()
             for number, built in enumerate(_built(workshop / _SOURCE)):
                 if number == MOST_MODULES:
-                    raise MachineError(
+                    raise self.fault(
                         f"the build of `{self.origin}` gave more than {MOST_MODULES} modules",
                         "correct its Kbuild",
                     )
-                (result / built.name).write_bytes(_read_module(built, self.origin))
+                (result / built.name).write_bytes(self._read(built))
             try:
                 cache.publish(result, cached)
             except OSError:
@@ -176,9 +181,20 @@ class _Build:
             output = text.replace(f"{headers}/", f"{FOLDER}/").splitlines()
             messages = [line for line in output if not _PROGRESS.match(line)] or output
             lines = "\n  ".join(messages[:_SHOWN_LINES])
-            raise MachineError(
+            raise self.fault(
                 f"`{self.origin}` does not compile:\n  {lines}", "correct the source and run again"
             )
+
+    def _read(self, path: Path) -> bytes:
+        """Return a module's content; a hostile build may have replaced the file by anything."""
+        try:
+            return files.read(path, MOST_MODULE_BYTES)
+        except files.FileError as error:
+            raise self.fault(
+                f"the build of `{self.origin}` gave a {path.name} that is not a module: "
+                f"{error.reason}",
+                "correct its Kbuild",
+            ) from None
 
 
 def _built(folder: Path) -> Iterator[Path]:
@@ -186,18 +202,3 @@ def _built(folder: Path) -> Iterator[Path]:
     for parent, _folders, names in os.walk(folder):
         found = (Path(parent) / name for name in sorted(names) if name.endswith(".ko"))
         yield from (path for path in found if not path.is_symlink())
-
-
-def _read_module(path: Path, origin: Path) -> bytes:
-    """Return a module's content; a hostile build may have replaced the file by anything.
-
-    Raises:
-        MachineError: it is not a regular file, or too large for a module.
-    """
-    try:
-        return files.read(path, MOST_MODULE_BYTES)
-    except files.FileError as error:
-        raise MachineError(
-            f"the build of `{origin}` gave a {path.name} that is not a module: {error.reason}",
-            "correct its Kbuild",
-        ) from None

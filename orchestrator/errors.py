@@ -4,8 +4,10 @@
 
     OrchestratorError
     ├── UsageError (2)            a wrong argument or option value
-    │   └── ScenarioError (2)     one or more faults in a scenario, each with file:line:column
+    │   ├── ScenarioError (2)     one or more faults in a scenario, each with file:line:column
+    │   └── ModuleError (2)       a user's module cannot be built or used; carries the fix
     ├── StoreError (1)            the results store cannot be read or written
+    │   └── NotAStoreError (2)    the file of --db is not a results store, or there is none
     ├── RunError (1)              a run could not be completed; it is stored as failed
     │   ├── BedError (1) a test bed failed, ended early or hung; has its last lines
     │   │   └── GuestError (1)    that of a guest
@@ -55,8 +57,22 @@ class ScenarioError(UsageError):
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
 
+class ModuleError(UsageError):
+    """A module of the user cannot be built or used; ``fix`` is what to change in it."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        self.fix = fix
+        super().__init__(_with_fix(message, fix))
+
+
 class StoreError(OrchestratorError):
     """The results store cannot be read or written."""
+
+
+class NotAStoreError(StoreError):
+    """A file that was named as the results store is none of ours, or does not exist."""
+
+    exit_status = UsageError.exit_status
 
 
 class RunError(OrchestratorError):
@@ -97,4 +113,8 @@ class MachineError(OrchestratorError):
 
     def __init__(self, message: str, fix: str) -> None:
         self.fix = fix
-        super().__init__(f"{message}\n  fix: {fix}")
+        super().__init__(_with_fix(message, fix))
+
+
+def _with_fix(message: str, fix: str) -> str:
+    return f"{message}\n  fix: {fix}"

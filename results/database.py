@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.errors import StoreError
+from orchestrator.errors import NotAStoreError, StoreError
 from orchestrator.files import user_files as files
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -36,8 +36,9 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
     """Open or create the database for writing, migrated to the newest schema.
 
     Raises:
-        StoreError: the folder or file cannot be written, or the file is not a store of ours or
-            newer than this program; such a file is left untouched.
+        NotAStoreError: the file is not a store of ours; it is left untouched.
+        StoreError: the folder or file cannot be written, or the file is newer than this program; it
+            is left untouched.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,10 +72,11 @@ def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connect
     A database of an older schema is opened as it is; see ``results.older``.
 
     Raises:
-        StoreError: there is none, it is not a store of ours, or newer than this program.
+        NotAStoreError: there is none, or it is not a store of ours.
+        StoreError: it is newer than this program, or cannot be read.
     """
     if not path.exists():
-        raise StoreError(
+        raise NotAStoreError(
             f"{path}: there is no results database; `orchestrator run` makes one, "
             "or name another with --db"
         )
@@ -187,11 +189,11 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """Raise StoreError for an existing file that is neither empty nor a SQLite database."""
+    """Raise NotAStoreError for an existing file that is neither empty nor a SQLite database."""
     try:
         files.require_regular(path)
     except files.FileError as error:
-        raise StoreError(f"{error}: a results database is one") from error
+        raise NotAStoreError(f"{error}: a results database is one") from error
     try:
         with path.open("rb") as file:
             start = file.read(len(_MAGIC))
@@ -200,7 +202,7 @@ def _refuse_strangers(path: Path) -> None:
     except OSError as error:
         raise StoreError(f"{path}: cannot read the results database: {error}") from error
     if start and start != _MAGIC:
-        raise StoreError(f"{path}: not a SQLite database; it was left as it is")
+        raise NotAStoreError(f"{path}: not a SQLite database; it was left as it is")
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path, known: int) -> None:
@@ -208,7 +210,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path, known: int) -> None:
     version = _pragma(connection, "user_version")
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if tables and _pragma(connection, "application_id") != APPLICATION_ID:
-        raise StoreError(
+        raise NotAStoreError(
             f"{path}: a SQLite database, but not a results store; it was left as it is"
         )
     if version > known:

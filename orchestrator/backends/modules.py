@@ -15,7 +15,7 @@ from guest.cache import sha256
 from kmods.build import BuiltModules, compile_plainly, modinfo
 from kmods.catalogue import Folder
 from orchestrator.decode.assemble import ProvidedModule
-from orchestrator.errors import MachineError
+from orchestrator.errors import MachineError, ModuleError
 from orchestrator.kinds.congestion import BUILT_IN
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.kernel_modules import LINKS
@@ -54,8 +54,9 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Bui
     """Build the modules that links and flows of these runs need, unless they are cached.
 
     Raises:
-        MachineError: a module does not compile or lacks what the scenario requires, or two modules
+        ModuleError: a module does not compile or lacks what the scenario requires, or two modules
             of a run have the same name.
+        MachineError: this machine cannot build modules.
     """
     flows = [flow for run in runs for flow in run.flows]
     ours = kmods.build.ensure(kernel)
@@ -78,6 +79,7 @@ def provide(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> l
 
     Raises:
         MachineError: there is no such module for the guest kernel.
+        ModuleError: as ``load_order``.
     """
     target.mkdir(parents=True)
     wanted = needed(spec, built)
@@ -115,7 +117,7 @@ def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
     A module that is built into the guest kernel is needed only where a flow gives it parameters.
 
     Raises:
-        MachineError: one kernel cannot load all of them.
+        ModuleError: one kernel cannot load all of them.
     """
     kinds: dict[tuple[str, str], PlannedFlow] = {}  # one flow represents all equal ones
     for flow in spec.flows:
@@ -129,7 +131,7 @@ def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
             name = _module(flow, flow.module, built).stem
         need = Need(parameters, flow.module)
         if found.setdefault(name, need) != need:
-            raise MachineError(
+            raise ModuleError(
                 f"flow {flow.name} needs another module {name}, or other parameters of it, than "
                 "another flow of the run, and a kernel loads only one of that name",
                 f"give the file of {congestion} another name, or both the same parameters",
@@ -160,7 +162,7 @@ def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
     """Return the one module of the folder that holds the flow's congestion control.
 
     Raises:
-        MachineError: no module does, or several do, or it lacks a parameter that the sources
+        ModuleError: no module does, or several do, or it lacks a parameter that the sources
             declare (a kernel would load it without an error).
     """
     modules = built.folders[folder.sha256]
@@ -170,7 +172,7 @@ def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
         those = f"built of `{folder.path}`"
         which = f"several modules {those} hold" if found else f"no module {those} holds"
         names = ", ".join(path.name for path in found) or ", ".join(modules.sha256())
-        raise MachineError(
+        raise ModuleError(
             f"{which} the congestion control {flow.congestion}: {names or 'none was built'}",
             "let one module hold it: see the sources, and the Kbuild if there is one",
         )
@@ -178,7 +180,7 @@ def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
     taken = [text.partition(":")[0] for text in modinfo(path, "parmtype")]
     for name in flow.parameters:
         if name not in taken:
-            raise MachineError(
+            raise ModuleError(
                 f"{path.name} of `{folder.path}` takes no parameter {name}; "
                 f"it takes: {', '.join(taken) or 'none'}",
                 f"leave {name} out, or let the module take it",
@@ -192,8 +194,8 @@ def load_order(folders: Sequence[Path], names: Iterable[str]) -> list[Path]:
     The dependencies that a file names are not trusted: a user's Kbuild can write anything there.
 
     Raises:
-        MachineError: a module is in none of the folders, depends on itself, or has a dependency
-            that is no module's name.
+        MachineError: a module is in none of the folders.
+        ModuleError: one depends on itself, or on what is no module's name.
     """
     ordered: dict[str, Path] = {}
     for name in names:
@@ -210,7 +212,7 @@ def _add_in_order(
     if name in above or len(above) == _DEEPEST:
         chain = " -> ".join([*above[above.index(name) if name in above else 0 :], name])
         what = "depends on itself" if name in above else "depends on too many others in a row"
-        raise MachineError(f"module {name} {what}: {chain}", _BREAK_CYCLE)
+        raise ModuleError(f"module {name} {what}: {chain}", _BREAK_CYCLE)
     path = next((f / f"{name}.ko" for f in folders if (f / f"{name}.ko").is_file()), None)
     if path is None:
         needs = f", which {above[-1]} depends on" if above else ""
@@ -220,7 +222,7 @@ def _add_in_order(
     for text in modinfo(path, "depends"):
         for other in filter(None, text.split(",")):
             if not _MODULE_NAME.fullmatch(other):
-                raise MachineError(
+                raise ModuleError(
                     f"`{path.name}` depends on {shown(other)}, which is no module's name",
                     "let modpost write `depends` of .modinfo: see the Kbuild and the sources",
                 )

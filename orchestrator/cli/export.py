@@ -10,10 +10,29 @@ from orchestrator.cli import _options
 from orchestrator.errors import UsageError
 
 
-@click.command()
+class _Export(click.Command):
+    """The command; its help names the files of each format, as the formats describe them."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the formats with their files."""
+        del ctx
+        from results.export import FORMATS
+
+        with formatter.section("Formats and their files"):
+            formatter.write_dl([(each.name, _plain(each.description)) for each in FORMATS.values()])
+
+
+def _plain(docstring: str) -> str:
+    return " ".join(docstring.replace("``", "").split())
+
+
+@click.command(cls=_Export)
 @click.argument("run")
 @click.option(
-    "--format", "name", metavar="NAME", help="csv or json; by default the extension of FILE."
+    "--format",
+    "name",
+    metavar="NAME",
+    help="One of the formats below; by default the extension of FILE.",
 )
 @click.option(
     "-o",
@@ -21,7 +40,7 @@ from orchestrator.errors import UsageError
     metavar="FILE",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; csv also writes FILE.queues.csv, FILE.flows.csv, FILE.metrics.csv.",
+    help="File to write; a format of several files puts theirs beside it, named after it.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @_options.database
@@ -34,12 +53,15 @@ def command(run: str, name: str | None, output: Path, force: bool, db: Path) -> 
     orchestrator export last -o run.json
     orchestrator export last --format csv -o run.csv
     """
-    from results.export import FORMATS, export
+    from results.export import FORMATS, export, no_samples
     from results.store import Store
 
     chosen = output.suffix.removeprefix(".") if name is None else name
     if chosen not in FORMATS:
         raise UsageError(f"--format {chosen or '?'}: choose one of {', '.join(sorted(FORMATS))}")
     with Store.open_read_only(db) as store:
-        for path in export(store.load(run), chosen, output, force):
+        stored = store.load(run)
+        for path in export(stored, chosen, output, force):
             click.echo(path)
+        if missing := no_samples(stored):
+            click.echo(f"{missing}: the file has its scenario and its error", err=True)

@@ -37,6 +37,7 @@ def command(db: Path, host: str, port: int, token_file: Path | None, token: str 
     orchestrator web
     orchestrator web --port 0 --db elsewhere/runs.db
     """
+    from results.store import Store
     from web import read_token, serve
 
     if token is not None:
@@ -48,4 +49,7 @@ def command(db: Path, host: str, port: int, token_file: Path | None, token: str 
     known = os.environ.get(TOKEN_VARIABLE) if token_file is None else read_token(token_file)
     if known == "":
         raise UsageError(f"{TOKEN_VARIABLE} is empty: set a token, or unset the variable")
+    if db.exists():
+        with Store.open_read_only(db):
+            pass  # a file that is no store is reported now, and not on every page
     serve(db, host, port, known)

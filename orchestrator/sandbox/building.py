@@ -14,7 +14,7 @@ from pathlib import Path
 from guest import build_steps
 from kmods.build import Compiled
 from orchestrator import sandbox
-from orchestrator.errors import MachineError
+from orchestrator.errors import ModuleError
 from orchestrator.sandbox import limits
 from orchestrator.sandbox.boundary import Boundary
 
@@ -31,8 +31,8 @@ def compile_confined(
     The folder that holds ``workshop`` must be the controller's own and hold nothing else.
 
     Raises:
-        MachineError: the build exceeded a limit, which the message names, or no sandbox is possible
-            on this machine.
+        ModuleError: the build exceeded a limit, which the message names.
+        MachineError: no sandbox is possible on this machine.
     """
     output_file = workshop.parent / "output"
     with sandbox.build_sandbox(tree, workshop) as boundary, output_file.open("wb") as output:
@@ -62,13 +62,13 @@ def compile_confined(
 def _watch(
     process: subprocess.Popen[bytes], workshop: Path, output_file: Path, time_limit_s: float
 ) -> None:
-    """Wait for the end of a build; MachineError when it exceeds a limit."""
+    """Wait for the end of a build; ModuleError when it exceeds a limit."""
     deadline = time.monotonic() + time_limit_s
     end = os.pidfd_open(process.pid)
     try:
         while not select.select([end], [], [], _POLL_S)[0]:
             if time.monotonic() > deadline:
-                raise MachineError(f"a build took more than {time_limit_s:g} s", _FIX)
+                raise ModuleError(f"a build took more than {time_limit_s:g} s", _FIX)
             _require_small(workshop, output_file)
     finally:
         os.close(end)
@@ -77,7 +77,7 @@ def _watch(
 
 def _require_small(workshop: Path, output_file: Path) -> None:
     if output_file.stat().st_size > MAX_OUTPUT_BYTES:
-        raise MachineError(f"a build printed more than {MAX_OUTPUT_BYTES // limits.MIB} MiB", _FIX)
+        raise ModuleError(f"a build printed more than {MAX_OUTPUT_BYTES // limits.MIB} MiB", _FIX)
     total = 0
     for place, _folders, names in os.walk(workshop):
         for name in names:
@@ -85,7 +85,7 @@ def _require_small(workshop: Path, output_file: Path) -> None:
                 total += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118
         if total > limits.BUILD_TOTAL_BYTES:
             limit = limits.BUILD_TOTAL_BYTES // limits.MIB
-            raise MachineError(f"a build wrote more than {limit} MiB", _FIX)
+            raise ModuleError(f"a build wrote more than {limit} MiB", _FIX)
 
 
 def _explained(boundary: Boundary) -> str:

@@ -16,25 +16,32 @@ Writer = Callable[[StoredRun, Sequence[Path]], None]
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name, the parts it writes beside FILE ('' is FILE itself), its description."""
+    """A format: its name, the parts it writes beside FILE ('' is FILE itself), its description.
+
+    ``without_samples`` tells whether it has something to say of a run that did not end well.
+    """
 
     name: str
     parts: tuple[str, ...]
     description: str
     write: Writer
+    without_samples: bool = False
 
 
 FORMATS: dict[str, Format] = {}
 """Every format by name."""
 
 
-def export_format(name: str, parts: Sequence[str] = ("",)) -> Callable[[Writer], Writer]:
+def export_format(
+    name: str, parts: Sequence[str] = ("",), *, without_samples: bool = False
+) -> Callable[[Writer], Writer]:
     """Register the decorated function as a format; its docstring describes it to users."""
 
     def register(write: Writer) -> Writer:
         if name in FORMATS:
             raise TypeError(f"format {name} is registered twice")
-        FORMATS[name] = Format(name, tuple(parts), write.__doc__ or "", write)
+        description = write.__doc__ or ""
+        FORMATS[name] = Format(name, tuple(parts), description, write, without_samples)
         return write
 
     return register
@@ -44,13 +51,17 @@ def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[P
     """Write a run to ``path`` and the format's other parts beside it; return the files written.
 
     Raises:
-        UsageError: there is no such format, a file exists already (unless ``force``), or the
-            files cannot be written there.
+        UsageError: there is no such format, the run has nothing for it, a file exists already
+            (unless ``force``), or the files cannot be written there.
         StoreError: the run cannot be read.
     """
     if name not in FORMATS:
         raise UsageError(f"no format {name}; there are {', '.join(sorted(FORMATS))}")
     chosen = FORMATS[name]
+    missing = no_samples(run)
+    if missing and not chosen.without_samples:
+        able = ", ".join(key for key, one in FORMATS.items() if one.without_samples)
+        raise UsageError(f"{missing}: there is nothing to write as {name}; use {able}")
     targets = [
         path.with_name(f"{path.stem}.{part}{path.suffix}") if part else path
         for part in chosen.parts
@@ -67,6 +78,14 @@ def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[P
     except (OSError, MachineError) as error:
         raise UsageError(f"{path}: cannot be written: {error}") from error
     return targets
+
+
+def no_samples(run: StoredRun) -> str:
+    """Return why a run has no samples, in words; empty for a run that has some."""
+    if run.status == "ok":
+        return ""
+    why = f" ({run.row.error.splitlines()[0]})" if run.row.error else ""
+    return f"run {run.id} is {run.status}{why} and has no samples"
 
 
 def unit(column: str) -> str:

@@ -21,7 +21,7 @@ from results.samples import Array, listed
 from results.stored import StoredRun
 
 
-@export_format("json")
+@export_format("json", without_samples=True)
 def write(run: StoredRun, paths: Sequence[Path]) -> None:
     """FILE.json: the document of ``show``, scenario, provenance, and all samples as columns.
 

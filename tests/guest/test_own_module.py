@@ -12,7 +12,7 @@ import pytest
 import kmods.build
 from guest.build import GuestKernel
 from kmods import catalogue
-from orchestrator.errors import MachineError
+from orchestrator.errors import ModuleError
 from orchestrator.sandbox.building import compile_confined
 from results.store import Store
 from tests.guest.conftest import Run
@@ -153,7 +153,7 @@ def test_a_module_that_does_not_compile_is_an_error_before_any_run(
     run: Run, db: Path, scenario: Path, changes: list[tuple[str, str]], said: str
 ) -> None:
     change(scenario, *changes)
-    with pytest.raises(MachineError) as caught:
+    with pytest.raises(ModuleError) as caught:
         run(*SHORT, scenario=scenario)
     assert said in str(caught.value)
     with Store.open_read_only(db) as store:

@@ -128,7 +128,7 @@ BUILD = """
 import sys
 from pathlib import Path
 from guest.build import ensure
-from orchestrator.errors import MachineError
+from orchestrator.errors import ModuleError
 from orchestrator.sandbox.building import compile_confined
 
 tree, workshop = ensure().tree, Path(sys.argv[1])
@@ -136,7 +136,7 @@ words = ["make", "-C", str(tree), f"M={workshop}/source", "ARCH=um", "modules"]
 try:
     done = compile_confined(tree, workshop, words, time_limit_s=6)
     print(f"ended with {done.status}", done.output)
-except MachineError as error:
+except ModuleError as error:
     print(error)
 """
 KBUILD = """\

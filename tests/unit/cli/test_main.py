@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import click
 import pytest
@@ -46,6 +49,35 @@ NAMES = [
 
 def run(*args: str) -> Result:
     return CliRunner().invoke(commands, args)
+
+
+NO_STORES = ("text.db", "photos.db", "missing.db")
+
+
+@pytest.mark.parametrize("name", NO_STORES)
+@pytest.mark.parametrize(
+    "words",
+    ["runs", "show last", "compare last last", "export last -o out.csv", "judge last", "web",
+     "doctor --store"],
+)  # fmt: skip
+def test_a_database_that_is_no_store_is_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, name: str
+) -> None:
+    served: list[object] = []
+    monkeypatch.setattr("web.serve", lambda *what: served.append(what))
+    path = tmp_path / name
+    if name == "photos.db":
+        with closing(sqlite3.connect(path)) as photos:
+            photos.execute("CREATE TABLE photos (name)")
+    elif name == "text.db":
+        path.write_bytes(b"my notes\n")
+    result = run(*words.split(), "--db", str(path))
+    if (words, name) == ("web", "missing.db"):  # the first run makes it
+        assert (result.exit_code, len(served)) == (0, 1)
+        return
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {path}: ")
+    assert served == []
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

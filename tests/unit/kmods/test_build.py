@@ -16,7 +16,7 @@ from kmods.catalogue import Folder
 from orchestrator.backends import modules
 from orchestrator.backends.modules import Built
 from orchestrator.decode.assemble import ProvidedModule
-from orchestrator.errors import MachineError
+from orchestrator.errors import MachineError, ModuleError
 from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
 
@@ -127,7 +127,7 @@ def test_compiler_messages_name_the_users_file(
     (folder / "tcp_mycc.c").write_text(
         (folder / "tcp_mycc.c").read_text("utf-8") + "BROKEN\n", encoding="utf-8"
     )
-    with pytest.raises(MachineError) as caught:
+    with pytest.raises(ModuleError) as caught:
         build.ensure_folder(kernel, catalogue.read(folder), build.compile_plainly)
     assert str(caught.value) == (
         f"`{folder}` does not compile:\n  {folder}/tcp_mycc.c:7:3: error: no\n"
@@ -220,7 +220,7 @@ def test_a_build_without_the_requested_control_is_an_error(
 ) -> None:
     for name, content in files.items():
         (made / f"{name}.ko").write_bytes(content)
-    with pytest.raises(MachineError) as caught:
+    with pytest.raises(ModuleError) as caught:
         hand_in(spec(), made, kernel)
     assert said.format(folder=EXAMPLE / "mycc") in str(caught.value)
 
@@ -230,7 +230,7 @@ def test_two_modules_of_one_name_cannot_share_a_kernel(kernel: GuestKernel, made
     (kernel.modules_dir / "tcp_vegas.ko").write_bytes(ko("tcp_vegas", holds="vegas"))
     assert [each.name for each in hand_in(spec(), made, kernel)] == ["sch_link", "tcp_vegas"]
     shutil.rmtree(made.parent / "handed")
-    with pytest.raises(MachineError, match="needs another module tcp_vegas"):
+    with pytest.raises(ModuleError, match="needs another module tcp_vegas"):
         hand_in(spec("flows.reno.congestion=vegas"), made, kernel)
 
 

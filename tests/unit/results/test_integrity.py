@@ -227,7 +227,7 @@ def test_the_doctor_names_what_is_damaged(path: Path) -> None:
 
 def test_the_doctor_needs_a_store(tmp_path: Path) -> None:
     missing = orchestrator("doctor", "--store", "--db", str(tmp_path / "none.db"))
-    assert (missing.exit_code, "there is no results database" in missing.stderr) == (1, True)
+    assert (missing.exit_code, "there is no results database" in missing.stderr) == (2, True)
     both = orchestrator("doctor", "--store", "--backend", "guest", "--db", str(tmp_path / "x.db"))
     assert both.exit_code == 2
 

@@ -205,7 +205,7 @@ def test_a_store_that_is_not_there(fake: FakeRunner, words: list[str]) -> None:
     Path("tiny.yaml").write_text(TINY)
     result = orchestrator(*words, "--db", "none.db")
     if "--verify" in words:
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert "there is no results database" in result.stderr
         assert not Path("none.db").exists()
     else:
