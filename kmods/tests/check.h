@@ -69,7 +69,9 @@ static inline void check_near(double got, double wanted, double relative,
 	fprintf(stderr, " is %.12g, not %.12g\n", got, wanted);
 }
 
-static u64 random_state = 88172645463325252ULL;
+#define RANDOM_SEED 88172645463325252ULL
+
+static u64 random_state = RANDOM_SEED;
 
 static inline u64 random_u64(void)
 {
