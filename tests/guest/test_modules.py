@@ -122,6 +122,29 @@ def test_hosts_can_have_different_settings(run: Run, db: Path) -> None:
     assert set(namespaces["end"]) == {"a_src0", "b_dst0"}
 
 
+def test_flows_of_libra_learn_the_capacity_of_a_busy_link(run: Run, db: Path) -> None:
+    """Ten flows with packet pairs. The first ACKs of three of them gave a hundredth of it before.
+
+    Other flows' packets may be between those of a flight, so an estimate may be half of it.
+    """
+    document = run(
+        "topology.groups=[{name: a, hosts: 10, access: {rate: 100mbit, delay: 20ms}}]",
+        "topology.bottleneck.queue={kind: droptail, limit: 1bdp}",
+        "flows=[{name: ten, group: a, congestion: libra}]",
+        "start_jitter=1s",
+        "duration=12s",
+        "warmup=2s",
+        "seed=1182975095516770249",
+    )
+    assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
+    learned = []
+    for flow in range(10):
+        samples, _ = tcp(db, document["id"], flow, "congestion_0")
+        learned += [float(capacity) * 8 for capacity in samples["congestion_0"][-1:] if capacity]
+    assert len(learned) >= 7, "the other flows have not learned it yet"
+    assert all(4e6 < capacity_bps < 9.7e6 for capacity_bps in learned), learned
+
+
 CHANGE_LATER = """
 import threading
 from orchestrator.testbed.kernel import system
