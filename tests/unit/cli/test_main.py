@@ -33,6 +33,7 @@ NAMES = [
     "experiments",
     "export",
     "guest",
+    "init",
     "judge",
     "kmods",
     "plan",
