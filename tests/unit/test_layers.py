@@ -58,6 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "topologies",
     },
     "web": {"results"},
+    "orchestrator.analysis": {"orchestrator.recording", "results"},
     "orchestrator.execution": {
         "orchestrator.files",
         "orchestrator.recording",

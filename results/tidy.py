@@ -1,0 +1,56 @@
+"""An experiment as one tidy table: rows are runs, windows and flows, and columns are metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from results.axes import Axis, axes, key, shown
+from results.experiments import Experiment
+from results.metrics import METRICS
+from results.model import WHOLE
+from results.store import Store
+
+Row = dict[str, Any]
+
+
+def axis_columns(experiment: Experiment) -> list[Axis]:
+    """Return the axes, whose labels are the names of their columns."""
+    return axes([row.variant for row in experiment.rows])
+
+
+def rows(store: Store, experiment: Experiment) -> Iterator[Row]:
+    """Yield a row for each run that is ok, for each window of it (empty for the whole run).
+
+    The first row of a run and window is of the run itself and has no flow. Values of axes stand as
+    in the scenario. An axis of numbers has a second column with them, such as ``limit [BDP]``.
+    Metrics are in SI units; a row has no value of a metric of another scope.
+    """
+    there = axis_columns(experiment)
+    names = list(dict.fromkeys(name for name, scope in METRICS if scope != "link"))
+    for row in experiment.rows:
+        if row.status != "ok":
+            continue
+        run = store.load(row.id)
+        place = {"run": row.id, **_place(row.variant, there), "repetition": row.repetition,
+                 "seed": row.seed, "verdict": row.verdict}  # fmt: skip
+        for window, values in run.metrics().items():
+            of = {**place, "window": "" if window == WHOLE else window}
+            yield {**of, "flow": "", "entry": "", "congestion_control": "",
+                   **{name: values.run.get(name) for name in names}}  # fmt: skip
+            for flow, entry, found in zip(run.flows, run.entries, values.flows, strict=True):
+                yield {**of, "flow": flow.name, "entry": entry,
+                       "congestion_control": flow.congestion_control or "",
+                       **{name: found.get(name) for name in names}}  # fmt: skip
+
+
+def _place(variant: Any, there: list[Axis]) -> Row:
+    """Return the columns of a variant."""
+    found: Row = {}
+    for axis in there:
+        value = variant.get(axis.path)
+        found[axis.label] = None if axis.path not in variant else shown(value)
+        if axis.numbers is not None:
+            by_value = dict(zip(map(key, axis.values), axis.numbers, strict=True))
+            found[f"{axis.label} [{axis.unit}]"] = by_value.get(key(value))
+    return found
