@@ -19,6 +19,7 @@ SHAPE = 0.62
 
 MOST_HEIGHT_IN = 2.6
 PANEL_HEIGHT_IN = 1.05
+LEGEND_LINE_IN = 0.14
 
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -73,21 +74,39 @@ class Canvas:
         return list(axes[:, 0])
 
     def legend(self, handles: Sequence[Any], labels: Sequence[str]) -> None:
-        """Put a legend above the panels, in as few lines as the width allows; none for one."""
+        """Put a legend above the panels, in as few lines as the width allows; none for one.
+
+        What all labels begin with becomes its title. The figure grows by the further lines.
+        """
         if len(labels) < 2:
             return
+        title, labels = _without_beginning(labels)
         for rows in range(1, len(labels) + 1):
             columns = math.ceil(len(labels) / rows)
             made = self.figure.legend(
-                handles, labels, ncols=columns, loc="outside upper center", borderaxespad=0.2
-            )
+                handles, labels, ncols=columns, loc="outside upper center", borderaxespad=0.2,
+                title=title or None,
+            )  # fmt: skip
             width = made.get_window_extent().width / self.figure.dpi
             if width <= self.width_in or columns == 1:
-                return
+                break
             made.remove()
+        more = rows - 1 + bool(title)
+        self.figure.set_figheight(self.figure.get_figheight() + more * LEGEND_LINE_IN)
 
     def content(self, form: str) -> bytes:
         """Return the figure as a file of that format; equal figures give equal bytes."""
         data = io.BytesIO()
         self.figure.savefig(data, format=form, metadata=_METADATA[form])
         return data.getvalue()
+
+
+def _without_beginning(labels: Sequence[str]) -> tuple[str, list[str]]:
+    """Return (the words that all labels begin with, the rest of each label)."""
+    words = [label.split(" ") for label in labels]
+    most = min(len(each) for each in words) - 1
+    same = 0
+    while same < most and len({each[same] for each in words}) == 1:
+        same += 1
+    title = " ".join(words[0][:same]).strip(" ,")
+    return title[:1].upper() + title[1:], [" ".join(each[same:]) for each in words]

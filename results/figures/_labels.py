@@ -60,12 +60,17 @@ def metric_title(name: str) -> str:
 
 
 def axis_title(axis: Mapping[str, Any]) -> str:
+    """Return the words for an axis, with a capital letter."""
+    text = axis_words(axis)
+    return text[:1].upper() + text[1:]
+
+
+def axis_words(axis: Mapping[str, Any]) -> str:
     """Return the words for an axis of an experiment: those of the last parts of its path."""
     path, label = axis["path"].split("."), axis["label"].split(".")
     if label[-1] in _NEEDS_OWNER and len(label) == 1 and len(path) > 1:
         label = path[-2:]
-    text = " ".join(_WORDS.get(part, part.replace("_", " ")) for part in label)
-    return text[:1].upper() + text[1:]
+    return " ".join(_WORDS.get(part, part.replace("_", " ")) for part in label)
 
 
 def axis_unit(axis: Mapping[str, Any]) -> str:
@@ -81,3 +86,12 @@ def value(written: Any) -> str:
         return shown(written)
     divisor, unit = scale(found[1], [found[0]])
     return f"{found[0] / divisor:g} {unit}"
+
+
+def tick_labels(axis: Mapping[str, Any]) -> tuple[list[str], str]:
+    """Return (labels of an axis's values, its title); the title has the unit of numbers."""
+    title = axis_title(axis)
+    if axis["numbers"] is None:
+        return [value(one) for one in axis["values"]], title
+    divisor, unit = scale(axis_unit(axis), axis["numbers"])
+    return [f"{one / divisor:g}" for one in axis["numbers"]], with_unit(title, unit)

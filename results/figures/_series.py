@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.suggestions import suggest
+from results.axes import axes as axes_of
 from results.axes import key
 from results.figures import _labels
 from results.figures._spec import Of
@@ -132,11 +133,22 @@ def series(
     made: dict[str, Series] = {}
     for cell in found:
         parts = [names.get(cell.subject, cell.subject)] if several and cell.subject else []
-        parts += [_part(axis, cell.variant[axis["path"]], names) for axis in others
-                  if axis["path"] in cell.variant]  # fmt: skip
-        name = ", ".join(parts)
-        made.setdefault(name, Series(name)).cells.append(cell)
+        name = ", ".join([*parts, *variant_parts(others, cell.variant, names)])
+        values = [cell.variant.get(axis["path"]) for axis in others]
+        made.setdefault(key([cell.subject, values]), Series(name)).cells.append(cell)
     return list(made.values())
+
+
+def variant_parts(
+    axes: Sequence[Axis], variant: Mapping[str, Any], names: Mapping[str, str]
+) -> list[str]:
+    """Return what the legend says of a variant's values on the axes."""
+    return [_part(axis, variant[axis["path"]], names) for axis in axes if axis["path"] in variant]
+
+
+def varying_axes(variants: Sequence[Mapping[str, Any]]) -> list[Axis]:
+    """Return the axes on which the variants differ, as a summary has them."""
+    return [vars(axis) for axis in axes_of(variants) if len(axis.values) > 1]
 
 
 def _part(axis: Axis, written: Any, names: Mapping[str, str]) -> str:
@@ -144,8 +156,7 @@ def _part(axis: Axis, written: Any, names: Mapping[str, str]) -> str:
     text = _labels.value(written)
     if text in names or axis["numbers"] is None:
         return names.get(text, text)
-    label = _labels.axis_title(axis)
-    return f"{names.get(axis['label'], label[:1].lower() + label[1:])} {text}"
+    return f"{names.get(axis['label'], _labels.axis_words(axis))} {text}"
 
 
 def place(axis: Axis, cell: Cell) -> int | None:
@@ -160,3 +171,10 @@ def is_geometric(axis: Axis) -> bool:
     """Tell whether the axis's values are better spread over a logarithmic scale."""
     numbers = axis["numbers"]
     return bool(numbers) and min(numbers) > 0 and max(numbers) >= 8 * min(numbers)
+
+
+def ends(estimate: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the ends of a mean's interval; the mean itself where there is none."""
+    if estimate.get("low") is None:
+        return estimate["mean"], estimate["mean"]
+    return estimate["low"], estimate["high"]

@@ -58,28 +58,30 @@ class Study:
         from results.observations import Wanted
         from results.summary import summarise
 
-        wanted = Wanted(tuple(metrics), window or WHOLE, _conditions(where), tuple(entries))
+        names = tuple(dict.fromkeys(metrics))
+        wanted = Wanted(names, window or WHOLE, _conditions(where), tuple(entries))
         document = summarise(self.store, self.experiment, wanted)
-        self._note(document["rows"])
+        self._note_left_out(document["rows"])
         return document
 
-    def _note(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _note_left_out(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Note how many runs are left out; the rows of one variant say so each."""
         by_variant = {str(row["variant"]): row["left_out"] for row in rows}
         for reason, words in _REASONS.items():
             number = sum(left_out.get(reason, 0) for left_out in by_variant.values())
             if number:
-                self._add(f"left out: {number} run{'s' * (number > 1)} {words}")
+                self.note(f"left out: {number} run{'s' * (number > 1)} {words}")
 
     def note_single(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Note how many of the values that a figure shows are of one run, without an interval."""
         number = sum(one.get("low") is None for one in metrics)
         if number:
-            self._add(f"no interval: {number} of {len(metrics)} values are of a single run")
+            self.note(f"no interval: {number} of {len(metrics)} values are of a single run")
 
-    def _add(self, note: str) -> None:
-        if note not in self.notes:
-            self.notes.append(note)
+    def note(self, text: str) -> None:
+        """Add what the user should know about the figure, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def runs(self, where: Mapping[str, Any]) -> list[Chosen]:
         """Return the variants with the runs that count, in the order of the axes.
@@ -93,7 +95,7 @@ class Study:
             return [self._named(self.named)]
         wanted = Wanted((_ANY_METRIC,), where=_conditions(where))
         groups, _axes = observe(self.store, self.experiment, wanted)
-        self._note(
+        self._note_left_out(
             [
                 {
                     "variant": dict(group.variant),
@@ -111,7 +113,7 @@ class Study:
         if row.status != "ok":
             raise UsageError(f"run {row.id} is {row.status}: it has no samples to draw")
         if row.verdict == "unfaithful":
-            self._add(f"run {row.id} is unfaithful: `orchestrator show {row.id}` says why")
+            self.note(f"run {row.id} is unfaithful: `orchestrator show {row.id}` says why")
         return Chosen(row.variant, [row])
 
     def run(self, where: Mapping[str, Any], repetition: int) -> StoredRun:

@@ -49,6 +49,7 @@ _SETTINGS: dict[Any, Any] = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "legend.fontsize": 7,
+    "legend.title_fontsize": 7,
     "axes.linewidth": 0.6,
     "axes.grid": True,
     "axes.axisbelow": True,

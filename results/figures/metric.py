@@ -62,7 +62,7 @@ class MetricFigure(OfExperiment):
         places = _axes.parameter_axis(
             panel, axis, self.x_label, log_x and axis["numbers"] is not None, canvas.width_in
         )
-        values = [value for cell in found for value in _ends(cell.metrics[self.metric])]
+        values = [value for cell in found for value in _series.ends(cell.metrics[self.metric])]
         divisor = _axes.metric_axis(panel, self.metric, values, self.y_label)
         if self.log_y:
             _axes.log_scale(panel, "y", values)
@@ -94,7 +94,7 @@ class MetricFigure(OfExperiment):
             key=lambda point: point[0],
         )
         means = [one["mean"] / divisor for _x, one in points]
-        ends = [_ends(one) for _x, one in points]
+        ends = [_series.ends(one) for _x, one in points]
         return panel.errorbar(
             [x for x, _one in points],
             means,
@@ -109,11 +109,3 @@ class MetricFigure(OfExperiment):
             elinewidth=0.8,
             capthick=0.8,
         )
-
-
-def _ends(estimate: Any) -> tuple[float, float]:
-    """Return the ends of the interval; the mean itself where there is none."""
-    mean = estimate["mean"]
-    if estimate.get("low") is None:
-        return mean, mean
-    return estimate["low"], estimate["high"]

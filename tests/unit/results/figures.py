@@ -41,5 +41,8 @@ def canvas(store: Store, kind: str, **keys: Any) -> Iterator[Any]:
 
 
 def legend(shown: Any) -> list[str]:
-    """Return the texts of a figure's legend."""
-    return [text.get_text() for each in shown.legends for text in each.get_texts()]
+    """Return the title of a figure's legend, if it has one, and its texts."""
+    texts = [
+        text.get_text() for each in shown.legends for text in (each.get_title(), *each.get_texts())
+    ]
+    return [text for text in texts if text]

@@ -92,7 +92,7 @@ def test_each_flow_and_value_of_another_axis_is_a_line(store: Store) -> None:
     with canvas(store, "metric", metric="goodput_bps", by="congestion", flow="a") as shown:
         ticks = [text.get_text() for text in shown.axes[0].get_xticklabels()]
         assert ticks == ["bbr", "vegas"]
-        assert legend(shown) == [f"queue limit {size} BDP" for size in ("0.1", "1", "16")]
+        assert legend(shown) == ["Queue limit", "0.1 BDP", "1 BDP", "16 BDP"]
 
 
 def test_values_of_a_single_run_have_no_interval_and_are_counted(store: Store) -> None:

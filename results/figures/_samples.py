@@ -1,0 +1,95 @@
+"""Samples of runs for distributions, put together over repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.errors import UsageError
+from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording.model import SENDER
+from orchestrator.suggestions import suggest
+from results.figures import _series
+from results.metrics.base import Span, running, within
+from results.stored import StoredRun
+
+if TYPE_CHECKING:
+    from results.figures._study import Study
+
+SampleName = Literal["rtt", "transfers"]
+
+TITLES: Mapping[SampleName, str] = {"rtt": "RTT", "transfers": "Transfer time"}
+
+WORDS: Mapping[SampleName, str] = {"rtt": "samples of the RTT", "transfers": "transfers"}
+
+WHY_NONE: Mapping[SampleName, str] = {
+    "rtt": "no flow of TCP measured one after the warm-up",
+    "transfers": "no flow's traffic makes transfers that complete after the warm-up",
+}
+
+Floats = npt.NDArray[np.float64]
+
+
+def pooled(
+    study: Study,
+    sample: SampleName,
+    where: Mapping[str, Any],
+    entries: Sequence[str],
+    names: Mapping[str, str],
+) -> list[tuple[str, Floats]]:
+    """Return (name, ascending values in seconds) of each flow entry and variant with samples.
+
+    Raises:
+        UsageError: there is no such flow entry, or no run.
+    """
+    chosen = study.runs(where)
+    varying = _series.varying_axes([each.variant for each in chosen])
+    found: dict[tuple[str, str], list[Floats]] = {}
+    known: set[str] = set()
+    incomplete = 0
+    for each in chosen:
+        variant = ", ".join(_series.variant_parts(varying, each.variant, names))
+        for row in each.runs:
+            run = study.load(row)
+            known |= set(run.entries)
+            for index, entry in enumerate(run.entries):
+                if not entries or entry in entries:
+                    values, missing = _values(run, index, sample)
+                    incomplete += missing
+                    found.setdefault((entry, variant), []).append(values)
+    for entry in entries:
+        if entry not in known:
+            raise UsageError(
+                f"there is no flow entry {entry}{suggest(entry, known)}; "
+                f"the entries are {', '.join(sorted(known))}"
+            )
+    if incomplete:
+        study.note(f"left out: transfers that were not complete at the end of a run ({incomplete})")
+    together = {key: np.sort(np.concatenate(parts)) for key, parts in found.items()}
+    filled = {key: values for key, values in together.items() if len(values)}
+    several = len({entry for entry, _variant in filled}) > 1 or not varying
+    return [
+        (", ".join(filter(None, (names.get(entry, entry) if several else "", variant))), values)
+        for (entry, variant), values in filled.items()
+    ]
+
+
+def _values(run: StoredRun, flow: int, sample: SampleName) -> tuple[Floats, int]:
+    """Return (a flow's samples after the warm-up in seconds, number of incomplete transfers)."""
+    span = Span(run.warmup_s, run.duration_s)
+    if sample == "rtt":
+        columns = run.tcp_columns(flow, SENDER)
+        if not len(columns["time_ns"]):
+            return np.empty(0), 0
+        chosen = within(columns["time_ns"], span) & running(columns, run.flows[flow])
+        rtts = columns["rtt_us"]
+        return np.asarray(rtts[chosen & (rtts > 0)] / 1e6, np.float64), 0
+    columns = run.transfer_columns(flow)
+    begun = columns["start_ns"] >= nanoseconds(span.from_s)
+    complete = np.isfinite(columns["end_ns"])
+    chosen = begun & complete
+    times_s = (columns["end_ns"][chosen] - columns["start_ns"][chosen]) / 1e9
+    return np.asarray(times_s, np.float64), int((begun & ~complete).sum())

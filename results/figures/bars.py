@@ -1,0 +1,62 @@
+"""A metric as bars, with confidence intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from results.figures import _axes
+from results.figures._canvas import Canvas, line
+from results.figures._grouped import GroupedFigure
+from results.figures._series import ends
+
+if TYPE_CHECKING:
+    from results.figures._study import Study
+
+
+class BarsFigure(GroupedFigure):
+    """Means as bars, with 95% confidence intervals.
+
+    The values of an axis are groups of bars. Without axes each flow entry is a bar.
+    """
+
+    kind: Literal["bars"] = Field(description="means as bars")
+
+    def draw(self, canvas: Canvas, study: Study) -> None:
+        """Draw a bar with its interval for each value."""
+        groups = self.groups(study)
+        shown = [
+            cell.metrics[self.metric] for _name, cells in groups.series for _group, cell in cells
+        ]
+        panel = canvas.panel()
+        limits = [value for one in shown for value in ends(one)]
+        divisor = _axes.metric_axis(panel, self.metric, limits, self.y_label)
+        if self.log_y:
+            _axes.log_scale(panel, "y", limits)
+        handles: list[Any] = []
+        for index, (_name, cells) in enumerate(groups.series):
+            look = line(index)
+            estimates = [cell.metrics[self.metric] for _group, cell in cells]
+            means = [one["mean"] / divisor for one in estimates]
+            intervals = [[edge / divisor for edge in ends(one)] for one in estimates]
+            places = [groups.place(index, group) for group, _cell in cells]
+            handles.append(
+                panel.bar(
+                    places, means, width=0.9 * groups.width, color=look.color,
+                    edgecolor="white" if look.hatch and look.color == "#000000" else "black",
+                    linewidth=0.5, hatch=look.hatch,
+                )
+            )  # fmt: skip
+            panel.errorbar(
+                places, means,
+                yerr=[
+                    [mean - low for mean, (low, _) in zip(means, intervals, strict=True)],
+                    [high - mean for mean, (_, high) in zip(means, intervals, strict=True)],
+                ],
+                fmt="none", ecolor="#404040", elinewidth=0.9, capsize=2, capthick=0.9,
+            )  # fmt: skip
+        study.note_single(shown)
+        _axes.from_zero(panel)
+        self.name_groups(panel, groups, canvas.width_in)
+        canvas.legend(handles, [name for name, _cells in groups.series])
