@@ -30,6 +30,7 @@ NO_SACK = [run for run in plan.sample_runs("no SACK") if run.congestion != "west
 RUNS = [
     *plan.pair_runs(),
     *plan.sample_runs("short segments"),
+    *plan.sample_runs("requests"),
     *NO_SACK,
     *plan.handshake_runs(),
 ]
@@ -87,6 +88,15 @@ def test_segments_below_the_mss_count_as_they_are(traced: states.Traced, run: Ru
     trace, followed = traced(run)
     assert trace["short"].shown[0] > 50_000
     states.assert_shown(trace, followed, "short", run.congestion)
+
+
+@pytest.mark.parametrize("run", plan.sample_runs("requests"), ids=str)
+def test_a_request_does_not_make_a_pause_a_sample(traced: states.Traced, run: Run) -> None:
+    trace, followed = traced(run)
+    for mark in ("asked", "warm"):
+        states.assert_shown(trace, followed, mark, run.congestion)
+    if run.congestion == "westwoodplus":
+        assert trace["asked"].shown[0] == 0, "no response takes a round trip"
 
 
 @pytest.mark.parametrize("run", NO_SACK, ids=str)

@@ -121,6 +121,23 @@ FAULTS = {
         plan.standard_run("westwood1", "loss"),
         lambda traced, run: states.assert_shown(*traced(run), "warm", "westwood1"),
     ),
+    "a request ends a sample of a connection with nothing on the way": Fault(
+        (
+            (
+                "static u32 westwoodplus_ssthresh(",
+                "static void westwoodplus_any(struct sock *sk, u32 flags)\n{\n"
+                "\tconst struct ack_sample ack = { .pkts_acked = 1 };\n\n"
+                "\twestwoodplus_pkts_acked(sk, &ack);\n}\n\nstatic u32 westwoodplus_ssthresh(",
+            ),
+            (
+                ".pkts_acked\t= westwoodplus_pkts_acked,",
+                ".pkts_acked = cc_flow_pkts_acked, .in_ack_event = westwoodplus_any,",
+            ),
+        ),
+        plan.sample_runs("requests")[0],
+        samples.test_a_request_does_not_make_a_pause_a_sample,
+        "tcp_westwoodplus.c",
+    ),
     "without SACK a duplicate ACK's segment is the next ACK's": Fault(
         (("if (tcp_is_reno(tp) && !ack->pkts_acked)", "if (false)"),),
         _run_of("csfq", samples.NO_SACK),

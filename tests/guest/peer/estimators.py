@@ -45,6 +45,8 @@ class Estimator(Model):
             self._take(ack)
 
     def _take(self, ack: Ack) -> None:
+        if not ack.before["unacked_segments"]:
+            return  # it acknowledges nothing, such as a request while the sender waits
         self.gathered += ack.new_bytes
         if not self.gathered:
             return

@@ -181,9 +181,9 @@ class _Path:
         self.acked = upto
         fresh = [*fresh_sack, *fresh_ack]
         segments = sum(self._segments(*piece) for piece in (*fresh, *twice))
-        known, self.duplicates = self.duplicates, max(0, self.duplicates + 1 - segments)
         new_bytes = sum(end - start for start, end in fresh)
-        known -= self.duplicates
+        known = min(self.duplicates, max(0, segments - 1))  # by duplicate ACKs without SACK
+        self.duplicates -= known
         return segments - known, new_bytes - known * self.mss, rtt_us
 
     def _segments(self, start: int, end: int) -> int:

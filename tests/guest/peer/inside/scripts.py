@@ -97,6 +97,19 @@ def responses(c: Connection) -> None:
     _warm_up(c)
 
 
+def requests(c: Connection) -> None:
+    """Responses in a single flight each; then the peer asks for the next when all has arrived."""
+    c.until(START_US // 4)
+    for _ in range(2):
+        c.write(bytes(12 * MSS))
+        c.deliver(6)
+        c.deliver(6, _EVEN_US)
+        c.until(c.now_us + 2 * c.rtt_us)
+        c.ack(c.acked)
+    c.mark("asked")
+    _warm_up(c)
+
+
 def short_segments(c: Connection) -> None:
     """Each write is a segment of a quarter of the MSS."""
     c.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -339,6 +352,7 @@ CASES = {
     "loss": Case(loss),
     "no SACK": Case(plain_loss, {"sack": False}),
     "responses": Case(responses, peer="10.0.1.2"),
+    "requests": Case(requests),
     "short segments": Case(short_segments),
     "quick handshake": Case(plain_loss, {"handshake_us": 60_000}),
     "eifel": Case(eifel, {"timestamps": True}),
