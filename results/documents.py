@@ -13,6 +13,7 @@ from orchestrator.recording.model import Check, FlowRecord, QueueRecord
 from results import columns, metrics
 from results.metrics import METRICS
 from results.model import WHOLE, RunRow, Values, WindowMetrics
+from results.notes import Remarks
 from results.stored import StoredRun
 
 SCHEMA = 1
@@ -47,6 +48,7 @@ def run_document(run: StoredRun) -> dict[str, Any]:
             }
             for window in run.windows
         },
+        **_remarks(run.remarks),
         "events": run.provenance.get("events", []),
         "links": _links(run, by_window[WHOLE]),
         "flows": _flows(run, by_window[WHOLE]),
@@ -54,9 +56,12 @@ def run_document(run: StoredRun) -> dict[str, Any]:
 
 
 def listed(
-    row: RunRow, values: Mapping[str, Values], flows: Sequence[Mapping[str, Any]] = ()
+    row: RunRow,
+    values: Mapping[str, Values],
+    flows: Sequence[Mapping[str, Any]] = (),
+    remarks: Remarks | None = None,
 ) -> dict[str, Any]:
-    """Return one run of the list, from its row, its own metrics by window name, and its flows."""
+    """Return one run of the list: its row, its own metrics by window name, flows, notes, tags."""
 
     def complete(window: str) -> Values:
         known = values.get(window, {})
@@ -71,6 +76,7 @@ def listed(
         "metrics": complete(WHOLE),
         "windows": {window.name: {"metrics": complete(window.name)} for window in row.windows},
         "flows": [dict(flow) for flow in flows],
+        **_remarks(remarks or Remarks()),
     }
 
 
@@ -79,6 +85,16 @@ def listed_flow(name: str, entry: str, congestion_control: str | None) -> dict[s
     if not isinstance(congestion_control, str | None):
         raise TypeError(f"congestion_control is {congestion_control!r:.80}")
     return {"name": name, "entry": entry, "congestion_control": congestion_control}
+
+
+def _remarks(remarks: Remarks) -> dict[str, Any]:
+    return {
+        "tags": list(remarks.tags),
+        "notes": [
+            {"number": note.number, "noted_at": note.noted_utc, "text": note.text}
+            for note in remarks.notes
+        ],
+    }
 
 
 def _judgements(run: StoredRun) -> dict[str, Any]:

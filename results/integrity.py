@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from orchestrator.errors import StoreError
-from results import checksum, database, judgements
+from results import checksum, database, judgements, notes, removal
 from results.checksum import ALL_TABLES, Checksum
 from results.database import MIGRATIONS
 from results.samples import TABLES
@@ -83,6 +83,8 @@ def examine(path: Path, migrations: Path = MIGRATIONS) -> Integrity:
         try:
             runs = _runs(connection)
             problems += _orphans(connection)
+            if _has(connection, "removed"):
+                problems += [*notes.problems(connection), *removal.problems(connection)]
         except database.ERRORS as error:
             problems.append(f"the runs cannot be read: {error}")
         return Integrity(path, schema, problems, runs)

@@ -32,6 +32,7 @@ _NUMBERS = {"repetition": "1", "seed": "1", "link_model": "1", "digest_version":
 _LISTS: dict[str, Callable[[Run], Sequence[str | None]]] = {
     "congestion": lambda run: [flow["congestion_control"] for flow in run["flows"]],
     "flow": lambda run: [name for flow in run["flows"] for name in (flow["name"], flow["entry"])],
+    "tag": lambda run: run["tags"],
 }
 _KIND_OF_UNIT = {"bit/s": "rate", "s": "time", "bytes": "size"}
 _NAMES_OF_UNITS = {

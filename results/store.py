@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 import secrets
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -35,6 +36,7 @@ from results import (
     metrics,
     older,
     owner,
+    removal,
     typed,
     writing,
 )  # fmt: skip
@@ -43,7 +45,8 @@ from results.database import utc_now
 from results.entries import entry_of
 from results.judgements import Judgement
 from results.model import RunHead, RunRow, Values
-from results.stored import StoredRun, reading
+from results.notes import Remarks
+from results.stored import StoredRun, read_remarks, reading
 
 GONE = "the process that ran it ended without finishing it"
 """The error of a run that is found interrupted."""
@@ -69,7 +72,7 @@ class Store:
         self._loaded: set[int] = set()
         self._connection = database.open_writable(self.path)
         try:
-            with self._writing():
+            with self.writing():
                 self._mark_interrupted()
         except BaseException:
             self.close()
@@ -128,7 +131,7 @@ class Store:
         names = [window.name for window in head.windows]
         if "" in names or len(set(names)) < len(names):
             raise StoreError(f"windows must have names of their own, not {names}")
-        with self._writing():
+        with self.writing():
             run_id = self._new_id()
             writing.insert_head(self._connection, run_id, head, owner.this_process())
         return run_id
@@ -153,7 +156,7 @@ class Store:
         run = self.load(run_id)
         recorded = writing.Recorded(run.row, recording)
         computed = metrics.compute(recorded)
-        with self._writing():
+        with self.writing():
             key = self._running(run.id)
             sums = writing.insert_recording(self._connection, key, recording, recorded, evidence)
             writing.insert_metrics(self._connection, key, computed)
@@ -174,7 +177,7 @@ class Store:
         log: str = "",
     ) -> None:
         """Mark a running run as failed or interrupted; StoreError when it is not running."""
-        with self._writing():
+        with self.writing():
             key = self._running(self.resolve(run_id))
             writing.insert_artefacts(self._connection, key, {"console": console, "log": log})
             self._connection.execute(
@@ -192,7 +195,7 @@ class Store:
         ((key, row),) = self._rows("id = ?", self.resolve(run_id))
         if row.status != "ok":
             raise StoreError(f"run {row.id} is {row.status}; only an ok run has a verdict")
-        with self._writing():
+        with self.writing():
             integrity.require_judgements_intact(self._connection, key, row.id)
             judgements.insert(self._connection, key, row.id, judgement)
 
@@ -231,11 +234,14 @@ class Store:
                     "ORDER BY id = ?1 DESC, run DESC LIMIT 10",
                     (text,),
                 ).fetchall()
+            gone = removal.when_removed(self._connection, text)
         ids = [run_id for (run_id,) in found]
         if len(ids) == 1 or text in ids:
             return str(ids[0])
         if ids:
             raise UsageError(f"several runs start with {text}: {', '.join(ids)}")
+        if gone is not None:
+            raise UsageError(f"run {gone[0]} was removed from {self.path} at {gone[1]}")
         raise UsageError(f"there is no run {text} in {self.path}; `orchestrator runs` lists them")
 
     def load(self, run_id: str) -> StoredRun:
@@ -260,13 +266,21 @@ class Store:
             if not isinstance(value, int | float | None) or not isinstance(name, str):
                 raise integrity.damaged(f"#{key}", f"table metrics: {name!r:.80} is {value!r:.80}")
             values.setdefault(key, {}).setdefault(window, {})[name] = value
-        flows = self._flows_listed()
+        flows, remarks = self._flows_listed(), self.remarks()
         return {
             "schema": documents.SCHEMA,
             "runs": [
-                documents.listed(row, values.get(key, {}), flows.get(key, [])) for key, row in rows
+                documents.listed(
+                    row, values.get(key, {}), flows.get(key, []), remarks.get(row.id, Remarks())
+                )
+                for key, row in rows
             ],
         }
+
+    def remarks(self) -> dict[str, Remarks]:
+        """Return the notes and tags of each run that has any, by the run's id."""
+        with reading(self.path):
+            return read_remarks(self._connection)
 
     def _flows_listed(self) -> dict[int, list[dict[str, Any]]]:
         """Return the flows of every run by its key, as the list of runs has them."""
@@ -279,11 +293,17 @@ class Store:
         by_run = itertools.groupby(stored, lambda row: row[0])
         return {key: _flows_of(key, [row[1:] for row in rows]) for key, rows in by_run}
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open connection, for other modules of this package."""
+        return self._connection
+
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Run the block in one transaction; errors of SQLite become StoreError."""
         try:
             with database.transaction(self._connection):
-                yield
+                yield self._connection
         except database.ERRORS as error:
             raise database.unwritable(self.path, error) from error
 

@@ -17,10 +17,11 @@ import numpy.typing as npt
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.windows import Window
-from results import columns, database, integrity, judgements, metrics, samples, typed
+from results import columns, database, integrity, judgements, metrics, notes, samples, typed
 from results.entries import entry_of
 from results.judgements import Judgement
 from results.model import RunHead, RunIdentity, RunRow, Status, WindowMetrics
+from results.notes import Remarks
 from results.samples import Array, Columns
 
 
@@ -31,6 +32,20 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except database.ERRORS as error:
         raise database.unreadable(path, error) from error
+
+
+def read_remarks(connection: sqlite3.Connection, run: int | None = None) -> dict[str, Remarks]:
+    """Return notes and tags of a run, or of every run, by the run's id.
+
+    Raises:
+        StoreError: a row is not what was stored.
+    """
+    try:
+        return notes.read(connection, run)
+    except notes.DamagedRow as error:
+        run_id, table = error.args
+        problem = f"table {table}: a row is not what was stored"
+        raise integrity.damaged(run_id, problem) from error
 
 
 class StoredRun:
@@ -109,6 +124,12 @@ class StoredRun:
         own = {"verdict": verdict, "checks": self._own_checks(), "checks_version": version,
                "judged_utc": finished}  # fmt: skip
         return [typed.make(Judgement, own), *later]
+
+    @cached_property
+    def remarks(self) -> Remarks:
+        """The notes and tags of the run."""
+        with reading(self._path):
+            return read_remarks(self._connection, self._key).get(self.id, Remarks())
 
     @cached_property
     def evidence(self) -> dict[str, Any]:

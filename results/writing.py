@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
 from orchestrator.windows import Window
-from results import columns, judgements, samples
+from results import columns, judgements, removal, samples
 from results.checksum import Checksum, SamplesHash
 from results.database import utc_now
 from results.model import RunHead, RunRow, WindowMetrics
@@ -69,6 +69,7 @@ def insert_head(connection: sqlite3.Connection, run_id: str, head: RunHead, owne
         "runs",
         [
             {
+                "run": removal.next_key(connection),
                 "id": run_id,
                 **columns.written(head),
                 "started_utc": utc_now(),

@@ -26,7 +26,7 @@ def matches(run: Mapping[str, Any], words: str, status: str) -> bool:
         for part in (
             run["id"], run["experiment"], run["scenario"], formats.variant(run["variant"]),
             f"seed={run['seed']}", run["status"], run["fidelity"]["verdict"] or "",
-            run["backend"], run["error"] or "",
+            run["backend"], run["error"] or "", *run["tags"],
         )
     ).lower()  # fmt: skip
     return all(word in text for word in words.lower().split())

@@ -103,6 +103,7 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
     ``everything`` adds all other metrics and checks.
     """
     _line(headline(run), out)
+    _remarks(run, out)
     if run["status"] != "ok":
         _line(outcome(run), out)
         return
@@ -136,9 +137,19 @@ def print_run(run: Document, out: Console, everything: bool = False) -> None:
         out.print(_checks(checks))
 
 
+def _remarks(run: Document, out: Console) -> None:
+    """Print the tags and notes of a run."""
+    if run["tags"]:
+        _line(f"tags: {', '.join(run['tags'])}", out)
+    for note in run["notes"]:
+        moment = f"{note['noted_at'][:16].replace('T', ' ')} UTC"
+        _line(f"note {note['number']} ({moment}): {note['text']}", out)
+
+
 def congestion_controls(flows: Sequence[Document]) -> str:
-    """Return the different congestion controls of flows, in their order."""
-    return ", ".join(dict.fromkeys(flow["congestion_control"] or "-" for flow in flows))
+    """Return the different congestion controls of flows, in their order; UDP has none."""
+    controls = [flow["congestion_control"] for flow in flows]
+    return ", ".join(dict.fromkeys(control for control in controls if control))
 
 
 def seed(run: Document) -> str:
@@ -153,6 +164,7 @@ def seed(run: Document) -> str:
 def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) -> None:
     """Print one line for each run, with its scenario when scenarios may differ."""
     shown = _metrics.columns("runs", [run["metrics"] for run in runs])
+    tagged = any(run["tags"] for run in runs)
     rows = [
         [
             run["id"],
@@ -163,15 +175,16 @@ def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) 
             seed(run),
             run["status"],
             run["fidelity"]["verdict"] or _output.NO_VALUE,
+            *([", ".join(run["tags"]) or _output.NO_VALUE] if tagged else []),
             *_metrics.cells(shown, run["metrics"]),
             _output.number(run["wall_s"], 1),
         ]
         for run in runs
     ]
     headings = ["run", *(["scenario"] if scenarios else []), "variant", "congestion controls"]
-    headings += ["repetition", "seed", "status", "verdict"]
+    headings += ["repetition", "seed", "status", "verdict", *(["tags"] if tagged else [])]
     headings += [*(heading for heading, _ in shown), "wall s"]
-    words = {"run", "scenario", "variant", "congestion controls", "status", "verdict"}
+    words = {"run", "scenario", "variant", "congestion controls", "status", "verdict", "tags"}
     numbers = [index for index, heading in enumerate(headings) if heading not in words]
     out.print(_output.table(headings, rows, right=numbers))
 

@@ -128,8 +128,51 @@ def remove_abandoned(root: Path, purpose: str) -> list[Path]:
     Raises:
         MachineError: one cannot be removed.
     """
-    name = re.compile(re.escape(f"{PREFIX}{purpose}-") + _RANDOM)
     removed = []
+    for path in _abandoned(root, re.escape(purpose)):
+        remove_with_retries(path)
+        removed.append(path)
+    return removed
+
+
+def find_abandoned(root: Path) -> list[Path]:
+    """Return this user's folders in ``root``, of any purpose, that no living process holds."""
+    return sorted(_abandoned(root, "[a-z]+"))
+
+
+def remove_all_abandoned(root: Path) -> list[tuple[Path, int]]:
+    """Remove the folders that :func:`find_abandoned` finds.
+
+    Returns:
+        Each folder that was removed, with the bytes that its files had on the disk.
+
+    Raises:
+        MachineError: one cannot be removed.
+    """
+    removed = []
+    for path in _abandoned(root, "[a-z]+"):
+        size_bytes = bytes_on_disk(path)
+        remove_with_retries(path)
+        removed.append((path, size_bytes))
+    return removed
+
+
+def bytes_on_disk(folder: Path) -> int:
+    """Return the bytes that all that is in a folder takes on the disk.
+
+    What cannot be read, or was removed meanwhile, counts as nothing.
+    """
+    total = 0
+    for here, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            with contextlib.suppress(OSError):
+                total += Path(here, name).lstat().st_blocks * 512
+    return total
+
+
+def _abandoned(root: Path, purpose: str) -> Iterator[Path]:
+    """Yield the abandoned folders for purposes of that pattern, locked until the next one."""
+    name = re.compile(re.escape(PREFIX) + purpose + "-" + _RANDOM)
     for path in [Path(entry.path) for entry in os.scandir(root) if name.fullmatch(entry.name)]:
         try:
             held = os.open(path, _OPEN)
@@ -137,11 +180,9 @@ def remove_abandoned(root: Path, purpose: str) -> list[Path]:
             continue
         try:
             if os.fstat(held).st_uid == os.geteuid() and _locked(held) and _is_at(held, path):
-                remove_with_retries(path)
-                removed.append(path)
+                yield path
         finally:
             os.close(held)
-    return removed
 
 
 def full_disk_message(folder: Path, error: BaseException) -> str | None:

@@ -62,7 +62,8 @@ def run(**values: Any) -> dict[str, Any]:
     return {
         "id": "1", "variant": {}, "repetition": 0, "seed": 1, "status": "failed",
         "error": HOSTILE, "wall_s": 1.0, "scenario": "s", "metrics": {},
-        "fidelity": {"verdict": None, "checks": []}, "flows": [], **values,
+        "fidelity": {"verdict": None, "checks": []}, "flows": [], "tags": [], "notes": [],
+        **values,
     }  # fmt: skip
 
 

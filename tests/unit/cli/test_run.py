@@ -445,7 +445,7 @@ def test_a_wrong_selection_is_a_usage_error(fake: FakeRunner, words: list[str], 
 @pytest.mark.parametrize("words", [["runs"], ["show", "last"], ["compare", "a", "b"]])
 def test_without_a_store_the_error_says_how_to_get_one(fake: FakeRunner, words: list[str]) -> None:
     result = orchestrator(*words)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "orchestrator run" in result.stderr
     assert not Path("results").exists()
 

@@ -22,13 +22,14 @@ def run(number: int, controls: tuple[str, ...] = ("cubic",), **changes: Any) -> 
         "seed": 1, "link_model": 2, "digest_version": 2, "wall_s": 2.5, "simulated_s": 60.0,
         "started_utc": f"2026-11-2{number}T10:00:00.000+00:00", "variant": {},
         "fidelity": {"verdict": "faithful"}, "windows": {}, "metrics": metrics, "flows": flows,
-        **changes,
+        "tags": [], "notes": [], **changes,
     }  # fmt: skip
 
 
 LATE: dict[str, Any] = {"late": {"metrics": {"goodput_bps": 1e6}}}
 RUNS = [
-    run(1, metrics={"goodput_bps": 9_500_000.0, "jain_index": 0.99, "utilisation": 0.95}),
+    run(1, metrics={"goodput_bps": 9_500_000.0, "jain_index": 0.99, "utilisation": 0.95},
+        tags=["paper", "v1.2"]),
     run(2, ("westwoodplus", "cubic"), metrics={"goodput_bps": 4_000_000, "jain_index": 0.6},
         variant={"topology.bottleneck.rate": "10mbit", "flows.f.congestion": {"name": "tibet"}}),
     run(3, ("bbr",), fidelity={"verdict": "unfaithful"}, windows=LATE, repetition=2,
@@ -81,6 +82,9 @@ def selected(condition: str) -> list[int]:
         ("repetition>=1", [3]),
         ("started_utc>=2026-11-23", [3, 4]),
         ("flow=f", [1, 2, 3]),
+        ("tag=paper", [1]),
+        ("tag!=paper and tag=none", [2, 3, 4]),
+        ("not tag=v1.2", [2, 3, 4]),
         ("flow='f[1]'", [2]),
         ("status=ok and congestion=cubic or congestion=bbr", [1, 2, 3]),
         ("congestion=bbr or status=ok and congestion=westwoodplus", [2, 3]),

@@ -22,7 +22,7 @@ RUN_KEYS = {
     "id", "variant", "repetition", "seed", "status", "error", "backend", "kernel", "wall_s",
     "simulated_s", "digest", "digest_version", "digest_depends_on_sampling", "link_model",
     "fidelity", "metrics", "windows",
-    "events", "links", "flows",
+    "events", "links", "flows", "notes", "tags",
 }  # fmt: skip
 METRIC_KEYS = {
     "goodput_bps", "utilisation", "jain_index", "retransmission_ratio", "queue_delay_mean_s",

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from orchestrator.cli import commands
 from orchestrator.errors import StoreError
 from orchestrator.recording.model import DATAGRAM_DTYPE, TCP_DTYPE, TRANSFER_DTYPE
-from results import checksum, database
+from results import checksum, database, removal
 from results.checksum import ALL_TABLES
 from results.database import newest, open_writable
 from results.integrity import examine
@@ -189,7 +189,7 @@ def test_a_column_that_a_later_version_adds_keeps_checksums_valid(tmp_path: Path
         "ALTER TABLE runs ADD COLUMN label TEXT;\n"
         "ALTER TABLE flows ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';\n"
         "ALTER TABLE tcp_samples ADD COLUMN more INTEGER NOT NULL DEFAULT 0;\n"
-        "CREATE TABLE notes (run INTEGER PRIMARY KEY REFERENCES runs, text TEXT NOT NULL);\n"
+        "CREATE TABLE remarks (run INTEGER PRIMARY KEY REFERENCES runs, text TEXT NOT NULL);\n"
     )
     open_writable(path, migrations).close()
     assert examine(path, migrations).counts["ok"] == 4
@@ -351,5 +351,6 @@ def test_every_table_of_a_run_is_covered() -> None:
         if "run" in {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
     }
     connection.close()
-    # A judgement is added after the run was sealed, with a checksum of its own.
-    assert named == {*ALL_TABLES, "checksums", "judgements"}
+    # What comes after the run was sealed has checksums of its own.
+    assert named == {*ALL_TABLES, "checksums", "judgements", "notes", "tags", "removed"}
+    assert {*removal.TABLES, "runs", "removed"} == named

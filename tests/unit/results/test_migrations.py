@@ -16,7 +16,7 @@ from results.store import Store
 from tests.unit.results.test_recordings import head, whole
 
 SECOND = """\
-CREATE TABLE notes (run INTEGER PRIMARY KEY REFERENCES runs, text TEXT NOT NULL);
+CREATE TABLE remarks (run INTEGER PRIMARY KEY REFERENCES runs, text TEXT NOT NULL);
 ALTER TABLE runs ADD COLUMN label TEXT;
 """
 
@@ -128,7 +128,7 @@ def test_a_new_migration_is_applied_once(tmp_path: Path) -> None:
     for _ in range(2):
         open_writable(path, migrations).close()
     assert pragma(path, "user_version") == newest() + 1
-    assert ("table", "notes", "runINTEGER1 textTEXT0") in schema(path)
+    assert ("table", "remarks", "runINTEGER1 textTEXT0") in schema(path)
 
 
 def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path) -> None:
     [
         (f"{newest() + 2:04}_gap.sql", SECOND, "numbered"),
         ("notes.sql", SECOND, "numbered"),
-        (f"{newest() + 1:04}_open.sql", "CREATE TABLE notes (run", "ends within a statement"),
+        (f"{newest() + 1:04}_open.sql", "CREATE TABLE remarks (run", "ends within a statement"),
     ],
 )
 def test_a_migration_that_is_not_well_formed_is_refused(

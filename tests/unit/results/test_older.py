@@ -284,7 +284,7 @@ def test_a_store_of_a_schema_to_come_shows_new_columns_by_their_defaults(tmp_pat
     connection = open_read_only(path, migrations)
     older.show_as_newest(connection, path, migrations)
     assert connection.execute("SELECT label, place FROM runs").fetchall() == [(None, "here")]
-    assert connection.execute("SELECT * FROM notes").fetchall() == []
+    assert connection.execute("SELECT * FROM remarks").fetchall() == []
     connection.close()
 
 

@@ -13,6 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from orchestrator.recording.model import QueueRecord, Recording
+from results import housekeeping
 from results.store import Store
 from tests.web import synthetic
 from web import create_app, formats
@@ -148,6 +149,23 @@ def test_list_has_pages(tmp_path: Path) -> None:
     assert len(set(listed(client, ""))) == 200
     assert len(set(listed(client, "page=2"))) == 3
     assert 'href="/?q=&amp;status=&amp;page=2"' in client.get("/").text
+
+
+def test_notes_and_tags_are_shown_and_found(tmp_path: Path) -> None:
+    ids = list(synthetic.fill(tmp_path / "runs.db").values())
+    with Store(tmp_path / "runs.db") as store:
+        housekeeping.add_note(store, ids[:2], "<b>short</b> queue")
+        housekeeping.add_tag(store, ids[:1], "paper")
+    client = create_app(tmp_path / "runs.db").test_client()
+    assert listed(client, "q=paper") == ids[:1]
+    assert '<span class="mark" title="tag">paper</span>' in client.get("/?q=paper").text
+    first, second = (client.get(f"/runs/{run_id}").text for run_id in ids[:2])
+    for page in (first, second):
+        assert "&lt;b&gt;short&lt;/b&gt; queue" in page
+    assert ('title="tag">paper<' in first, 'title="tag"' in second) == (True, False)
+    runs = client.get("/api/runs").get_json()["runs"]
+    assert [run["tags"] for run in runs[:2]] == [["paper"], []]
+    assert [note["text"] for note in runs[1]["notes"]] == ["<b>short</b> queue"]
 
 
 def test_only_a_running_run_is_polled(client: FlaskClient, ids: dict[str, str]) -> None:

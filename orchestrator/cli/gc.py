@@ -1,0 +1,75 @@
+"""``orchestrator gc``: remove what no run needs, and give space back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from orchestrator import plaintext
+from orchestrator.cli import _options, _output
+
+
+@click.command()
+@click.option(
+    "--failed",
+    is_flag=True,
+    help="Also remove runs that failed or were interrupted, unless they have a note or a tag.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@_options.database
+def command(failed: bool, dry_run: bool, db: Path) -> None:
+    """Remove temporary folders of processes that were killed, and shrink the results database.
+
+    Removed runs leave free space in the file. This gives it back to the file system. For a while it
+    needs free space of up to twice the file's size. While a run is running, it is refused.
+
+    \b
+    orchestrator gc --failed --dry-run
+    orchestrator gc --failed
+    """
+    from results import housekeeping
+    from results.store import Store
+
+    opened = Store.open_read_only(db) if dry_run else Store.open_existing(db)
+    with opened as store:
+        housekeeping.require_no_running(store)
+        _temporary(dry_run)
+        if failed:
+            bad, kept = housekeeping.ended_badly(store)
+            if not dry_run:
+                housekeeping.remove_runs(store, bad)
+            done = "would be removed" if dry_run else "removed"
+            stay = f"; {len(kept)} with notes or tags stay" if kept else ""
+            click.echo(f"failed and interrupted: {_output.plural(len(bad), 'run')} {done}{stay}")
+        if dry_run:
+            size = megabytes(housekeeping.free_bytes(store))
+            more = ", and what the removed runs take" if failed else ""
+            click.echo(f"{plaintext.visible(str(db))}: {size} would be given back{more}")
+            return
+        sizes = housekeeping.reclaim(store)
+    before, after = megabytes(sizes.before_bytes), megabytes(sizes.after_bytes)
+    freed = megabytes(sizes.before_bytes - sizes.after_bytes)
+    click.echo(f"{plaintext.visible(str(db))}: {before} before, {after} now, {freed} given back")
+    if not sizes.complete:
+        click.echo("another process reads the file; it shrinks when that process ends", err=True)
+
+
+def megabytes(size_bytes: int) -> str:
+    """Return a size in MB."""
+    return f"{size_bytes / 1e6:.1f} MB"
+
+
+def _temporary(dry_run: bool) -> None:
+    """Remove temporary folders that no living process holds, and say how much that is."""
+    from orchestrator.files import temporary
+
+    root = temporary.temporary_root()
+    if dry_run:
+        found = [(path, temporary.bytes_on_disk(path)) for path in temporary.find_abandoned(root)]
+    else:
+        found = temporary.remove_all_abandoned(root)
+    size = megabytes(sum(size_bytes for _path, size_bytes in found))
+    done = "would be removed" if dry_run else "removed"
+    folders = _output.plural(len(found), "folder")
+    click.echo(f"temporary data in {plaintext.visible(str(root))}: {folders}, {size} {done}")
