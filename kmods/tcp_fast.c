@@ -41,8 +41,9 @@ static u32 fast_average_us(const struct fast_state *f)
 static u32 fast_queued(const struct sock *sk)
 {
 	const struct fast_state *f = inet_csk_ca(sk);
-	u64 window = (u64)tcp_snd_cwnd(tcp_sk(sk)) << FAST_WINDOW_SHIFT;
+	u64 window = READ_ONCE(tcp_sk(sk)->snd_cwnd);
 
+	window <<= FAST_WINDOW_SHIFT;
 	return min_t(u64, U32_MAX,
 		     window - fast_on_the_way(window,
 					      READ_ONCE(f->flow.rtt_min_us),
@@ -55,10 +56,11 @@ static u64 fast_bw(const struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct fast_state *f = inet_csk_ca(sk);
 	u32 rtt_us = fast_average_us(f);
+	u64 window = READ_ONCE(tp->snd_cwnd);
 
 	if (!rtt_us)
 		return 0;
-	return core_rate((u64)tcp_snd_cwnd(tp) * tp->mss_cache, rtt_us);
+	return core_rate(window * READ_ONCE(tp->mss_cache), rtt_us);
 }
 
 static void fast_init(struct sock *sk)

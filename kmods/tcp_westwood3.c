@@ -93,7 +93,7 @@ static void westwood3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	struct westwood3_state *w = inet_csk_ca(sk);
 
 	if (cc_was_idle(sk, event))
-		w->filter.span_us = 0;
+		WRITE_ONCE(w->filter.span_us, 0);
 	cc_sampled_cwnd_event(sk, event);
 }
 

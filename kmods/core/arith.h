@@ -2,6 +2,8 @@
 /*
  * Integer arithmetic shared by the congestion controls: scaling, bandwidths,
  * windows. It compiles in the kernel and in user space, without floating point.
+ * Values that a module shows are set by WRITE_ONCE, since get_info reads them
+ * without the socket's lock.
  *
  * Ranges. The modules must work at 10 Gbit/s with a round trip of 600 ms, whose
  * bandwidth-delay product is 750 MB or 518 000 segments of 1448 bytes.
@@ -22,6 +24,7 @@
 #define CORE_ARITH_H
 
 #ifdef __KERNEL__
+#include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -118,7 +121,7 @@ static inline u32 core_accumulate(u32 *fraction, u64 increment, u32 n)
 	u64 low = (increment & U32_MAX) * n + *fraction;
 	u64 whole = (increment >> 32) * n + (low >> 32);
 
-	*fraction = (u32)low;
+	WRITE_ONCE(*fraction, (u32)low);
 	return min_t(u64, whole, CORE_WINDOW_MAX);
 }
 

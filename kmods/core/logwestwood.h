@@ -110,7 +110,7 @@ static inline u64 liad_increment(const struct liad *l, u32 window, bool cap)
 static inline void liad_halve(struct liad *l, const struct liad_rules *rules)
 {
 	if (l->log2_alpha > rules->log2_alpha_min)
-		l->log2_alpha--;
+		WRITE_ONCE(l->log2_alpha, l->log2_alpha - 1);
 }
 
 /* Compare W with Wmax; halve alpha if that ends a climb */
@@ -166,8 +166,8 @@ static inline void liad_loss(struct liad *l, const struct liad_rules *rules,
 	if (l->climb == LIAD_CLIMBED && rules->halving == LIAD_HALVE_LOSS)
 		liad_halve(l, rules);
 	if (l->climb == LIAD_BELOW && l->log2_alpha < rules->log2_alpha_max)
-		l->log2_alpha++;
-	l->wmax = window;
+		WRITE_ONCE(l->log2_alpha, l->log2_alpha + 1);
+	WRITE_ONCE(l->wmax, window);
 	l->wmax_fraction = l->fraction;
 	l->fraction = 0;
 	l->climb = LIAD_BEGINS;
@@ -176,9 +176,9 @@ static inline void liad_loss(struct liad *l, const struct liad_rules *rules,
 
 static inline void liad_restore(struct liad *l)
 {
-	l->wmax = l->saved_wmax;
+	WRITE_ONCE(l->wmax, l->saved_wmax);
 	l->wmax_fraction = (u32)l->saved_fraction << 24;
-	l->log2_alpha = l->saved_log2_alpha;
+	WRITE_ONCE(l->log2_alpha, l->saved_log2_alpha);
 }
 
 /*

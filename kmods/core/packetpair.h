@@ -103,7 +103,7 @@ static inline void pp_refuse(struct packet_pair *p)
 {
 	p->count = 0;
 	if (p->refused < PP_REFUSED_MAX)
-		p->refused++;
+		WRITE_ONCE(p->refused, p->refused + 1);
 }
 
 /*

@@ -79,16 +79,18 @@ static inline void tibet_sample(struct tibet *t, u64 bytes, u32 interval_us,
 	u64 interval = (u64)elapsed_us << TIBET_SHIFT;
 	u64 gain = tibet_gain(n);
 
-	t->length = core_blend(t->length, core_div_nearest(length, n), gain);
-	t->interval = core_blend(t->interval, core_div_nearest(interval, n),
-				 gain);
+	length = core_blend(t->length, core_div_nearest(length, n), gain);
+	interval = core_blend(t->interval, core_div_nearest(interval, n), gain);
+	WRITE_ONCE(t->length, length);
+	WRITE_ONCE(t->interval, interval);
 	t->since_us += elapsed_us;
 	if (!t->bw)
-		t->bw = tibet_ratio(t->length, t->interval);
+		WRITE_ONCE(t->bw, tibet_ratio(length, interval));
 	if (t->since_us < TIBET_UPDATE_US)
 		return;
-	t->bw = core_blend(t->bw, tibet_ratio(t->length, t->interval),
-			   core_exp_gain(t->since_us, time_constant_us));
+	gain = core_exp_gain(t->since_us, time_constant_us);
+	WRITE_ONCE(t->bw, core_blend(t->bw, tibet_ratio(length, interval),
+				     gain));
 	t->since_us = 0;
 }
 

@@ -16,6 +16,9 @@ typedef __u32 u32;
 typedef __u64 u64;
 typedef __s32 s32;
 
+#define READ_ONCE(x)		(x)
+#define WRITE_ONCE(x, value)	((x) = (value))
+
 #define U32_MAX UINT32_MAX
 #define U64_MAX UINT64_MAX
 

@@ -30,7 +30,7 @@ static inline void ww1_update(struct westwood *w, u64 sample)
 {
 	w->bw = core_div_nearest(WW1_OLD_WEIGHT * w->bw + sample + w->sample,
 				 WW1_WEIGHTS);
-	w->sample = sample;
+	WRITE_ONCE(w->sample, sample);
 }
 
 /*
@@ -85,12 +85,12 @@ static inline void ww2_update(struct westwood *w, u64 sample, u32 elapsed_us,
 		w->bw = core_blend(w->bw, w->sample / 2,
 				   CORE_ONE_Q32 - WW2_IDLE_POLE_Q32);
 		w->bw = core_mul_q32(w->bw, ww2_idle_pole(n - 1));
-		w->sample = 0;
+		WRITE_ONCE(w->sample, 0);
 		elapsed_us -= n * half_us;
 	}
 	w->bw = core_blend(w->bw, (sample + w->sample) / 2,
 			   ww_gain(elapsed_us, tau_us));
-	w->sample = sample;
+	WRITE_ONCE(w->sample, sample);
 }
 
 /*
@@ -145,12 +145,12 @@ static inline u64 ww3_sample(struct westwood3 *w, u32 bytes, u32 elapsed_us,
 	u64 within;
 
 	if (elapsed_us >= span_us) {
-		w->span_us = 0;
+		WRITE_ONCE(w->span_us, 0);
 		return core_rate(bytes, elapsed_us);
 	}
 	if (!w->span_us) {
 		w->first = true;
-		w->span_us = span_us;
+		WRITE_ONCE(w->span_us, span_us);
 		w->into_us = elapsed_us;
 		w->bytes = 0;
 	} else {
@@ -158,7 +158,7 @@ static inline u64 ww3_sample(struct westwood3 *w, u32 bytes, u32 elapsed_us,
 	}
 	if (w->into_us >= w->span_us) {
 		w->into_us = min_t(u32, w->into_us - w->span_us, span_us);
-		w->span_us = span_us;
+		WRITE_ONCE(w->span_us, span_us);
 		w->last_bytes = w->bytes;
 		w->bytes = 0;
 		w->first = false;
@@ -170,10 +170,12 @@ static inline u64 ww3_sample(struct westwood3 *w, u32 bytes, u32 elapsed_us,
 	return core_rate(w->bytes + within, w->span_us);
 }
 
+/* Return tau[k]; get_info calls it, too */
 static inline u32 ww3_tau_us(const struct westwood3 *w, u32 rtt_us, u32 n)
 {
-	u64 top = max_t(u64, w->block_max, w->last_block_max);
-	u64 now = min_t(u64, w->instability, top);
+	u64 top = max_t(u64, READ_ONCE(w->block_max),
+			READ_ONCE(w->last_block_max));
+	u64 now = min_t(u64, READ_ONCE(w->instability), top);
 
 	if (!top)
 		return rtt_us;
@@ -191,20 +193,22 @@ static inline void ww3_update(struct westwood3 *w, u64 sample, u32 elapsed_us,
 {
 	u64 change = sample > w->sample ? sample - w->sample :
 					  w->sample - sample;
+	u64 block_max = w->block_max, instability, gain;
 
-	w->instability = core_div_nearest(WW3_OLD_INSTABILITY * w->instability +
-					  (WW3_INSTABILITIES -
-					   WW3_OLD_INSTABILITY) * change,
-					  WW3_INSTABILITIES);
+	instability = core_div_nearest(WW3_OLD_INSTABILITY * w->instability +
+				       (WW3_INSTABILITIES -
+					WW3_OLD_INSTABILITY) * change,
+				       WW3_INSTABILITIES);
+	WRITE_ONCE(w->instability, instability);
 	if (w->samples == WW3_BLOCK) {
-		w->last_block_max = w->block_max;
-		w->block_max = 0;
+		WRITE_ONCE(w->last_block_max, w->block_max);
+		block_max = 0;
 		w->samples = 0;
 	}
 	w->samples++;
-	w->block_max = max_t(u64, w->block_max, w->instability);
-	w->bw = core_blend(w->bw, sample,
-			   ww_gain(elapsed_us, ww3_tau_us(w, rtt_us, n)));
+	WRITE_ONCE(w->block_max, max_t(u64, block_max, instability));
+	gain = ww_gain(elapsed_us, ww3_tau_us(w, rtt_us, n));
+	WRITE_ONCE(w->bw, core_blend(w->bw, sample, gain));
 	w->sample = sample;
 }
 

@@ -49,18 +49,21 @@ static inline u32 wwp_interval_us(u32 rtt_us, enum wwp_mode mode)
 /* Add a sample. The weights sum up to at most 10, and 10 * 2^58 < 2^62. */
 static inline void wwp_update(struct wwp *w, u64 sample, enum wwp_mode mode)
 {
+	u64 bw = sample, first = sample;
+
 	if (!w->bw) {
-		w->first = sample;
-		w->bw = sample;
+		WRITE_ONCE(w->first, first);
 	} else if (mode == WWP_MAINLINE) {
-		w->first = core_div_nearest(WWP_MAINLINE_OLD_WEIGHT * w->first +
-					    sample, WWP_MAINLINE_WEIGHTS);
-		w->bw = core_div_nearest(WWP_MAINLINE_OLD_WEIGHT * w->bw +
-					 w->first, WWP_MAINLINE_WEIGHTS);
+		first = core_div_nearest(WWP_MAINLINE_OLD_WEIGHT * w->first +
+					 sample, WWP_MAINLINE_WEIGHTS);
+		WRITE_ONCE(w->first, first);
+		bw = core_div_nearest(WWP_MAINLINE_OLD_WEIGHT * w->bw + first,
+				      WWP_MAINLINE_WEIGHTS);
 	} else {
-		w->bw = core_div_nearest(WWP_OLD_WEIGHT * w->bw + sample,
-					 WWP_WEIGHTS);
+		bw = core_div_nearest(WWP_OLD_WEIGHT * w->bw + sample,
+				      WWP_WEIGHTS);
 	}
+	WRITE_ONCE(w->bw, bw);
 }
 
 #endif /* CORE_WESTWOODPLUS_H */
