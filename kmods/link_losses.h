@@ -41,8 +41,8 @@ struct link_losses {
 };
 
 /* Return a new list of an attribute's ranges, which ends losses if it has none. */
-static struct link_losses *link_losses_new(const struct nlattr *ranges, u16 port, bool data_only,
-					   struct netlink_ext_ack *extack)
+static inline struct link_losses *link_losses_new(const struct nlattr *ranges, u16 port,
+						  bool data_only, struct netlink_ext_ack *extack)
 {
 	struct link_losses *losses;
 	u32 count = nla_len(ranges) / sizeof(losses->ranges[0]);
@@ -67,7 +67,7 @@ static struct link_losses *link_losses_new(const struct nlattr *ranges, u16 port
 }
 
 /* Return whether a packet counts. */
-static bool link_losses_counts(const struct link_losses *losses, const struct sk_buff *skb)
+static inline bool link_losses_counts(const struct link_losses *losses, const struct sk_buff *skb)
 {
 	int offset = skb_network_offset(skb), header_bytes;
 	const struct iphdr *ip;
@@ -112,7 +112,7 @@ static bool link_losses_counts(const struct link_losses *losses, const struct sk
 }
 
 /* Count a packet; return whether it is to be lost. */
-static bool link_losses_choose(struct link_losses *losses, const struct sk_buff *skb)
+static inline bool link_losses_choose(struct link_losses *losses, const struct sk_buff *skb)
 {
 	if (!losses || !losses->count || !link_losses_counts(losses, skb))
 		return false;

@@ -8,14 +8,8 @@
 
 #include "arith.h"
 
-/* e^-16, e^-8, ... e^(-1/16), rounded to 2^-32; e^-22 is below 2^-31 */
 #define CORE_EXP_STEPS 9
-#define CORE_EXP_LIMIT 22
-
-static const u32 core_exp_step[CORE_EXP_STEPS] = {
-	483, 1440801, 78665070, 581260615, 1580030169,
-	2605029347U, 3344923893U, 3790295335U, 4034748382U,
-};
+#define CORE_EXP_LIMIT 22	/* e^-22 is below 2^-31 */
 
 /*
  * Return 1 - e^-x for x < 1/16, both q32: x - x^2/2 + x^3/6 - x^4/24 by
@@ -35,6 +29,11 @@ static inline u64 core_exp_series(u64 x)
 /* Return e^-x: a factor for each bit of x from 16 to 1/16, then the series */
 static inline u64 core_exp_neg(u64 x)
 {
+	/* e^-16, e^-8, ... e^(-1/16), rounded to 2^-32 */
+	static const u32 step[CORE_EXP_STEPS] = {
+		483, 1440801, 78665070, 581260615, 1580030169,
+		2605029347U, 3344923893U, 3790295335U, 4034748382U,
+	};
 	u64 result = CORE_ONE_Q32;
 	int i;
 
@@ -42,7 +41,7 @@ static inline u64 core_exp_neg(u64 x)
 		return 0;
 	for (i = 0; i < CORE_EXP_STEPS; i++)
 		if (x & ((16 * CORE_ONE_Q32) >> i))
-			result = core_mul_q32(core_exp_step[i], result);
+			result = core_mul_q32(step[i], result);
 	x &= CORE_ONE_Q32 / 16 - 1;
 	return core_mul_q32(result, CORE_ONE_Q32 - core_exp_series(x));
 }
