@@ -19,8 +19,9 @@ NOT_OPTIONS = ("kind", "file")
 """Keys of a figure that the command line gives otherwise: by the command's name and by -o."""
 
 _METAVARS = {
-    "metric": "M", "by": "AXIS", "flow": "ENTRY", "where": "AXIS=VALUE", "names": "NAME=WORDS",
-    "window": "NAME", "x_label": "TEXT", "y_label": "TEXT",
+    "metric": "M", "delay": "M", "by": "AXIS", "flow": "ENTRY", "where": "AXIS=VALUE",
+    "names": "NAME=WORDS", "window": "NAME", "x_label": "TEXT", "y_label": "TEXT",
+    "from_": "TIME", "to": "TIME", "bin": "TIME",
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def options(figure: type[FigureSpec]) -> list[click.Option]:
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:
-    flag = f"--{name.replace('_', '-')}"
+    flag = f"--{(field.alias or name).replace('_', '-')}"
     kind = _plain(field.annotation)
     text = _help(field, kind)
     if kind is bool:
@@ -44,8 +45,9 @@ def _option(name: str, field: FieldInfo) -> click.Option:
         settings["type"] = click.Choice(get_args(kind))
     elif get_origin(kind) in (list, dict):
         settings["multiple"] = True
-        if name == "by" and get_origin(kind) is list:
-            settings["metavar"] = "AXIS"
+        item = get_args(kind)[0]
+        if get_origin(item) is Literal:
+            settings["type"] = click.Choice(get_args(item))
     elif kind is int:
         settings["type"] = int
     if name in _METAVARS:
@@ -85,11 +87,12 @@ def made(figure: type[FigureSpec], file: str, given: Mapping[str, Any]) -> Figur
     for name, value in given.items():
         if value is None or value == ():
             continue
-        kind = _plain(figure.model_fields[name].annotation)
-        if get_origin(kind) is dict:
-            values[name] = dict(_pair(name, text) for text in value)
+        field = figure.model_fields[name]
+        key = field.alias or name
+        if get_origin(_plain(field.annotation)) is dict:
+            values[key] = dict(_pair(name, text) for text in value)
         else:
-            values[name] = list(value) if isinstance(value, tuple) else value
+            values[key] = list(value) if isinstance(value, tuple) else value
     try:
         return figure.model_validate(values)
     except ValidationError as error:

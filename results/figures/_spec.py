@@ -50,7 +50,8 @@ def _metric(name: str) -> str:
     return name
 
 
-def _several(value: object) -> object:
+def one_or_several(value: object) -> object:
+    """Return a list of a single text, and anything else as it is."""
     return [value] if isinstance(value, str) else value
 
 
@@ -66,7 +67,7 @@ MetricName = Annotated[str, AfterValidator(_metric)]
 
 Names = Annotated[
     list[str],
-    BeforeValidator(_several),
+    BeforeValidator(one_or_several),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
 """A list of names; a single one may stand for itself."""

@@ -92,6 +92,11 @@ class Study:
         from results.observations import Wanted, observe
 
         if self.named is not None:
+            if where:
+                raise UsageError(
+                    f"where: it chooses among the variants of an experiment, and "
+                    f"{self.named.id} is a run"
+                )
             return [self._named(self.named)]
         wanted = Wanted((_ANY_METRIC,), where=_conditions(where))
         groups, _axes = observe(self.store, self.experiment, wanted)
@@ -133,7 +138,7 @@ class Study:
             first = varying[0]
             raise UsageError(
                 f"{self.experiment.name} has {len(found)} variants, and this figure is of one run: "
-                f"keep one by where, such as {first.label}={shown(first.values[0])} "
+                f"keep one by `where`, such as {first.label}={shown(first.values[0])} "
                 f"(axes: {', '.join(axis.label for axis in varying)})"
             )
         rows = [row for row in found[0].runs if row.repetition == repetition]
