@@ -62,17 +62,18 @@ def number(value: Any) -> tuple[float, str] | None:
     if match is None:
         return None
     for unit, factors in _UNITS:
-        if match[2] in factors:
-            return float(match[1]) * factors[match[2]], unit
+        written = match[2].lower() if factors is RATE_UNITS else match[2]  # as the language does
+        if written in factors:
+            return float(match[1]) * factors[written], unit
     return None
 
 
 def axes(variants: Sequence[Mapping[str, Any]]) -> list[Axis]:
     """Return the axes of some variants. Values are sorted if they are numbers."""
     paths = list(dict.fromkeys(path for variant in variants for path in variant))
-    labels = _labels(paths)
+    short = labels(paths)
     return [
-        _axis(path, labels[path], [variant[path] for variant in variants if path in variant])
+        _axis(path, short[path], [variant[path] for variant in variants if path in variant])
         for path in paths
     ]
 
@@ -99,18 +100,18 @@ def key(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _labels(paths: Sequence[str]) -> dict[str, str]:
+def labels(paths: Sequence[str]) -> dict[str, str]:
     """Return the shortest end of each path, by whole parts, that no other path ends with."""
-    labels = {}
+    found = {}
     for path in paths:
         parts = path.split(".")
         for length in range(1, len(parts) + 1):
             label = ".".join(parts[-length:])
             ending = [other for other in paths if f".{other}".endswith(f".{label}")]
             if ending == [path] or length == len(parts):
-                labels[path] = label
+                found[path] = label
                 break
-    return labels
+    return found
 
 
 def named(text: str, there: Sequence[Axis]) -> Axis:

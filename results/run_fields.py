@@ -8,23 +8,21 @@ of its path, such as ``queue.limit`` for ``topology.bottleneck.queue.limit``.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, get_args
 
 from orchestrator.recording.model import Verdict
 from orchestrator.suggestions import suggest
 from orchestrator.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS_NS, listed, shown
+from results.axes import number
 from results.metrics import of_scope
 from results.model import Status
 
 Run = Mapping[str, Any]
 Value = tuple[str, Any]
-"""The kind of a value and the value itself; values of one kind can be compared."""
+"""The unit of a value, or "text", and the value itself. Values of one unit can be compared."""
 
-_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(.*)", re.DOTALL)
 _TEXTS = ("id", "experiment", "scenario", "backend", "kernel", "digest", "error")
 _WORDS: dict[str, tuple[str, ...]] = {"status": get_args(Status), "verdict": get_args(Verdict)}
 _NUMBERS = {"repetition": "1", "seed": "1", "link_model": "1", "digest_version": "1",
@@ -34,13 +32,9 @@ _LISTS: dict[str, Callable[[Run], Sequence[str | None]]] = {
     "flow": lambda run: [name for flow in run["flows"] for name in (flow["name"], flow["entry"])],
     "tag": lambda run: run["tags"],
 }
-_KIND_OF_UNIT = {"bit/s": "rate", "s": "time", "bytes": "size"}
-_NAMES_OF_UNITS = {
-    "rate": tuple(RATE_UNITS),
-    "time": tuple(TIME_UNITS_NS),
-    "size": tuple(SIZE_UNITS),
-    "number": ("%",),
-}
+_UNITS_WRITTEN = {"bit/s": tuple(RATE_UNITS), "s": tuple(TIME_UNITS_NS), "bytes": tuple(SIZE_UNITS),
+                  "1": ("%",), "packets": ("p",)}  # fmt: skip
+"""The units in which users may write values of a unit."""
 
 
 class FieldError(ValueError):
@@ -107,21 +101,13 @@ def comparable(value: object) -> Value:
         return ("text", named if isinstance(named, str) else json.dumps(value, sort_keys=True))
     if isinstance(value, bool | list) or value is None:
         return ("text", json.dumps(value))
-    match = _NUMBER.fullmatch(str(value))
-    if match is None:
-        return ("text", str(value))
-    number, unit = Decimal(match[1]), match[2]
-    if unit in ("", "%"):
-        return ("number", number / 100 if unit else number)
-    if unit.lower() in RATE_UNITS:
-        return ("rate", number * RATE_UNITS[unit.lower()])
-    if unit in TIME_UNITS_NS:
-        return ("time", number * TIME_UNITS_NS[unit] / 10**9)
-    if unit in SIZE_UNITS:
-        return ("size", number * SIZE_UNITS[unit])
-    if unit in ("p", "bdp", "bdp(min)"):
-        return (unit, number)
-    return ("text", str(value))
+    found = number(value)
+    return ("text", value) if found is None else (found[1], _rounded(found[0]))
+
+
+def _rounded(value: float) -> float:
+    """Return a number of 12 digits, so that equal quantities of two units are equal."""
+    return float(f"{value:.12g}")
 
 
 def _word_field(name: str, words: Sequence[str]) -> Field:
@@ -137,19 +123,17 @@ def _word_field(name: str, words: Sequence[str]) -> Field:
 
 
 def _number_field(name: str, unit: str, get: Callable[[Run], Any]) -> Field:
-    kind = _KIND_OF_UNIT.get(unit, "number")
-
     def values(run: Run) -> Sequence[Value]:
         value = get(run)
-        return [] if value is None else [(kind, Decimal(str(value)))]
+        return [] if value is None else [(unit, _rounded(value))]
 
     def parse(text: str) -> Value:
-        found, number = comparable(text)
-        if found == kind or (found == "number" and "%" not in text):
-            return (kind, number)
-        counted = "" if kind in _KIND_OF_UNIT.values() or unit == "1" else f" of {unit}"
-        units = "" if counted else f", alone or with a unit ({', '.join(_NAMES_OF_UNITS[kind])})"
-        raise FieldError(f"{name} is compared with a number{counted}{units}; not {shown(text)}")
+        found, value = comparable(text)
+        if found == unit or (found == "1" and "%" not in text):
+            return (unit, value)
+        words = ", ".join(_UNITS_WRITTEN.get(unit, ()))
+        units = f", alone or with a unit ({words})" if words else f" of {unit}"
+        raise FieldError(f"{name} is compared with a number{units}; not {shown(text)}")
 
     return Field(name, values, parse)
 

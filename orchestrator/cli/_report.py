@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import plaintext
@@ -92,9 +93,16 @@ def outcome(run: Document) -> str:
     return f"{run['fidelity']['verdict']}: {passed} of {_output.plural(len(checks), 'check')}"
 
 
-def variant(values: Mapping[str, Any]) -> str:
-    """Return the values of a matrix on one line."""
-    return " ".join(f"{path}={value}" for path, value in values.items())
+def variant(values: Mapping[str, Any], labels: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the values of a matrix on one line; ``labels`` has short names of paths."""
+    return " ".join(f"{labels.get(path, path)}={value}" for path, value in values.items())
+
+
+def short_names(runs: Iterable[Document]) -> dict[str, str]:
+    """Return the shortest name of each path of the runs' variants that no other one ends with."""
+    from results.axes import labels
+
+    return labels(list(dict.fromkeys(path for run in runs for path in run["variant"])))
 
 
 def print_run(run: Document, out: Console, everything: bool = False) -> None:
@@ -165,11 +173,12 @@ def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) 
     """Print one line for each run, with its scenario when scenarios may differ."""
     shown = _metrics.columns("runs", [run["metrics"] for run in runs])
     tagged = any(run["tags"] for run in runs)
+    labels = short_names(runs)
     rows = [
         [
             run["id"],
             *([run["scenario"]] if scenarios else []),
-            variant(run["variant"]) or _output.NO_VALUE,
+            variant(run["variant"], labels) or _output.NO_VALUE,
             congestion_controls(run["flows"]) or _output.NO_VALUE,
             str(run["repetition"]),
             seed(run),

@@ -80,10 +80,11 @@ def _draw(planned: Plan, file: Path) -> None:
 
 def _print(described: dict[str, Any]) -> None:
     runs = described["runs"]
+    labels = _report.short_names(runs)
     variants = [list(group) for _, group in itertools.groupby(runs, lambda run: run["variant"])]
     rows = [
         [
-            _report.variant(repetitions[0]["variant"]) or _output.NO_VALUE,
+            _report.variant(repetitions[0]["variant"], labels) or _output.NO_VALUE,
             str(len(repetitions)),
             str(len(repetitions[0]["flows"])),
             f"{sum(run['duration_s'] for run in repetitions):g}",

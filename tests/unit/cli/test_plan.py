@@ -101,8 +101,7 @@ def test_every_variant_is_shown_once() -> None:
         "plan", QUICKSTART, "--set", "repetitions=3",
         "--set", "matrix={topology.bottleneck.delay: [5ms, 30ms]}",
     )  # fmt: skip
-    lines = [line for line in result.stdout.splitlines() if line.startswith("topology.bott")]
-    headings = [line for line in lines if len(line.split()) == 1]
+    headings = [line for line in result.stdout.splitlines() if line.startswith("topology.bott")]
     assert headings == ["topology.bottleneck.delay=5ms", "topology.bottleneck.delay=30ms"]
     assert [row[3:5] for row in rows(result.stdout) if row[:2] == ["reno", "1"]] == [
         rtts_ms(90, 10, 100, 100), rtts_ms(140, 10, 100, 100),
@@ -125,7 +124,7 @@ def test_runs_are_grouped_by_variant() -> None:
         "MB",
     ]
     assert [row[:4] for row in found[2:4]] == [
-        [f"topology.bottleneck.delay={delay}", "5", "2", "300"] for delay in ("5ms", "30ms")
+        [f"delay={delay}", "5", "2", "300"] for delay in ("5ms", "30ms")
     ]
     assert "10 runs (2 variants x 5 repetitions), about " in text
     text = orchestrator("plan", QUICKSTART, "--set", axis).stdout

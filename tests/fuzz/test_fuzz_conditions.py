@@ -1,0 +1,44 @@
+"""Conditions on runs are read or refused with a place; they never raise anything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from results.conditions import MAX_LENGTH, ConditionError, parse
+from results.database import newest
+from results.store import Store
+from tests.fuzz.conftest import Fuzz
+from tests.unit.stores import restore
+
+PARTS = [
+    "status", "congestion", "goodput_bps", "late.goodput_bps", "seed", "tag", "started_utc", "id",
+    "=", "!=", "<", "<=", ">", ">=", "==", "(", ")", "and", "or", "not", "none", "ok", "cubic",
+    "5mbit", "1e999", "-3ms", "50%", "1bdp(min)", "'", '"', "'a b'", " ", "\t", "\n", "\0",
+    "\udcff", "é", ";", "--", "' OR 1=1", "__class__", "{0}", "%s", "\u202e", ".", "..", "9" * 400,
+    "2026-11",
+]  # fmt: skip
+
+
+def test_conditions(fuzz: Fuzz, tmp_path: Path) -> None:
+    with Store.open_read_only(restore(f"schema-{newest()}.sql", tmp_path / "runs.db")) as store:
+        runs = store.listing()["runs"]
+    read, columns = 0, set[int]()
+    for draw in fuzz:
+        text = "".join(
+            draw.choice(PARTS) + draw.choice((" ", "", " "))
+            for _ in range(draw.choice((3, 3, 7, 11, 40, 2000)))
+        )
+        if draw.random() < 0.5:
+            text = f"status=ok {draw.choice(('and', 'or', 'and not'))} {text}"
+        if len(text) > MAX_LENGTH:
+            continue
+        try:
+            holds = parse(text, runs)
+        except ConditionError as error:
+            columns.add(error.column)
+            continue
+        assert all(holds(run) in (True, False) for run in runs)
+        read += 1
+    assert read
+    assert len(columns) > 5
+    assert min(columns) >= 1
