@@ -50,7 +50,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return name, command and its arguments; the error for a wrong name lists all names."""
         names = self.list_commands(ctx)
-        if args and args[0] not in names and not args[0].startswith("-"):
+        if args and not ctx.resilient_parsing and args[0] not in names and args[0][:1] != "-":
             close = difflib.get_close_matches(args[0], names, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
             ctx.fail(f"there is no command {args[0]!r}; {hint}available: {', '.join(names)}")

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _metrics, _options, _output, _report
+from orchestrator.cli import _completion, _metrics, _options, _output, _report
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 @click.command()
-@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
+@click.argument(
+    "runs", metavar="RUN RUN...", nargs=-1, required=True, shell_complete=_completion.runs
+)
 @_options.database
 @_options.as_json
 def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:

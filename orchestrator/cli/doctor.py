@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _options, _output
+from orchestrator.cli import _completion, _options, _output
 from orchestrator.errors import MachineError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--backend", metavar="NAME", help=f"Check only this back end: {', '.join(backends.MODULES)}."
+    "--backend",
+    metavar="NAME",
+    shell_complete=_completion.backends,
+    help=f"Check only this back end: {', '.join(backends.MODULES)}.",
 )
 @click.option("--store", is_flag=True, help="Check the results database for damage instead.")
 @_options.database

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _options
+from orchestrator.cli import _completion, _options
 from orchestrator.errors import UsageError
 
 
@@ -27,11 +27,12 @@ def _plain(docstring: str) -> str:
 
 
 @click.command(cls=_Export)
-@click.argument("run")
+@click.argument("run", shell_complete=_completion.runs)
 @click.option(
     "--format",
     "name",
     metavar="NAME",
+    shell_complete=_completion.formats,
     help="One of the formats below; by default the extension of FILE.",
 )
 @click.option(

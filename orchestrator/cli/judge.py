@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator import plaintext
-from orchestrator.cli import _options, _output
+from orchestrator.cli import _completion, _options, _output
 from orchestrator.errors import StoreError, Unfaithful, UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=_completion.runs)
 @click.option("--all", "every", is_flag=True, help="Judge every stored run.")
 @_options.database
 @_options.as_json

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _options, _output
+from orchestrator.cli import _completion, _options, _output
 from orchestrator.errors import UsageError
 
 
 @click.command()
-@click.argument("words", metavar="RUN... TEXT", nargs=-1, required=True)
+@click.argument(
+    "words", metavar="RUN... TEXT", nargs=-1, required=True, shell_complete=_completion.runs
+)
 @click.option(
     "--remove", type=click.IntRange(1), metavar="NUMBER", help="Remove this note; give no TEXT."
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _experiments, _figures, _options
+from orchestrator.cli import _completion, _experiments, _figures, _options
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Kinds(click.Group):
         from orchestrator.suggestions import suggest
 
         kinds = self.list_commands(ctx)
-        if args and args[0] not in kinds and not args[0].startswith("-"):
+        if args and not ctx.resilient_parsing and args[0] not in kinds and args[0][:1] != "-":
             ctx.fail(
                 f"there is no figure {args[0]!r}{suggest(args[0], kinds)}; "
                 f"the figures are {', '.join(kinds)}"
@@ -87,7 +87,11 @@ def _command(name: str, figure: type[FigureSpec]) -> click.Command:
         name,
         callback=draw,
         params=[
-            click.Argument(["source"], metavar=f"{source}|{other}"),
+            click.Argument(
+                ["source"],
+                metavar=f"{source}|{other}",
+                shell_complete=_completion.experiments_and_runs,
+            ),
             output,
             *_figures.options(figure),
         ],

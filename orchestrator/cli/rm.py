@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli import _experiments, _options, _output
+from orchestrator.cli import _completion, _experiments, _options, _output
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MOST_LISTED = 10
 
 
 @click.command()
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=_completion.runs)
 @click.option(
     "--experiment",
     metavar=_experiments.ARGUMENT,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _junit, _options, _output, _paper, _repeating, _report
+from orchestrator.cli import _completion, _junit, _options, _output, _paper, _repeating, _report
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
 
@@ -31,6 +31,7 @@ DETAILED_RUNS = 4
     "--backend",
     default=backends.DEFAULT,
     show_default=True,
+    shell_complete=_completion.backends,
     help=f"Back end to run on: {', '.join(backends.MODULES)}.",
 )
 @_options.overrides
@@ -45,7 +46,12 @@ DETAILED_RUNS = 4
 )
 @_options.database
 @click.option("--resume", is_flag=True, help="Skip the runs that are stored already.")
-@click.option("--verify", metavar="RUN", help="Run a stored run again and compare the digests.")
+@click.option(
+    "--verify",
+    metavar="RUN",
+    shell_complete=_completion.runs,
+    help="Run a stored run again and compare the digests.",
+)
 @_options.as_json
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML there."

@@ -6,14 +6,19 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _options, _output, _report, _selection
+from orchestrator.cli import _completion, _options, _output, _report, _selection
 
 STATUSES = ("running", "ok", "failed", "interrupted")
 
 
 @click.command()
 @_options.database
-@click.option("--experiment", metavar="NAME", help="List only the runs of this experiment.")
+@click.option(
+    "--experiment",
+    metavar="NAME",
+    shell_complete=_completion.experiments,
+    help="List only the runs of this experiment.",
+)
 @click.option("--where", metavar="CONDITION", help="List only the runs that fit.")
 @click.option(
     "--since", metavar="TIME", help="List only runs since then, such as 2d or 2026-11-20."

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from orchestrator import plaintext
-from orchestrator.cli import _options, _output, _report
+from orchestrator.cli import _completion, _options, _output, _report
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=_completion.runs)
 @_options.database
 @_options.as_json
 @click.option("--console", "artefact", flag_value="console", help="Print the guest's console.")

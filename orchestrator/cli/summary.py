@@ -7,16 +7,25 @@ from typing import Literal
 
 import click
 
-from orchestrator.cli import _experiments, _options, _output, _summary
+from orchestrator.cli import _completion, _experiments, _options, _output, _summary
 from orchestrator.errors import UsageError
 
 Form = Literal["json", "csv", "markdown", "latex"]
 
 
 @click.command()
-@click.argument("experiment", metavar=_experiments.ARGUMENT)
+@click.argument(
+    "experiment", metavar=_experiments.ARGUMENT, shell_complete=_completion.experiments_and_files
+)
 @_options.database
-@click.option("--metric", "metrics", metavar="M", multiple=True, help="A column. Repeatable.")
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="M",
+    multiple=True,
+    shell_complete=_completion.metrics,
+    help="A column. Repeatable.",
+)
 @click.option("--by", metavar="AXIS", multiple=True, help="Compare the values of this axis.")
 @click.option("--where", metavar="AXIS=VALUE", multiple=True, help="Only variants with this value.")
 @click.option("--flow", "entries", metavar="ENTRY", multiple=True, help="Only this flow entry.")

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _options, _output
+from orchestrator.cli import _completion, _options, _output
 from orchestrator.errors import UsageError
 
 
 @click.command()
-@click.argument("words", metavar="RUN... TAG", nargs=-1, required=True)
+@click.argument(
+    "words", metavar="RUN... TAG", nargs=-1, required=True, shell_complete=_completion.runs
+)
 @click.option("--remove", is_flag=True, help="Remove the tag.")
 @_options.database
 def command(words: tuple[str, ...], remove: bool, db: Path) -> None:

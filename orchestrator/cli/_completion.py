@@ -1,0 +1,85 @@
+"""Completes arguments in a shell, for the ``shell_complete`` of click's parameters.
+
+A shell calls the program at each press of the tab key. So everything is imported when it is used,
+and a store that cannot be read completes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from orchestrator.errors import OrchestratorError
+
+if TYPE_CHECKING:
+    from results.model import RunRow
+
+
+def runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the ids of stored runs, newest first, and ``last``."""
+    found = [
+        CompletionItem(row.id, help=f"{row.scenario}, {row.status}") for row in _rows(ctx)[::-1]
+    ]
+    items = [*found, CompletionItem("last", help="the newest run")] if found else []
+    return [item for item in items if item.value.startswith(incomplete)]
+
+
+def experiments(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the names of stored experiments."""
+    return _beginning(dict.fromkeys(row.experiment for row in _rows(ctx)[::-1]), incomplete)
+
+
+def experiments_and_files(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the names of stored experiments, and let the shell complete files."""
+    return [CompletionItem(incomplete, type="file"), *experiments(ctx, param, incomplete)]
+
+
+def experiments_and_runs(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the names of stored experiments, the ids of runs, and let the shell complete files."""
+    return [*experiments_and_files(ctx, param, incomplete), *runs(ctx, param, incomplete)]
+
+
+def metrics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of metrics."""
+    from results.metrics import METRICS
+
+    return _beginning(sorted({name for name, _scope in METRICS}), incomplete)
+
+
+def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of export formats."""
+    from results.export import FORMATS
+
+    return _beginning(FORMATS, incomplete)
+
+
+def backends(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of back ends."""
+    from orchestrator.backends import MODULES
+
+    return _beginning(MODULES, incomplete)
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _rows(ctx: click.Context) -> list[RunRow]:
+    """Return the runs of the store that the command line names, oldest first."""
+    from results.store import Store
+
+    try:
+        with Store.open_read_only(Path(ctx.params.get("db") or "")) as store:
+            return store.list_runs()
+    except OrchestratorError:
+        return []
