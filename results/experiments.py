@@ -107,6 +107,21 @@ def find(store: Store, text: str) -> tuple[Experiment, list[Experiment]]:
     return chosen, [one for one in found if one is not chosen]
 
 
+def of_runs(store: Store, ids: Sequence[str]) -> Experiment:
+    """Return the experiment of the last of these runs that the store has.
+
+    They may be of several if kernel or modules changed between them.
+
+    Raises:
+        UsageError: the store has none of them.
+    """
+    for run_id in reversed(ids):
+        for one in experiments(store):
+            if any(row.id == run_id for row in one.rows):
+                return one
+    raise UsageError(f"{store.path} has none of the runs {', '.join(ids)}")
+
+
 def _unknown(store: Store, text: str, name: str | None, there: Sequence[Experiment]) -> str:
     same = [one.label for one in there if one.name == name]
     valid = same or list(dict.fromkeys(one.name for one in there))

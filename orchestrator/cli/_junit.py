@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import plaintext
-from orchestrator.cli import _report
+from orchestrator.cli import _expectations, _report
 from orchestrator.errors import UsageError
 from orchestrator.files.user_files import FileError, require_regular
 
@@ -28,18 +28,21 @@ def require_writable(path: Path) -> None:
 
 
 def write(document: Mapping[str, Any], path: Path) -> None:
-    """Write one test case for each run; it fails when the run failed or was unfaithful.
+    """Write a test case for each run and each expectation of a variant.
+
+    That of a run fails when the run failed or was unfaithful.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    runs = document["runs"]
+    runs, expectations = document["runs"], document.get("expectations", [])
+    unmet = sum(not each["met"] for each in expectations)
     suite = ET.Element(
         "testsuite",
         name=_clean(document["scenario"] or "orchestrator"),
-        tests=str(len(runs)),
+        tests=str(len(runs) + len(expectations)),
         errors="0",
-        failures=str(sum(_failure(run) is not None for run in runs)),
+        failures=str(sum(_failure(run) is not None for run in runs) + unmet),
         skipped="0",
         time=_seconds(sum(run["wall_s"] or 0.0 for run in runs)),
     )
@@ -57,6 +60,8 @@ def write(document: Mapping[str, Any], path: Path) -> None:
             kind, detail = failure
             ET.SubElement(case, "failure", type=kind, message=_clean(detail.partition("\n")[0]))
             case[0].text = _clean(f"run {run['id']}\n{detail}")
+    for each in expectations:
+        _add_expectation(suite, each)
     tree = ET.ElementTree(suite)
     ET.indent(tree)
     try:
@@ -87,3 +92,13 @@ def _clean(text: str) -> str:
 
 def _seconds(time_s: float) -> str:
     return f"{time_s:.3f}"
+
+
+def _add_expectation(suite: ET.Element, each: Mapping[str, Any]) -> None:
+    name = f"{_expectations.variant(each)} expect {each['expectation']}".strip()
+    case = ET.SubElement(
+        suite, "testcase", classname=suite.get("name", ""), name=_clean(name), time="0"
+    )
+    if not each["met"]:
+        failure = ET.SubElement(case, "failure", type="expectation", message=_clean(each["reason"]))
+        failure.text = _clean(f"measured {_expectations.measured(each)}")

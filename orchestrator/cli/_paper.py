@@ -11,9 +11,7 @@ import click
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from results.experiments import Experiment
     from results.figures import FigureSpec
-    from results.store import Store
 
 FOLDER = "plots"
 """Name of the folder beside the store that has a folder of figures for each experiment."""
@@ -41,13 +39,14 @@ def draw(
     """
     if not figures or not ids:
         return 0
+    from results.experiments import of_runs
     from results.figures._drawing import write
     from results.figures._study import Study
     from results.store import Store
 
     status = 0
     with Store.open_read_only(db) as store:
-        experiment = _experiment(store, ids)
+        experiment = of_runs(store, ids)
         place = folder or db.parent / FOLDER / experiment.label
         _make(place)
         for figure in figures:
@@ -63,18 +62,6 @@ def draw(
             if not quiet:
                 click.echo(f"drew {place / figure.file}", err=True)
     return status
-
-
-def _experiment(store: Store, ids: Sequence[str]) -> Experiment:
-    """Return the experiment of the runs; if they have several kernels or modules, of the last."""
-    from results.experiments import experiments
-
-    return next(
-        one
-        for run_id in reversed(ids)
-        for one in experiments(store)
-        if any(row.id == run_id for row in one.rows)
-    )
 
 
 def _make(folder: Path) -> None:

@@ -12,13 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _completion, _junit, _options, _output, _paper, _repeating, _report
+from orchestrator.cli import (
+    _completion,
+    _expectations,
+    _junit,
+    _options,
+    _output,
+    _paper,
+    _repeating,
+    _report,
+)
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.planning.plan import Plan
     from orchestrator.scenario import LoadedScenario
+    from results.expectations import Expectation
     from results.figures import FigureSpec
 
 DETAILED_RUNS = 4
@@ -91,8 +101,8 @@ def command(
     """Run a scenario, store the results and check their fidelity.
 
     A scenario is one run, or a matrix of runs, with repetitions. The exit status is 1 when a run
-    failed, and 3 when the emulation was not faithful. Then the figures that the scenario names are
-    drawn.
+    failed or does not meet what the scenario expects, and 3 when the emulation was not faithful.
+    Then the figures that the scenario names are drawn.
 
     \b
     orchestrator run scenarios/quickstart.yaml
@@ -105,6 +115,7 @@ def command(
         _junit.require_writable(junit)
     request = _Request(db, backend, jobs, unconfined, quiet, _options.wall_time(timeout))
     figures: Sequence[FigureSpec] = ()
+    expected: Sequence[Expectation] = ()
     if verify is not None:
         given = (file, folder, repetitions)
         if overrides or reduced or resume or any(each is not None for each in given):
@@ -115,7 +126,7 @@ def command(
         ids, same = _verify(verify, request)
     elif file is not None:
         loaded = _loaded(file, _options.with_repetitions(overrides, repetitions), reduced)
-        figures = loaded.scenario.figures
+        figures, expected = loaded.scenario.figures, loaded.scenario.expect
         _paper.prepare(figures, folder)
         with _naming_resume(request):
             ids = _repeating.run(loaded, lambda plan: _run(plan, resume, request), db, quiet)
@@ -123,16 +134,21 @@ def command(
     else:
         raise UsageError("give a scenario file, or a stored run with --verify RUN")
     document = _document(ids, db)
+    found = _expectations.evaluate(expected, ids, db)
+    if expected:
+        document["expectations"] = found
     if junit is not None:
         _junit.write(document, junit)
     if as_json:
         _output.print_json(document)
     else:
         _print(document["runs"])
+        _expectations.show(found)
         if not quiet:
             _print_next_commands(ids, db)
     undrawn = _paper.draw(figures, ids, db, folder, quiet)
-    return exit_status(document["runs"], same) or undrawn
+    met = all(each["met"] for each in found)
+    return exit_status(document["runs"], same and met) or undrawn
 
 
 @dataclass(frozen=True)
@@ -148,7 +164,10 @@ class _Request:
 
 
 def exit_status(runs: Sequence[Mapping[str, Any]], same: bool = True) -> int:
-    """Return 1 when a run failed or its digest differs, 3 when a run is unfaithful, else 0."""
+    """Return 1 when a run failed or is not as it should be, 3 when one is unfaithful, else 0.
+
+    ``same`` is False if a digest differs or an expectation is not met.
+    """
     if not same or any(run["status"] != "ok" for run in runs):
         return RunError.exit_status
     if any(run["fidelity"]["verdict"] == "unfaithful" for run in runs):

@@ -1,4 +1,4 @@
-"""Checks that a scenario's figures show what the scenario has."""
+"""Checks that a scenario's figures and expectations are of what the scenario has."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from orchestrator.units import shown
 def figure_faults(
     scenario: Scenario, tree: Node, variants: Sequence[Mapping[str, object]]
 ) -> Iterator[Fault]:
-    """Yield the faults of a valid scenario's figures; ``variants`` are values by axis."""
-    if not scenario.figures:
+    """Yield the faults of its figures and expectations; ``variants`` are values by axis."""
+    if not scenario.figures and not scenario.expect:
         return
     from results.axes import axes
     from results.figures import Surroundings
@@ -24,6 +24,9 @@ def figure_faults(
         [flow.name for flow in scenario.flows],
         [window.name for window in scenario.measure],
     )
+    for index, expectation in enumerate(scenario.expect):
+        for path, message in expectation.faults(around):
+            yield nearest(tree, ("expect", index, *path)).fault(message)
     first: dict[str, int] = {}
     for index, figure in enumerate(scenario.figures):
         place = ("figures", index)

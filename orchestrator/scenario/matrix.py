@@ -22,7 +22,7 @@ from orchestrator.scenario.repetitions import MAX_RUNS
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shown
 
-_FIXED = ("figures", "matrix", "repetitions", "version")
+_FIXED = ("expect", "figures", "matrix", "repetitions", "version")
 
 Values = dict[str, Entry]
 """Values by path; the entry's key is the position of the path."""
@@ -70,7 +70,8 @@ def _without_matrix(tree: Node) -> Node:
     if not isinstance(tree, Mapping):
         return tree
     return replace(
-        tree, entries={k: v for k, v in tree.entries.items() if k not in ("matrix", "figures")}
+        tree,
+        entries={k: v for k, v in tree.entries.items() if k not in ("expect", "matrix", "figures")},
     )
 
 

@@ -21,6 +21,7 @@ from orchestrator.kinds.traffic.bulk import Bulk
 from orchestrator.scenario.lab import Lab
 from orchestrator.scenario.repetitions import ONCE, Repetitions
 from orchestrator.units import shown
+from results.expectations import Expectation
 from results.figures import FIGURES, FigureSpec
 from topologies import TOPOLOGIES, Topology
 
@@ -135,6 +136,12 @@ class Scenario(Strict):
         default_factory=dict,
         description="path (as in --set) to a list of values; every combination is a variant; "
         "`exclude` removes combinations, `include` extends or adds them",
+    )
+    expect: list[Expectation] = Field(
+        default_factory=list,
+        exclude=True,
+        description="what the runs are expected to give; `orchestrator run` exits with 1 if they "
+        "do not",
     )
     figures: list[Annotated[FigureSpec, FIGURES]] = Field(
         default_factory=list,
