@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 DECLARATION = "    experiment: Annotated[str, COMPARED]\n"
 ADDED = DECLARATION + (
-    "    tags: Annotated[Mapping[str, Any], OBJECT, SHOWN, COMPARED] ="
+    "    labels: Annotated[Mapping[str, Any], OBJECT, SHOWN, COMPARED] ="
     " field(default_factory=dict)\n"
 )
-MIGRATION = "ALTER TABLE runs ADD COLUMN tags TEXT NOT NULL DEFAULT '{}';\n"
+MIGRATION = "ALTER TABLE runs ADD COLUMN labels TEXT NOT NULL DEFAULT '{}';\n"
 
 SCRIPT = """
 import json, sys
@@ -32,23 +32,23 @@ from web import create_app
 
 path = Path(sys.argv[1])
 with Store(path) as store:
-    ids = [store.begin(head(tags={"place": place})) for place in ("here", "there")]
+    ids = [store.begin(head(labels={"place": place})) for place in ("here", "there")]
     for run in ids:
         store.finish(run, whole(), 0.5)
 with Store.open_read_only(path) as store:
     runs = [store.load(run) for run in ids]
     (file,) = export(runs[0], "json", path.with_name("run.json"), force=True)
     print(json.dumps({
-        "head": runs[0].head.tags,
-        "row": store.list_runs()[1].tags,
-        "show": store.document([ids[0]])["runs"][0]["tags"],
-        "runs": store.listing()["runs"][1]["tags"],
-        "export": json.loads(file.read_text())["runs"][0]["tags"],
-        "differs": "tags" in json.dumps(compare(runs)["differs"]["run"]),
+        "head": runs[0].head.labels,
+        "row": store.list_runs()[1].labels,
+        "show": store.document([ids[0]])["runs"][0]["labels"],
+        "runs": store.listing()["runs"][1]["labels"],
+        "export": json.loads(file.read_text())["runs"][0]["labels"],
+        "differs": "labels" in json.dumps(compare(runs)["differs"]["run"]),
     }))
 assert integrity.examine(path).ok
 page = create_app(path).test_client().get(f"/runs/{ids[0]}").text
-shown = page.partition('<th scope="row">tags</th>')[2].partition("</tr>")[0]
+shown = page.partition('<th scope="row">labels</th>')[2].partition("</tr>")[0]
 assert "&#34;place&#34;: &#34;here&#34;" in shown, page
 assert '<th scope="row">seed</th>' not in page
 """
@@ -59,7 +59,7 @@ def test_a_declared_field_is_kept_and_shown_everywhere(tmp_path: Path) -> None:
     model = tmp_path / "results" / "model.py"
     assert model.read_text().count(DECLARATION) == 1
     model.write_text(model.read_text().replace(DECLARATION, ADDED))
-    name = f"{database.newest() + 1:04}_tags.sql"
+    name = f"{database.newest() + 1:04}_labels.sql"
     (tmp_path / "results" / "migrations" / name).write_text(MIGRATION)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path / "runs.db")],
