@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from orchestrator.errors import UsageError
 from results.axes import Axis, axes, key, shown
 from results.experiments import Experiment
+from results.export.base import write_all
 from results.metrics import METRICS
 from results.model import WHOLE
 from results.store import Store
@@ -54,3 +58,24 @@ def _place(variant: Any, there: list[Axis]) -> Row:
             by_value = dict(zip(map(key, axis.values), axis.numbers, strict=True))
             found[f"{axis.label} [{axis.unit}]"] = by_value.get(key(value))
     return found
+
+
+def write_csv(store: Store, experiment: Experiment, path: Path, force: bool = False) -> None:
+    """Write the table as CSV; missing values are empty.
+
+    Raises:
+        UsageError: the file exists (unless ``force``) or cannot be written, or no run is ok.
+    """
+    table = rows(store, experiment)
+    first = next(table, None)
+    if first is None:
+        raise UsageError(f"{experiment.label} has no run that ended ok: there is nothing to write")
+
+    def write(drafts: Sequence[Path]) -> None:
+        with drafts[0].open("w", encoding="utf-8", newline="") as file:
+            lines = csv.DictWriter(file, list(first), lineterminator="\n")
+            lines.writeheader()
+            lines.writerow(first)
+            lines.writerows(table)
+
+    write_all([path], force, write)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli import _completion, _options
+from orchestrator.cli import _completion, _experiments, _options
 from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from results.store import Store
 
 
 class _Export(click.Command):
@@ -27,13 +31,15 @@ def _plain(docstring: str) -> str:
 
 
 @click.command(cls=_Export)
-@click.argument("run", shell_complete=_completion.runs)
+@click.argument(
+    "what", metavar="RUN|EXPERIMENT|FILE", shell_complete=_completion.experiments_and_runs
+)
 @click.option(
     "--format",
     "name",
     metavar="NAME",
     shell_complete=_completion.formats,
-    help="One of the formats below; by default the extension of FILE.",
+    help="One of the formats below; by default the extension of the output.",
 )
 @click.option(
     "-o",
@@ -45,14 +51,17 @@ def _plain(docstring: str) -> str:
 )
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @_options.database
-def command(run: str, name: str | None, output: Path, force: bool, db: Path) -> None:
-    """Write a stored run, with all samples, to files.
+def command(what: str, name: str | None, output: Path, force: bool, db: Path) -> None:
+    """Write a stored run with all samples, or an experiment's metrics, to files.
 
-    RUN is an id, a unique prefix of one, or "last". Prints the names of the files.
+    RUN is an id, a unique prefix of one, or "last". EXPERIMENT is NAME or NAME@HASH, and a scenario
+    FILE means the experiment that it makes. Of an experiment, csv is one table: a row for each run,
+    window and flow, a column for each axis and metric. Prints the names of the files.
 
     \b
     orchestrator export last -o run.json
     orchestrator export last --format csv -o run.csv
+    orchestrator export bbr-vs-cubic -o bbr-vs-cubic.csv
     """
     from results.export import FORMATS, export, no_samples
     from results.store import Store
@@ -61,8 +70,28 @@ def command(run: str, name: str | None, output: Path, force: bool, db: Path) -> 
     if chosen not in FORMATS:
         raise UsageError(f"--format {chosen or '?'}: choose one of {', '.join(sorted(FORMATS))}")
     with Store.open_read_only(db) as store:
-        stored = store.load(run)
+        if _is_experiment(store, what):
+            _export_experiment(store, what, chosen, output, force)
+            return
+        stored = store.load(what)
         for path in export(stored, chosen, output, force):
             click.echo(path)
         if missing := no_samples(stored):
             click.echo(f"{missing}: the file has its scenario and its error", err=True)
+
+
+def _is_experiment(store: Store, what: str) -> bool:
+    """Tell whether the argument names an experiment and not a run."""
+    if what == "last" or any(row.id.startswith(what) for row in store.list_runs()):
+        return False
+    names = {row.experiment for row in store.list_runs()}
+    return _experiments.is_file(what) or what.partition("@")[0] in names
+
+
+def _export_experiment(store: Store, what: str, name: str, output: Path, force: bool) -> None:
+    from results.tidy import write_csv
+
+    if name != "csv":
+        raise UsageError(f"--format {name}: of an experiment there is csv; name a run for {name}")
+    write_csv(store, _experiments.find(store, what), output, force)
+    click.echo(output)

@@ -66,18 +66,29 @@ def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[P
         path.with_name(f"{path.stem}.{part}{path.suffix}") if part else path
         for part in chosen.parts
     ]
+    write_all(targets, force, lambda drafts: chosen.write(run, drafts))
+    return targets
+
+
+def write_all(
+    targets: Sequence[Path], force: bool, write: Callable[[Sequence[Path]], None]
+) -> None:
+    """Write new files and put them into the places of ``targets``, each complete or not at all.
+
+    Raises:
+        UsageError: one exists already (unless ``force``), or they cannot be written there.
+    """
     existing = [str(target) for target in targets if target.exists()]
     if existing and not force:
         raise UsageError(f"{', '.join(existing)}: exists already and is not overwritten")
     try:
-        with temporary_folder("export", path.absolute().parent) as folder:
+        with temporary_folder("export", targets[0].absolute().parent) as folder:
             drafts = [folder / target.name for target in targets]
-            chosen.write(run, drafts)
+            write(drafts)
             for draft, target in zip(drafts, targets, strict=True):
                 draft.replace(target)
     except (OSError, MachineError) as error:
-        raise UsageError(f"{path}: cannot be written: {error}") from error
-    return targets
+        raise UsageError(f"{targets[0]}: cannot be written: {error}") from error
 
 
 def no_samples(run: StoredRun) -> str:

@@ -16,6 +16,7 @@ from orchestrator.scenario import load
 from results.store import Store
 from tests.unit.planning.test_identity import TEXT
 from tests.unit.results.experiments import make
+from tests.unit.results.test_recordings import head
 
 LIMIT = "topology.bottleneck.queue.limit"
 
@@ -121,3 +122,28 @@ def test_what_a_reader_must_know_is_said(store: Path) -> None:
     assert "still drifting (marked ~)" in rising
     assert "limit=10p one goodput_bps" in rising
     assert "2 runs were unfaithful and are left out" in orchestrator("summary", "bad").stdout
+
+
+def test_an_experiment_is_exported_as_one_table(store: Path) -> None:
+    with Store(store) as opened:
+        opened.fail(opened.begin(head(experiment="hung", experiment_sha256="x")), "it hung")
+    for name in ("sweep", "sweep.yaml"):
+        result = orchestrator("export", name, "-o", f"{name}.csv")
+        assert (result.exit_code, result.stdout) == (0, f"{name}.csv\n"), result.stderr
+    lines = list(csv.DictReader(io.StringIO(Path("sweep.csv").read_text())))
+    assert Path("sweep.csv").read_text() == Path("sweep.yaml.csv").read_text()
+    assert len(lines) == 2 * 5 * 3  # variants, repetitions, the run and its two flows
+    assert {(line["limit"], line["limit [packets]"]) for line in lines} == {
+        ("10p", "10.0"), ("20p", "20.0"),
+    }  # fmt: skip
+    of_one = [float(line["goodput_bps"]) for line in lines if line["flow"] == "one"]
+    assert of_one[:5] == pytest.approx([two({}, r)["one"] for r in range(5)], rel=1e-5)
+    assert {line["jain_index"] != "" for line in lines if line["flow"] == ""} == {True}
+    for words, message in (
+        (("sweep", "-o", "sweep.csv"), "exists already"),
+        (("sweep", "-o", "sweep.json"), "of an experiment there is csv"),
+        (("hung", "-o", "hung.csv"), "has no run that ended ok"),
+        (("nothing", "-o", "n.csv"), "there is no run nothing"),
+    ):
+        refused = CliRunner().invoke(commands, ["export", *words])
+        assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
