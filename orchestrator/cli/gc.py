@@ -8,6 +8,7 @@ import click
 
 from orchestrator import plaintext
 from orchestrator.cli import _options, _output
+from orchestrator.cli._status import StatusLine
 
 
 @click.command()
@@ -47,7 +48,9 @@ def command(failed: bool, dry_run: bool, db: Path) -> None:
             more = ", and what the removed runs take" if failed else ""
             click.echo(f"{plaintext.visible(str(db))}: {size} would be given back{more}")
             return
-        sizes = housekeeping.reclaim(store)
+        with StatusLine() as line:
+            line.show(f"writing {db} anew")
+            sizes = housekeeping.reclaim(store)
     before, after = megabytes(sizes.before_bytes), megabytes(sizes.after_bytes)
     freed = megabytes(sizes.before_bytes - sizes.after_bytes)
     click.echo(f"{plaintext.visible(str(db))}: {before} before, {after} now, {freed} given back")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,8 @@ from results.judgements import Judgement
 from results.store import Store
 from tests.unit.results.test_recordings import head, recording, whole
 from tests.unit.stores import restore
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -247,6 +252,44 @@ def test_reclaiming_waits_for_no_run_and_says_when_it_is_read(path: Path) -> Non
         store.connection.execute("PRAGMA busy_timeout = 100")
         assert not housekeeping.reclaim(store).complete
         reader.close()
+        assert housekeeping.reclaim(store).complete
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from results import housekeeping
+from results.store import Store
+with Store(Path(sys.argv[1])) as store:
+    end = lambda: os.kill(os.getpid(), signal.SIGKILL)
+    store.connection.set_progress_handler(end, int(sys.argv[3]))
+    if sys.argv[2] == "rm":
+        housekeeping.remove_runs(store, [row.id for row in store.list_runs()][:2])
+    else:
+        housekeeping.reclaim(store)
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "steps"), [("rm", 700), ("rm", 20_000), ("gc", 3_000), ("gc", 100_000)]
+)
+def test_a_process_that_is_killed_removes_everything_or_nothing(
+    path: Path, what: str, steps: int
+) -> None:
+    with Store(path) as store:
+        for _ in range(3):
+            store.finish(store.begin(head()), recording(transfers=big(20_000)), 1.0)
+        if what == "gc":
+            housekeeping.remove_runs(store, [store.list_runs()[0].id])
+        left = len(store.list_runs())
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path), what, str(steps)], cwd=ROOT, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    found = examine(path)
+    assert found.ok, found
+    assert found.counts["ok"] == left
+    with Store(path) as store:
         assert housekeeping.reclaim(store).complete
 
 
