@@ -34,8 +34,11 @@ def _table(*rows: tuple[str, str]) -> Synonyms:
 KEYS = _table(
     ("latency delays owd onewaydelay propdelay propagationdelay propagation netdelay", "delay"),
     ("basertt minrtt roundtrip roundtriptime", "rtt"),
-    ("bandwidth bw speed datarate linkrate bitrate bottleneckrate throughput", "rate"),
-    ("rate", "traffic.rate probability"),
+    ("bandwidth bw speed datarate linkrate bitrate bottleneckrate throughput", "rate access.rate"),
+    ("rate", "traffic.rate probability access.rate"),
+    ("delay latency", "access.delay"),
+    ("loss", "access.loss"),
+    ("start", "from at"),
     (
         "buffer buffers buf bufsize buffersize bufferbdp queuesize queuelength queuelimit qlen "
         "qlimit qsize maxqueue limit",

@@ -354,9 +354,10 @@ def _split(value: object, what: str, valid: Iterable[str], example: str) -> tupl
     if value is None:
         raise UnitError(f"a {what} is missing, such as `{example}`")
     if match is None:
+        several = "; for several values use `matrix`" if isinstance(value, list) else ""
         raise UnitError(
             f"{shown(value)} is not a {what}: write a number and its unit without a space, "
-            f"such as `{example}`"
+            f"such as `{example}`{several}"
         )
     return _number(value, match[1]), match[2]
 

@@ -113,7 +113,7 @@ def check_name(name: str, folder: Folder | None) -> str:
             hint = _ABSENT.get(name.casefold(), close)
             raise ValueError(
                 f"unknown congestion control {shown(name)}{hint}; "
-                f"valid: {', '.join(known())}; or your own with `module: FOLDER`"
+                f"valid: {', '.join(known())}; or your own as `{{name: NAME, module: FOLDER}}`"
             )
     elif name not in folder.modules:
         defined = folder.modules

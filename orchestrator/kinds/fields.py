@@ -71,6 +71,7 @@ class Strict(BaseModel):
     def _note(cls, data: Any, info: ValidationInfo) -> Any:
         if not isinstance(data, dict | BaseModel):
             text = f"must be a mapping (keys: {', '.join(cls.keys())}), not {units.shown(data)}"
+            text += "; for several values use `matrix`" if isinstance(data, list) else ""
             raise PydanticCustomError("not_a_mapping", "{text}", {"text": text})
         if isinstance(info.context, Context) and isinstance(data, dict):
             info.context.models[id(data)] = cls

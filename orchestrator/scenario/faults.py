@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Mapping as MappingABC
 from typing import Any
 
@@ -11,8 +10,9 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.errors import Fault
 from orchestrator.kinds.fields import Path, Strict
-from orchestrator.scenario.document import Mapping, Mark, Node, nearest
-from orchestrator.suggestions import KEYS, suggest
+from orchestrator.scenario.document import Mapping, Node, nearest
+from orchestrator.scenario.paths import Meant
+from orchestrator.suggestions import KEYS, did_you_mean, suggest
 from orchestrator.units import shown
 
 _EXPECTED = {
@@ -39,15 +39,15 @@ def faults_of(
     tree: Node,
     data: object,
     models: MappingABC[int, type[Strict]],
-    hint: Callable[[Mark], str] = lambda _mark: "",
+    meant: Meant,
 ) -> list[Fault]:
     """Return the faults of a validation of ``data``, the plain form of ``tree``.
 
-    ``models`` has the model of each mapping in ``data``, by the mapping's id. ``hint`` returns what
-    is meant by an unknown key at a position; where it is empty, the closest valid key is named.
+    ``models`` has the model of each mapping in ``data``, by the mapping's id. ``meant`` knows what
+    is meant by paths and by keys in the wrong place.
     """
     found = error.errors(include_url=False)
-    return [_fault(details, tree, data, models, hint) for details in found]
+    return [_fault(details, tree, data, models, meant) for details in found]
 
 
 def messages(error: ValidationError, keys: list[str]) -> list[tuple[Path, str]]:
@@ -55,7 +55,7 @@ def messages(error: ValidationError, keys: list[str]) -> list[tuple[Path, str]]:
     return [
         (
             details["loc"],
-            _unknown_key(str(details["loc"][-1]), keys)
+            _unknown_key(str(details["loc"][-1]), keys, _closest(str(details["loc"][-1]), keys))
             if details["type"] == "extra_forbidden"
             else _message(details),
         )
@@ -68,22 +68,29 @@ def _fault(
     tree: Node,
     data: object,
     models: MappingABC[int, type[Strict]],
-    hint: Callable[[Mark], str],
+    meant: Meant,
 ) -> Fault:
     path, kind = details["loc"], details["type"]
     if kind == "missing":
-        return nearest(tree, path[:-1]).fault(f"`{path[-1]}` is missing")
+        write = ": write `version: 1`" if path == ("version",) else ""
+        return nearest(tree, path[:-1]).fault(f"`{path[-1]}` is missing{write}")
     if kind == "extra_forbidden":
         node, holder = _holder(tree, data, path[:-1])
         key = str(path[-1])
         mark = node.entries[key].key if isinstance(node, Mapping) else node.mark
         model = models.get(id(holder))
-        return mark.fault(_unknown_key(key, model.keys() if model else [], hint(mark)))
+        valid = model.keys() if model else []
+        close = meant.at(mark) or _closest(key, valid) or meant.elsewhere(key)
+        return mark.fault(_unknown_key(key, valid, close))
     return nearest(tree, path).fault(_message(details))
 
 
-def _unknown_key(key: str, valid: list[str], hint: str = "") -> str:
-    close = hint or suggest(key, valid, KEYS)
+def _closest(key: str, valid: list[str]) -> str:
+    inside = did_you_mean([f"parameters.{key}"]) if "parameters" in valid else ""
+    return suggest(key, valid, KEYS) or inside
+
+
+def _unknown_key(key: str, valid: list[str], close: str) -> str:
     return f"unknown key {shown(key)}{close}; valid keys: {', '.join(valid)}"
 
 
@@ -107,7 +114,8 @@ def _message(details: ErrorDetails) -> str:
     if kind == "value_error":
         return str(context["error"])
     if kind in _EXPECTED:
-        return f"must be {_EXPECTED[kind]}, not {found}"
+        items = ": begin each item with `- `" if kind == "list_type" else ""
+        return f"must be {_EXPECTED[kind]}, not {found}{items}"
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
         return f"must be {words} {context[key]}, not {found}"

@@ -153,7 +153,7 @@ def _validate(tree: Node, modules: Modules, meant: Meant) -> tuple[Scenario | No
     try:
         scenario = Scenario.model_validate(data, context=context)
     except ValidationError as error:
-        faults = faults_of(error, tree, data, context.models, meant.at)
+        faults = faults_of(error, tree, data, context.models, meant)
         return None, faults + check(tree, modules)
     faults = check(tree, modules)
     return (None if faults else scenario), faults

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from pydantic import ValidationError
 
 from orchestrator.errors import Fault, ScenarioError
-from orchestrator.kinds.fields import Context
+from orchestrator.kinds.fields import Context, Path
 from orchestrator.scenario.document import Mapping, Mark, Node, Scalar, plain
 from orchestrator.scenario.document import Sequence as List
 from orchestrator.scenario.model import Scenario
@@ -18,8 +18,8 @@ from orchestrator.suggestions import KEYS, NONE, Synonyms, did_you_mean, means
 
 _ELSEWHERE = ("matrix", "reduced")
 """Keys of a scenario whose values are paths and no values of the scenario."""
-_MOST_TRIED = 40
-"""The most mappings for which a key is tried; each takes a validation of the scenario."""
+_MOST_TRIED = 100
+"""The most trials of a key in a mapping; each takes a validation of the scenario."""
 
 
 @dataclass
@@ -33,6 +33,8 @@ class Meant:
     context: Callable[[], Context]
     asked: dict[Mark, str] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
+    _placed: dict[str, str] = field(default_factory=dict)
+    _tried: int = 0
 
     def ask(self, path: str, mark: Mark, *, spread: bool = False) -> None:
         """Note that a path is written at a position; ``spread`` as for ``split_path``."""
@@ -66,29 +68,48 @@ class Meant:
             self._known[path] = did_you_mean([word for word in words if word != path])
         return self._known[path]
 
+    def elsewhere(self, key: str) -> str:
+        """Return the hint for a key that is valid in other mappings than where it is written."""
+        if key not in self._placed:
+            self._placed[key] = did_you_mean([".".join(path) for path in self._new([key])])
+        return self._placed[key]
+
     def _new(self, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """Yield the paths to keys that are valid, though the scenario does not give them."""
         owners = (
             each for each in _paths(self.tree, mappings=True) if _in_order(parts[:-1], each, KEYS)
         )
-        for owner in itertools.islice(owners, _MOST_TRIED):
+        paths = set(_paths(self.tree))
+        new = (owner for owner in owners if (*owner, parts[-1]) not in paths)
+        for owner in new:
+            if self._tried == _MOST_TRIED:
+                return
+            self._tried += 1
             if self._takes(owner, parts[-1]):
                 yield (*owner, parts[-1])
 
     def _takes(self, owner: Sequence[str], key: str) -> bool:
-        """Return whether the mapping at a path may have the key."""
-        nothing = Scalar(self.tree.mark, None)
-        changed = put(
-            self.tree, split_path(".".join([*owner, key]), self.tree.mark, spread=False), nothing
-        )
+        """Return whether the mapping at a path may have the key, which it does not have."""
         try:
-            Scenario.model_validate(plain(changed), context=self.context())
+            parts = split_path(".".join([*owner, key]), self.tree.mark, spread=False)
+            changed = put(self.tree, parts, Scalar(self.tree.mark, None))
+        except ScenarioError:  # a name is empty or has a dot
+            return False
+        added = self._forbidden(changed) - self._forbidden_now
+        return not any(path[-1] == key for path in added)
+
+    @cached_property
+    def _forbidden_now(self) -> set[Path]:
+        return self._forbidden(self.tree)
+
+    def _forbidden(self, tree: Node) -> set[Path]:
+        """Return the paths of all keys that are not valid."""
+        try:
+            Scenario.model_validate(plain(tree), context=self.context())
         except ValidationError as error:
             details = error.errors(include_url=False, include_context=False)
-            return not any(
-                one["type"] == "extra_forbidden" and one["loc"][-1] == key for one in details
-            )
-        return True
+            return {one["loc"] for one in details if one["type"] == "extra_forbidden"}
+        return set()
 
 
 def _fits(parts: Sequence[str], path: Sequence[str], synonyms: Synonyms = NONE) -> bool:

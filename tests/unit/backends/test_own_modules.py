@@ -205,7 +205,11 @@ PLACE = "own-module.yaml:19:"
             PLACE + "24: `{folder}/mycc` defines no congestion control `mycc2` (did you mean "
             "`mycc`?); it defines: mycc",
         ),
-        ("name: mycc, module: ./mycc", "name: mycc", "or your own with `module: FOLDER`"),
+        (
+            "name: mycc, module: ./mycc",
+            "name: mycc",
+            "or your own as `{{name: NAME, mod",
+        ),
         ("increase: 2", "increas: 2", "has no parameter `increas` (did you mean `increase`?)"),
         ("increase: 2", "increase: -1", "increase must be from 0 to 4294967295, not -1"),
         ("increase: 2", "increase: two", "increase must be a whole number, not `two`"),

@@ -164,6 +164,11 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
         25,
         "kind `rate`; valid: link, reroute, such as `{at: 5s, link: bottleneck, rate: 5mbit}`",
     ),
+    (("rate: 10mbit", "rate: 10mbit, rtt: 9ms"), 10, 30, "mean `topology.groups.a.rtt` or"),
+    (("hosts: 1", "hosts: 1, bandwidth: 1gbit"), 12, 27, "(did you mean `access.rate`?)"),
+    (("congestion: reno", "congestion: {name: reno, alpha: 2}"), 16, 53, "`parameters.alpha`?"),
+    (("congestion: reno", "congestion: [bbr]"), 16, 40, "for several values use `matrix`"),
+    (("rate: 10mbit", "rate: [10mbit]"), 10, 22, "a list is not a rate: write a number"),
     # references and names
     (("group: b", "group: c"), 16, 25, "there is no group `c`; defined: a, b"),
     (

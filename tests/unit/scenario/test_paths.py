@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,19 @@ def test_a_large_scenario_is_searched_in_little_time(tmp_path: Path) -> None:
     )
     with pytest.raises(ScenarioError, match=r"unknown key `access`; valid keys"):
         load(file)
+
+
+def test_many_unknown_keys_are_reported_in_little_time(tmp_path: Path) -> None:
+    """The trials of keys in other mappings are bounded for all keys together."""
+    keys = ", ".join(f"zq{i}x: 1" for i in range(500))
+    groups = ", ".join(f"{{name: g{i}, rtt: 9ms}}" for i in range(200))
+    file = tmp_path / "many.yaml"
+    file.write_text(
+        f"version: 1\nname: many\nduration: 1s\nsample: {{{keys}}}\n"
+        "topology: {kind: dumbbell, bottleneck: {rate: 1mbit, delay: 1ms}, "
+        f"groups: [{groups}]}}\nflows: [{{name: one, group: g0}}]\n"
+    )
+    begin = time.process_time()
+    with pytest.raises(ScenarioError, match="unknown key `zq499x`; valid keys: tcp, queue"):
+        load(file)
+    assert time.process_time() - begin < 20
