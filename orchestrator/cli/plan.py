@@ -103,6 +103,12 @@ def _print(described: dict[str, Any]) -> None:
     wall = f"about {described['estimated_wall_s']:.0f} s of wall time in the guest"
     real = f"over {described['duration_s']:g} s in real time"
     out.print(f"{_count(variants)}, {wall} ({real}) and {disk}", markup=False)
+    if rule := described["repetition_rule"]:
+        out.print(
+            f"more of each variant, up to {rule['most']} repetitions, until the mean of "
+            f"{rule['metric']} is known within {rule['interval']:.4g} of it",
+            markup=False,
+        )
 
 
 def _count(variants: list[list[Any]]) -> str:

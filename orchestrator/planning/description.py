@@ -33,6 +33,7 @@ class Plan:
             "schema": 1,
             "experiment": self.experiment,
             "scenario": self.runs[0].scenario_name,
+            "repetition_rule": self.runs[0].repetition_rule,
             "duration_s": sum(run.duration_s for run in self.runs),
             "estimated_wall_s": round(sum(wall_s(run) for run in self.runs), 1),
             "estimated_disk_bytes": sum(run.estimated_disk_bytes for run in self.runs),

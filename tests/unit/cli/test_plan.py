@@ -131,6 +131,19 @@ def test_runs_are_grouped_by_variant() -> None:
     assert "2 runs (2 variants x 1 repetition), about " in text
 
 
+def test_a_rule_for_repetitions_is_said() -> None:
+    rule = "repetitions={until: {metric: goodput_bps, interval: 2%}, least: 5, most: 50}"
+    text = orchestrator("plan", QUICKSTART, "--set", rule).stdout
+    assert "5 runs (1 variant x 5 repetitions), about " in text
+    assert text.endswith(
+        "more of each variant, up to 50 repetitions, until the mean of goodput_bps is known within "
+        "0.02 of it\n"
+    )
+    described = json.loads(orchestrator("plan", QUICKSTART, "--set", rule, "--json").stdout)
+    assert described["repetition_rule"]["most"] == 50
+    assert json.loads(orchestrator("plan", QUICKSTART, "--json").stdout)["repetition_rule"] is None
+
+
 def test_warnings_are_on_standard_error_and_in_the_json() -> None:
     small = ("--set", "topology.bottleneck.queue.limit=3p")
     result = orchestrator("plan", QUICKSTART, *small, "--json")
