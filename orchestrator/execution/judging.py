@@ -47,7 +47,7 @@ stored neither.
 """
 
 JUDGING_SOURCES = (
-    "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network.py",
+    "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network",
     "recording/capacity.py", "recording/plan.py", "recording/readings.py", "units.py",
     "protocol/sampling_schedule.py",
     "protocol/chosen.py", "protocol/facts.py", "protocol/frames.py",

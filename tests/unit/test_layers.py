@@ -96,6 +96,9 @@ ROOT_MODULES = {
 }  # fmt: skip
 """Modules of ``orchestrator`` itself; they import each other and the protocol."""
 
+ROOT_PACKAGES = {"network"}
+"""Those of ROOT_MODULES that are folders."""
+
 MOST_ROOT_MODULES = 8
 
 
@@ -132,7 +135,7 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_the_root_of_the_package_holds_few_modules() -> None:
     found = {path.stem for path in (ROOT / "orchestrator").glob("*.py")} - {"__init__"}
-    assert found == ROOT_MODULES
+    assert found | ROOT_PACKAGES == ROOT_MODULES
     assert len(found) < MOST_ROOT_MODULES
 
 

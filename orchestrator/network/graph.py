@@ -1,0 +1,215 @@
+"""The graph: hosts, switches, links, and the paths between hosts."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.network.channel import Channel
+from orchestrator.protocol.frames import (
+    transmission_ns,
+)
+from orchestrator.protocol.units import nanoseconds
+
+DirectionName = Literal["forward", "reverse"]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link between nodes ``a`` and ``b``: ``forward`` runs a to b, ``reverse`` b to a."""
+
+    name: str
+    a: str
+    b: str
+    forward: Channel
+    reverse: Channel
+
+    def channel(self, direction: DirectionName) -> Channel:
+        """Return the channel of that direction."""
+        return self.forward if direction == "forward" else self.reverse
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One link crossed in one direction."""
+
+    link: Link
+    direction: DirectionName
+
+    @property
+    def channel(self) -> Channel:
+        """The crossed link's channel in the crossed direction."""
+        return self.link.channel(self.direction)
+
+    @property
+    def name(self) -> str:
+        """Unique name of the channel, such as ``bottleneck:forward``."""
+        return f"{self.link.name}:{self.direction}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hosts of one group: flow i of a flow entry goes from ``sources[i]`` to ``sinks[i]``."""
+
+    name: str
+    sources: tuple[str, ...]
+    sinks: tuple[str, ...]
+
+
+_Cost = tuple[int, int]
+"""Delay in nanoseconds, and hops; sums of whole numbers do not depend on the order."""
+_Edge = tuple[int, str, Hop]
+"""A link's number, the node at its other end, and the hop to that node."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A graph of hosts and switches; ``bottlenecks`` names the bottleneck links.
+
+    A ``live`` network is a real one, whose rates, delays and losses are unknown.
+
+    Packets follow the path of least delay, then of fewest hops. Of equal paths, each node takes the
+    first link. So every switch can decide the next hop by itself.
+    """
+
+    hosts: tuple[str, ...]
+    switches: tuple[str, ...]
+    links: tuple[Link, ...]
+    groups: tuple[Group, ...]
+    bottlenecks: tuple[str, ...]
+    live: bool = False
+    _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
+    _edges: dict[str, list[_Edge]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _inner: dict[str, list[_Edge]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _known: dict[str, dict[str, _Cost]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        self._leaves.update(self.hosts)
+        for number, link in enumerate(self.links):
+            there, back = Hop(link, "forward"), Hop(link, "reverse")
+            for node, edge in ((link.a, (number, link.b, there)), (link.b, (number, link.a, back))):
+                self._edges.setdefault(node, []).append(edge)
+                if not self._leaves & {link.a, link.b}:
+                    self._inner.setdefault(node, []).append(edge)
+
+    def group(self, name: str) -> Group:
+        """Return the group of that name; KeyError when there is none."""
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise KeyError(name)
+
+    def path(self, source: str, sink: str) -> tuple[Hop, ...]:
+        """Return the hops from ``source`` to ``sink``.
+
+        Raises:
+            LookupError: no path joins the two.
+        """
+        path: list[Hop] = []
+        node = source
+        while node != sink:
+            hop = self.next_hop(node, sink)
+            path.append(hop)
+            node = hop.link.b if hop.direction == "forward" else hop.link.a
+        return tuple(path)
+
+    def next_hop(self, node: str, sink: str) -> Hop:
+        """Return the hop by which a packet for ``sink`` leaves ``node``.
+
+        Raises:
+            LookupError: no path joins the two.
+        """
+        costs = self._costs(sink)
+        best = min(
+            ((_beyond(hop, costs[other]), number, hop)
+             for number, other, hop in self._leaving(node, sink) if other in costs),
+            key=lambda option: option[:2],
+            default=None,
+        )  # fmt: skip
+        if best is None:
+            raise LookupError(f"no path from {node} to {sink}")
+        return best[2]
+
+    def _leaving(self, node: str, sink: str) -> Iterator[_Edge]:
+        """Yield the edges from a node that may lead to ``sink``; other hosts forward nothing."""
+        if node in self._leaves:
+            yield from self._edges.get(node, [])
+            return
+        yield from self._inner.get(node, [])
+        if sink in self._leaves:
+            for edge in self._edges.get(sink, []):
+                if edge[1] == node:
+                    yield _turned(edge, sink)
+
+    def _costs(self, sink: str) -> dict[str, _Cost]:
+        """Return the distance from the sink and every switch to the sink.
+
+        Dijkstra from the sink over the switches: hosts do not forward.
+        """
+        if sink in self._known:
+            return self._known[sink]
+        costs: dict[str, _Cost] = {sink: (0, 0)}
+        heap: list[tuple[_Cost, str]] = [((0, 0), sink)]
+        while heap:
+            cost, node = heapq.heappop(heap)
+            if cost > costs[node]:
+                continue
+            for edge in (self._edges if node in self._leaves else self._inner).get(node, []):
+                other, (_number, _node, hop) = edge[1], _turned(edge, node)
+                reached = _beyond(hop, cost)
+                if other not in self._leaves and (other not in costs or reached < costs[other]):
+                    costs[other] = reached
+                    heapq.heappush(heap, (reached, other))
+        self._known[sink] = costs
+        return costs
+
+    def propagation_rtt_s(self, source: str, sink: str) -> float:
+        """Return the sum of propagation delays there and back, in seconds."""
+        return path_delay_s(self.path(source, sink)) + path_delay_s(self.path(sink, source))
+
+
+def _beyond(hop: Hop, cost: _Cost) -> _Cost:
+    return cost[0] + nanoseconds(hop.channel.delay_s), cost[1] + 1
+
+
+def _turned(edge: _Edge, node: str) -> _Edge:
+    """Return the edge in the other direction: it leads to ``node``."""
+    number, _other, hop = edge
+    return number, node, Hop(hop.link, "reverse" if hop.direction == "forward" else "forward")
+
+
+def path_delay_s(path: Iterable[Hop]) -> float:
+    """Return the sum of the propagation delays of the hops, in seconds."""
+    return sum(hop.channel.delay_s for hop in path)
+
+
+def crossing_ns(path: Iterable[Hop], frame_bytes: int) -> int:
+    """Return how long a frame takes over idle links that store and forward it, in ns.
+
+    Each link transmits it at its rate, and then it propagates.
+    """
+    return sum(
+        transmission_ns(frame_bytes, hop.channel.rate_bps) + nanoseconds(hop.channel.delay_s)
+        for hop in path
+    )
+
+
+def passing_share(channels: Iterable[Channel]) -> float:
+    """Return the share of packets that no hop loses or corrupts, apart from drops in queues."""
+    kept = 1.0
+    for channel in channels:
+        kept *= (1 - channel.mean_loss) * (1 - channel.corruption)
+    return kept
+
+
+def mtu_bytes(hops: Iterable[Hop]) -> int:
+    """Return the largest IP packet that passes a path."""
+    return min(hop.channel.mtu_bytes for hop in hops)
