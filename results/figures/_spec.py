@@ -13,7 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path, Strict
 from orchestrator.suggestions import suggest
-from orchestrator.units import listed, shown
+from orchestrator.units import listed, shortened, shown
+from results.figures._style import FONT
 
 if TYPE_CHECKING:
     from results.axes import Axis
@@ -54,6 +55,31 @@ def one_or_several(value: object) -> object:
     """Return a list of a single text, and anything else as it is."""
     return [value] if isinstance(value, str) else value
 
+
+def _words(text: str) -> str:
+    """Refuse what would be drawn as an empty box or not at all; $...$ is TeX's mathematics."""
+    if not text.isascii():
+        from matplotlib.font_manager import findfont, get_font
+
+        known = get_font(findfont(FONT)).get_charmap()
+        missing = [char for char in text if ord(char) not in known]
+        if missing:
+            raise ValueError(f"{shown(text)}: the font {FONT} has no {shown(missing[0])}")
+    if "$" in text:
+        from matplotlib.mathtext import MathTextParser
+
+        try:
+            MathTextParser("path").parse(text)
+        except ValueError as error:
+            why = shortened(str(error).strip().splitlines()[-1], 80)
+            raise ValueError(
+                f"{shown(text)} is not valid between dollar signs: {why}; write `\\$` for a dollar"
+            ) from None
+    return text
+
+
+Words = Annotated[str, AfterValidator(_words)]
+"""Text on a figure, in characters of its font."""
 
 FileName = Annotated[
     str,
@@ -96,11 +122,11 @@ class FigureSpec(Strict, ABC):
     where: dict[str, Any] = Field(
         default_factory=dict, description="only variants with this value on this axis"
     )
-    names: dict[str, str] = Field(
+    names: dict[str, Words] = Field(
         default_factory=dict, description="other words for names in the legend and on axes"
     )
-    x_label: str | None = Field(default=None, description="the horizontal axis's label")
-    y_label: str | None = Field(default=None, description="the vertical axis's label")
+    x_label: Words | None = Field(default=None, description="the horizontal axis's label")
+    y_label: Words | None = Field(default=None, description="the vertical axis's label")
 
     @abstractmethod
     def draw(self, canvas: Canvas, study: Study) -> None:

@@ -17,6 +17,9 @@ WIDTHS_IN = {"ieee": 3.5, "ieee-wide": 7.16, "acm": 3.33, "acm-wide": 7.0}
 SALT = "tcp-orchestrator"
 """Fixes the names of an SVG's parts, which are random otherwise."""
 
+FONT = "STIXGeneral"
+"""A font like Times, which comes with matplotlib."""
+
 MAP = "cividis"
 """A colour map whose lightness grows evenly, for all kinds of colour vision."""
 
@@ -42,7 +45,7 @@ LINES = (
 )
 
 _SETTINGS: dict[Any, Any] = {
-    "font.family": "STIXGeneral",
+    "font.family": FONT,
     "mathtext.fontset": "stix",
     "font.size": 8,
     "axes.labelsize": 8,

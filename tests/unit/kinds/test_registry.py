@@ -12,6 +12,7 @@ from orchestrator.kinds.losses import LOSSES
 from orchestrator.kinds.queues import QUEUES, QueueSpec
 from orchestrator.kinds.registry import Kinds
 from orchestrator.kinds.traffic import TRAFFIC
+from results.figures import FIGURES
 from topologies import TOPOLOGIES, Topology
 
 LINE = '''
@@ -57,6 +58,9 @@ def test_the_registries_find_the_built_in_kinds() -> None:
     assert list(TRAFFIC.found) == [
         "bulk", "campaign", "cbr", "onoff", "onoff-udp", "poisson", "request-response",
         "transfers", "uploads", "web",
+    ]  # fmt: skip
+    assert list(FIGURES.found) == [
+        "bars", "box", "ccdf", "cdf", "heatmap", "metric", "phase", "sequence", "time", "tradeoff",
     ]  # fmt: skip
 
 

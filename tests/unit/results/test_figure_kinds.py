@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.kinds.registry import Kinds
 from orchestrator.recording.model import TRANSFER_DTYPE
-from results.figures import FIGURES
+from results import figures
+from results.figures import FIGURES, FigureSpec
 from results.figures._drawing import content
 from results.store import Store
 from tests.unit.results.experiments import make
@@ -193,5 +195,17 @@ def test_what_the_runs_lack_is_named(
         drawn(store, kind, **keys)
 
 
-def test_the_kinds_of_figures() -> None:
-    assert set(KEYS) <= set(FIGURES.found)
+def test_a_figure_is_one_new_file(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "developing.md").read_text()
+    (code,) = [
+        block.partition("```")[0] for block in text.split("```python\n") if "PeakFigure" in block
+    ]
+    (tmp_path / "peak.py").write_text(code.replace("cwnd_max_segments", "goodput_bps"))
+    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
+    kinds = Kinds("figure", "results.figures", FigureSpec)  # type: ignore[type-abstract]
+    assert set(kinds.found) == {*FIGURES.found, "peak"}
+    peak = kinds.found["peak"].model_validate({"kind": "peak", "file": "peak.svg"})
+    make(store, rates, GRID, repetitions=2)
+    assert content(peak, study(store)).startswith(b"<?xml")

@@ -149,6 +149,9 @@ def test_more_lines_than_can_be_told_apart_are_refused(store: Store) -> None:
         ({"metric": "goodput"}, "did you mean `goodput_bps`"),
         ({"width": "a4"}, "'ieee', 'ieee-wide', 'acm' or 'acm-wide'"),
         ({"colour": "red"}, "Extra inputs"),
+        ({"x_label": "Puffer 缓冲"}, "the font STIXGeneral has no `缓`"),
+        ({"y_label": r"$\fraction{1}{2}$"}, "is not valid between dollar signs: "),
+        ({"names": {"a": "$x^$"}}, "is not valid between dollar signs: "),
     ],
 )
 def test_a_wrong_key_is_refused(keys: dict[str, Any], message: str) -> None:
@@ -183,6 +186,14 @@ def test_a_pdf_embeds_its_fonts_as_true_type(store: Store) -> None:
     assert data.startswith(b"%PDF")
     assert b"/Subtype /Type3" not in data
     assert b"/FontFile2" in data
+
+
+def test_labels_may_have_letters_and_mathematics(store: Store) -> None:
+    make(store, rising, SWEEP, repetitions=2)
+    keys: dict[str, Any] = {"x_label": r"Größe $\beta_0$ (µs)", "names": {"a": r"$\alpha$"}}
+    with canvas(store, "metric", metric="goodput_bps", **keys) as shown:
+        assert shown.axes[0].get_xlabel() == keys["x_label"]
+    assert drawn(store, "metric", metric="goodput_bps", **keys)
 
 
 @pytest.mark.parametrize(("width", "size_in"), _style.WIDTHS_IN.items())
