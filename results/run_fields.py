@@ -8,6 +8,7 @@ of its path, such as ``queue.limit`` for ``topology.bottleneck.queue.limit``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -23,6 +24,7 @@ Run = Mapping[str, Any]
 Value = tuple[str, Any]
 """The unit of a value, or "text", and the value itself. Values of one unit can be compared."""
 
+_WHOLE = re.compile(r"-?[0-9]{1,30}")
 _TEXTS = ("id", "experiment", "scenario", "backend", "kernel", "digest", "error")
 _WORDS: dict[str, tuple[str, ...]] = {"status": get_args(Status), "verdict": get_args(Verdict)}
 _NUMBERS = {"repetition": "1", "seed": "1", "link_model": "1", "digest_version": "1",
@@ -101,13 +103,15 @@ def comparable(value: object) -> Value:
         return ("text", named if isinstance(named, str) else json.dumps(value, sort_keys=True))
     if isinstance(value, bool | list) or value is None:
         return ("text", json.dumps(value))
+    if _WHOLE.fullmatch(str(value)):
+        return ("1", int(str(value)))  # seeds have more digits than a float
     found = number(value)
     return ("text", value) if found is None else (found[1], _rounded(found[0]))
 
 
 def _rounded(value: float) -> float:
     """Return a number of 12 digits, so that equal quantities of two units are equal."""
-    return float(f"{value:.12g}")
+    return value if isinstance(value, int) else float(f"{value:.12g}")
 
 
 def _word_field(name: str, words: Sequence[str]) -> Field:
