@@ -38,7 +38,8 @@ from orchestrator.planning.expansion import (
 )
 from orchestrator.planning.identity import experiment_sha256
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
-from orchestrator.planning.planned_events import EventInputs, plan_events, with_events
+from orchestrator.planning.network_state import EventInputs
+from orchestrator.planning.planned_events import plan_events, with_events
 from orchestrator.planning.runspec import (
     LabPlan,
     PlannedEvent,
