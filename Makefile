@@ -58,9 +58,9 @@ test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM,
 test-long: test-hostile test-faults test-determinism fuzz  ## what `make test` has no time for, but for test-vagrant
 	@:
 
-test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, for equal digests
+test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, and a sweep with ten kills, for equal digests
 	@$(BIN)/orchestrator guest build --quiet
-	$(BIN)/pytest -m long tests/guest/test_determinism.py
+	$(BIN)/pytest -m long tests/guest/test_determinism.py tests/guest/test_interrupted_sweep.py
 
 test-hostile: $(DEV_READY)  ## attack this machine from a guest and a build, as root and as nobody
 	@$(BIN)/orchestrator guest build --quiet
