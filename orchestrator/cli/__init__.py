@@ -139,6 +139,7 @@ def commands(settings: dict[str, bool], debug: bool) -> None:
     """Run TCP congestion-control experiments on real kernels, and check how faithful each run is.
 
     \b
+    orchestrator init mine.yaml                    write a scenario to start from
     orchestrator run scenarios/quickstart.yaml     run a scenario
     orchestrator runs                              list the stored runs
     orchestrator web                               show them in a browser

@@ -68,8 +68,8 @@ def command(what: str, name: str | None, output: Path, force: bool, db: Path) ->
 
     chosen = output.suffix.removeprefix(".") if name is None else name
     if chosen not in FORMATS:
-        what = f"--format {name}" if name is not None else f"{output}: its suffix is no format"
-        raise UsageError(f"{what}: choose one of {', '.join(sorted(FORMATS))} with --format")
+        wrong = f"--format {name}" if name is not None else f"{output}: its suffix is no format"
+        raise UsageError(f"{wrong}: choose one of {', '.join(sorted(FORMATS))} with --format")
     with Store.open_read_only(db) as store:
         if _is_experiment(store, what):
             _export_experiment(store, what, chosen, output, force)
