@@ -22,7 +22,7 @@ from orchestrator.scenario.lab import Lab
 from orchestrator.scenario.repetitions import ONCE, Repetitions
 from orchestrator.units import shown
 from results.expectations import Expectation
-from results.figures import FIGURES, FigureSpec
+from results.figures import FIGURES, MOST_FIGURES, FigureSpec
 from topologies import TOPOLOGIES, Topology
 
 SEED_MAX = 2**63 - 1
@@ -145,6 +145,7 @@ class Scenario(Strict):
     )
     figures: list[Annotated[FigureSpec, FIGURES]] = Field(
         default_factory=list,
+        max_length=MOST_FIGURES,
         exclude=True,
         description="what a paper shows of the runs; `orchestrator run` draws it",
     )

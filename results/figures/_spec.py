@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 FORMATS = ("pdf", "svg", "png")
 """Formats of figures, by the suffix of their files."""
 
+MOST_CHARACTERS = 200
+
+MOST_BRACES = 15
+"""matplotlib's parser of mathematics recurses into braces; its errors are no clear ones."""
+
+MOST_FIGURES = 100
+
 Width = Literal["ieee", "ieee-wide", "acm", "acm-wide"]
 
 Of = Literal["flows", "run", "links"]
@@ -65,7 +72,11 @@ def _words(text: str) -> str:
         missing = [char for char in text if ord(char) not in known]
         if missing:
             raise ValueError(f"{shown(text)}: the font {FONT} has no {shown(missing[0])}")
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"{shown(text)}: a label may have {MOST_CHARACTERS} characters")
     if "$" in text:
+        if text.count("{") > MOST_BRACES or text.count("\\left") > MOST_BRACES:
+            raise ValueError(f"{shown(text)}: a label may have {MOST_BRACES} pairs of braces")
         from matplotlib.mathtext import MathTextParser
 
         try:

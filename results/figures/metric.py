@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path
-from results.figures import _axes, _series
+from results.figures import _axes, _labels, _series
 from results.figures._canvas import Canvas, line, require_distinct
 from results.figures._spec import MetricName, OfExperiment
 
@@ -38,6 +39,10 @@ class MetricFigure(OfExperiment):
     )
     log_y: bool = Field(default=False, description="logarithmic vertical axis")
     from_zero: bool = Field(default=True, description="begin the vertical axis at zero")
+    crossings: bool = Field(
+        default=False,
+        description="mark where flow entries change places, with the 95% interval over seeds",
+    )
 
     def named_axes(self) -> Iterator[tuple[Path, str]]:
         """Yield the axis to draw against, and those of conditions."""
@@ -71,10 +76,31 @@ class MetricFigure(OfExperiment):
             self._line(panel, one, line(index), [place + shift for place in places], divisor, axis)
             for index, (one, shift) in enumerate(zip(lines, shifts, strict=True))
         ]
+        if self.crossings:
+            self._mark_crossings(panel, document, axis, found)
         study.note_single([cell.metrics[self.metric] for cell in found])
         if self.from_zero:
             _axes.from_zero(panel)
         canvas.legend(handles, [one.name for one in lines])
+
+    def _mark_crossings(
+        self,
+        panel: Axes,
+        document: _series.Document,
+        axis: _series.Axis,
+        found: Sequence[_series.Cell],
+    ) -> None:
+        """Mark the places of the summary, which are in the axis's unit."""
+        if axis["numbers"] is None:
+            raise UsageError(f"crossings: {axis['label']} has names and no numbers as values")
+        shown = {cell.subject for cell in found}
+        divisor, _unit = _labels.scale(_labels.axis_unit(axis), axis["numbers"])
+        for one in document["crossings"]:
+            if one["axis"] == axis["path"] and {one["a"], one["b"]} <= shown:
+                panel.axvline(one["mean"] / divisor, color="#606060", linewidth=0.8, zorder=1)
+                if one["low"] is not None:
+                    edges = (one["low"] / divisor, one["high"] / divisor)
+                    panel.axvspan(*edges, color="#000000", alpha=0.12, linewidth=0, zorder=0)
 
     def _line(
         self,

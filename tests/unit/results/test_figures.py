@@ -95,6 +95,20 @@ def test_each_flow_and_value_of_another_axis_is_a_line(store: Store) -> None:
         assert legend(shown) == ["Queue limit", "0.1 BDP", "1 BDP", "16 BDP"]
 
 
+def test_a_crossing_is_marked_with_its_interval(store: Store) -> None:
+    make(store, rising, SWEEP)
+    (crossing,) = summarise(store, find(store, "trial")[0], Wanted(("goodput_bps",)))["crossings"]
+    with canvas(store, "metric", metric="goodput_bps", crossings=True) as shown:
+        (panel,) = shown.axes
+        (band,) = panel.patches
+        box = band.get_bbox()
+        assert [box.x0, box.x1] == pytest.approx([crossing["low"], crossing["high"]])
+        assert crossing["mean"] in [one.get_xdata()[0] for one in panel.lines]
+    make(store, rising, [{CONTROL: one} for one in ("reno", "bbr")], name="names")
+    with pytest.raises(UsageError, match="crossings: congestion has names and no numbers"):
+        drawn(store, "metric", "names", metric="goodput_bps", crossings=True)
+
+
 def test_values_of_a_single_run_have_no_interval_and_are_counted(store: Store) -> None:
     from results.figures._drawing import content
 
@@ -151,6 +165,8 @@ def test_more_lines_than_can_be_told_apart_are_refused(store: Store) -> None:
         ({"colour": "red"}, "Extra inputs"),
         ({"x_label": "Puffer 缓冲"}, "the font STIXGeneral has no `缓`"),
         ({"y_label": r"$\fraction{1}{2}$"}, "is not valid between dollar signs: "),
+        ({"x_label": "$" + "{" * 16 + "}" * 16 + "$"}, "may have 15 pairs of braces"),
+        ({"x_label": "x" * 201}, "may have 200 characters"),
         ({"names": {"a": "$x^$"}}, "is not valid between dollar signs: "),
     ],
 )
