@@ -63,6 +63,16 @@ def log_scale(panel: Axes, which: str, values: Sequence[float]) -> None:
     if min(values, default=1.0) <= 0:
         raise UsageError(f"log_{which}: {min(values):g} has no place on a logarithmic axis")
     (panel.set_xscale if which == "x" else panel.set_yscale)("log")
+    known = [value for value in values if value > 0]
+    if known and max(known) < 100 * min(known):
+        # Powers of ten alone would leave such a short axis without labels.
+        from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+        axis = panel.xaxis if which == "x" else panel.yaxis
+        narrow = max(known) < 5 * min(known)
+        axis.set_major_locator(MaxNLocator(5) if narrow else LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g}"))
+        axis.set_minor_locator(NullLocator())
 
 
 def _ticks_at(panel: Axes, places: Sequence[float], width_in: float) -> None:
@@ -88,7 +98,8 @@ def _ticks_at(panel: Axes, places: Sequence[float], width_in: float) -> None:
 def from_zero(panel: Axes) -> None:
     """Let the vertical axis begin at zero, if it is linear and no value is below."""
     if panel.get_yscale() == "linear" and panel.dataLim.y0 >= 0:
-        panel.set_ylim(bottom=0)
+        top = 1.05 * panel.dataLim.y1
+        panel.set_ylim(0, top if top > 0 else 1)
 
 
 def shifts(number: int) -> list[float]:

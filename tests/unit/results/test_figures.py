@@ -95,6 +95,16 @@ def test_each_flow_and_value_of_another_axis_is_a_line(store: Store) -> None:
         assert legend(shown) == ["Queue limit", "0.1 BDP", "1 BDP", "16 BDP"]
 
 
+@pytest.mark.parametrize("flow", ["a", "b"])  # over a factor of 15, and of 1.2
+def test_a_short_logarithmic_axis_has_plain_labels(store: Store, flow: str) -> None:
+    make(store, rising, SWEEP, repetitions=2)
+    with canvas(store, "metric", metric="goodput_bps", flow=flow, log_y=True) as shown:
+        shown.draw_without_rendering()
+        low, high = shown.axes[0].get_ylim()
+        texts = [text.get_text() for text in shown.axes[0].get_yticklabels()]
+        assert len([text for text in texts if low <= float(text) <= high]) >= 3
+
+
 def test_a_crossing_is_marked_with_its_interval(store: Store) -> None:
     make(store, rising, SWEEP)
     (crossing,) = summarise(store, find(store, "trial")[0], Wanted(("goodput_bps",)))["crossings"]
