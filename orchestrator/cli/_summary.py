@@ -22,8 +22,7 @@ _ALPHA = 0.05
 
 def print_text(document: Document, form: Form | None = None) -> None:
     """Print the tables of a summary, and below them what they leave out."""
-    tables = [_means(document), _differences(document), _crossings(document)]
-    for title, headings, rows in (each for each in tables if each is not None):
+    for title, headings, rows in tables(document):
         if form == "markdown":
             click.echo(f"{title}\n\n{_markdown(headings, rows)}")
         elif form == "latex":
@@ -36,6 +35,12 @@ def print_text(document: Document, form: Form | None = None) -> None:
             click.echo()
     for line in notes(document):
         click.echo(line, err=form is not None)
+
+
+def tables(document: Document) -> list[Table]:
+    """Return (title, headings, rows) of means, differences and crossings, if there are any."""
+    found = [_means(document), _differences(document), _crossings(document)]
+    return [each for each in found if each is not None]
 
 
 def notes(document: Document) -> Iterator[str]:

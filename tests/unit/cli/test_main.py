@@ -40,6 +40,7 @@ NAMES = [
     "note",
     "plan",
     "plot",
+    "report",
     "rm",
     "run",
     "runs",
