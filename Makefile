@@ -32,7 +32,7 @@ GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-
 	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'
 HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
 
-.PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-vagrant fuzz lint sbom audit format lock guest bench clean
+.PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-flent test-vagrant fuzz lint sbom audit format lock guest bench clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -55,12 +55,17 @@ test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM,
 	@tools/setup vagrant
 	$(BIN)/pytest tests/vagrant --exitfirst --capture=no $(if $(THOROUGH),,-m 'not thorough')
 
-test-long: test-hostile test-faults test-determinism fuzz  ## what `make test` has no time for, but for test-vagrant
+test-long: test-hostile test-faults test-determinism test-flent fuzz  ## what `make test` has no time for, but for test-vagrant
 	@:
 
 test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, and a sweep with ten kills, for equal digests
 	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/pytest -m long tests/guest/test_determinism.py tests/guest/test_interrupted_sweep.py
+
+test-flent: $(DEV_READY)  ## install flent into build/flent, and let it read an exported run
+	$(PYTHON) -m venv build/flent
+	build/flent/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/unit/results/flent.lock
+	FLENT=build/flent/bin/flent $(BIN)/pytest -m long tests/unit/results/test_export_flent.py
 
 test-hostile: $(DEV_READY)  ## attack this machine from a guest and a build, as root and as nobody
 	@$(BIN)/orchestrator guest build --quiet

@@ -66,7 +66,7 @@ def command(what: str, name: str | None, output: Path, force: bool, db: Path) ->
     from results.export import FORMATS, export, no_samples
     from results.store import Store
 
-    chosen = output.suffix.removeprefix(".") if name is None else name
+    chosen = output.name.removesuffix(".gz").rpartition(".")[2] if name is None else name
     if chosen not in FORMATS:
         wrong = f"--format {name}" if name is not None else f"{output}: its suffix is no format"
         raise UsageError(f"{wrong}: choose one of {', '.join(sorted(FORMATS))} with --format")

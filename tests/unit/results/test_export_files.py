@@ -129,18 +129,18 @@ def test_nothing_is_overwritten_unless_forced(run: StoredRun, tmp_path: Path, na
     kept = first[-1]
     for path in first[:-1]:
         path.unlink()
-    kept.write_text("mine")
+    kept.write_bytes(b"mine")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UsageError, match=f"{kept.name}: exists already"):
         export(run, name, tmp_path / "out.txt")
-    assert kept.read_text() == "mine"
+    assert kept.read_bytes() == b"mine"
     assert sorted(tmp_path.iterdir()) == before
     export(run, name, tmp_path / "out.txt", force=True)
-    assert kept.read_text() != "mine"
+    assert kept.read_bytes() != b"mine"
 
 
 def test_an_unknown_format_names_the_known(run: StoredRun, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no format xml; there are csv, json"):
+    with pytest.raises(UsageError, match="no format xml; there are csv, flent, json"):
         export(run, "xml", tmp_path / "out.xml")
 
 
