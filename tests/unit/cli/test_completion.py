@@ -63,10 +63,12 @@ def test_commands_and_options_are_completed() -> None:
 
 def test_ids_of_runs_are_completed_newest_first(stored: list[str]) -> None:
     first, second = stored
-    for words in (["show"], ["export"], ["judge"], ["compare", first], ["run", "--verify"]):
+    for words in (["show"], ["rm"], ["judge"], ["compare", first], ["run", "--verify"]):
         assert complete(*words, "") == [second, first, "last"], words
     assert complete("show", first[:-1]) == [first]
     assert complete("show", "la") == ["last"]
+    for words in (["export"], ["plot", "metric"]):  # experiments, too
+        assert complete(*words, "") == ["", "other", "buffers", second, first, "last"], words
     assert complete("show", "x") == []
 
 
