@@ -396,7 +396,7 @@ def test_runs_show_compare_and_export(fake: FakeRunner) -> None:
     assert orchestrator("export", "last", "-o", "run.json", "--force").exit_code == 0
     result = orchestrator("export", "last", "-o", "run.xls")
     assert result.exit_code == 2
-    assert "choose one of csv, json" in result.stderr
+    assert "choose one of csv, flent, json" in result.stderr
 
 
 def listed(*words: str) -> list[int]:

@@ -18,7 +18,10 @@ from results.export import export
 from results.store import Store
 from tests.unit.results.experiments import make
 
-GOODPUTS: dict[str, float | list[float]] = {"one": [1e6 + 1e5 * part for part in range(20)], "two": 3e6}
+GOODPUTS: dict[str, float | list[float]] = {
+    "one": [1e6 + 1e5 * part for part in range(20)],
+    "two": 3e6,
+}
 
 
 @pytest.fixture
