@@ -13,7 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from orchestrator.errors import UsageError
+from orchestrator.recording.model import SENDER
 from orchestrator.suggestions import suggest
 from results import metrics
 from results.axes import Axis, axes, key, named, shown
@@ -23,6 +26,9 @@ from results.metrics.base import Scope, columns_of
 from results.model import WHOLE, RunRow, WindowMetrics
 from results.store import Store
 from results.stored import StoredRun
+
+LEAST_PARTS = 5
+"""With fewer parts, a series says nothing about a drift."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +46,18 @@ class Subject:
 
 @dataclass(frozen=True)
 class Observation:
-    """A metric's value in one run, and its values in equal parts of the window (or none)."""
+    """A metric's value in one run.
+
+    ``parts`` has its values in equal parts of the window, and ``from_start`` in equal parts of the
+    run with its warm-up. Both are empty if they were not asked for or mean nothing.
+    """
 
     run: str
     seed: int
     repetition: int
     value: float
     parts: tuple[float, ...] = ()
+    from_start: tuple[float, ...] = ()
 
 
 @dataclass
@@ -195,8 +206,12 @@ def _add(
             value = _mean(_value(values, subject, index, one.name) for index in indices)
             if value is None:
                 continue
-            parts = _parts(run, one, indices, wanted)
-            observation = Observation(run.id, run.row.seed, run.row.repetition, value, parts)
+            window = metrics.spans(run)[wanted.window]
+            parts = _parts(run, one, indices, window, wanted.parts)
+            whole = metrics.Span(0.0, run.duration_s)
+            start = _parts(run, one, indices, whole, 2 * wanted.parts)
+            row = run.row
+            observation = Observation(run.id, row.seed, row.repetition, value, parts, start)
             group.values.setdefault((subject, one.name), []).append(observation)
     return set(entries)
 
@@ -240,15 +255,35 @@ def _mean(values: Any) -> float | None:
 
 
 def _parts(
-    run: StoredRun, one: Metric, indices: Sequence[int | str | None], wanted: Wanted
+    run: StoredRun,
+    one: Metric,
+    indices: Sequence[int | str | None],
+    span: metrics.Span,
+    number: int,
 ) -> tuple[float, ...]:
-    """Return the values in the parts of the window; an entry's are the means over its flows."""
-    if not wanted.parts or not one.averages or one.scope == "link":
+    """Return the values in the parts of a span; an entry's are the means over its flows."""
+    if not number or not one.averages or one.scope == "link":
+        return ()
+    number = min(number, int(span.length_s / _period_s(run)))
+    if number < LEAST_PARTS:
         return ()
     series = [
-        metrics.in_parts(run, one, index, wanted.window, wanted.parts)
+        metrics.in_parts(run, one, index, span, number)
         for index in indices
         if not isinstance(index, str)
     ]
     means = [_mean(x for x in each if not math.isnan(x)) for each in zip(*series, strict=True)]
     return tuple(math.nan if each is None else each for each in means)
+
+
+def _period_s(run: StoredRun) -> float:
+    """Return the time between samples; shorter parts would have no sample, or one too many."""
+    for index, flow in enumerate(run.flows):
+        if flow.transport == "tcp":
+            times_ns = run.tcp_columns(index, SENDER)["time_ns"]
+            if len(times_ns) > 1:
+                return max(float(np.median(np.diff(times_ns))) / 1e9, _LEAST_PERIOD_S)
+    return _LEAST_PERIOD_S
+
+
+_LEAST_PERIOD_S = 0.001

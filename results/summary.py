@@ -5,8 +5,8 @@ The JSON contract, in SI units::
     {"schema": 1, "experiment": NAME, "identity": HASH, "window": NAME or null,
      "axes": [{"path", "label", "unit", "values", "numbers"}],
      "rows": [{"variant", "flow", "link", "n", "left_out": {"unfaithful", "failed", "identical"},
-       "metrics": {NAME: {"mean", "low", "high", "sd", "n", "drifting", "rule", "median",
-                          "values", "runs"}}}],
+       "metrics": {NAME: {"mean", "low", "high", "sd", "n", "drifting", "steady_from_s", "rule",
+                          "median", "values", "runs"}}}],
      "differences": [{"variant", "axis", "flow", "a", "b", "metric", "mean", "low", "high", "p",
                       "p_holm", "effect", "paired_n"}],
      "crossings": [{"variant", "axis", "a", "b", "metric", "mean", "low", "high", "n", "of"}]}
@@ -19,6 +19,8 @@ metric.
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
@@ -112,7 +114,7 @@ def _rows(group: Group, rules: RuleOf) -> Iterator[dict[str, Any]]:
     subjects = list(dict.fromkeys(subject for subject, _name in group.values)) or [Subject()]
     for subject in subjects:
         metrics = {
-            name: _metric(group.values[subject, name], _rule_of(rules, subject, name))
+            name: _metric(group, subject, name, _rule_of(rules, subject, name))
             for of, name in group.values
             if of == subject
         }
@@ -130,7 +132,8 @@ def _rule_of(rules: RuleOf, subject: Subject, name: str) -> stein.Rule | None:
     return None if subject.link is not None else rules.get((subject.flow, name))
 
 
-def _metric(observations: Sequence[Observation], rule: stein.Rule | None) -> dict[str, Any]:
+def _metric(group: Group, subject: Subject, name: str, rule: stein.Rule | None) -> dict[str, Any]:
+    observations = group.values[subject, name]
     values = [each.value for each in observations]
     found = _estimate(values, rule)
     middle = bootstrap.quantile(values, 0.5)
@@ -138,10 +141,22 @@ def _metric(observations: Sequence[Observation], rule: stein.Rule | None) -> dic
     return {
         **(asdict(found) if found is not None else {}),
         "drifting": drift.drifting(parts) if parts else None,
+        "steady_from_s": _steady_from_s(group, observations),
         "median": None if middle is None else asdict(middle),
         "values": values,
         "runs": [each.run for each in observations],
     }
+
+
+def _steady_from_s(group: Group, observations: Sequence[Observation]) -> float | None:
+    """Return from when on the metric is steady, the median over runs; None without series."""
+    duration_s = {row.id: row.duration_s for row in group.runs}
+    found = [
+        drift.steady_from(each.from_start) / len(each.from_start) * duration_s[each.run]
+        for each in observations
+        if each.from_start and all(math.isfinite(value) for value in each.from_start)
+    ]
+    return statistics.median(found) if found else None
 
 
 def _estimate(values: Sequence[float], rule: stein.Rule | None) -> Estimate | None:

@@ -56,7 +56,7 @@ def notes(document: Document) -> Iterator[str]:
         if count:
             yield f"{_output.plural(count, 'run')} {words}"
     drifting = [
-        " ".join(filter(None, (_variant(document, row), row["flow"], name)))
+        " ".join(filter(None, (_variant(document, row), row["flow"], name))) + _steady(metric)
         for row in document["rows"]
         for name, metric in row["metrics"].items()
         if metric["drifting"]
@@ -67,6 +67,11 @@ def notes(document: Document) -> Iterator[str]:
         yield f"still drifting (marked ~): run longer, or lengthen the warm-up: {listed}{more}"
     if any(row["n"] == 1 for row in rows):
         yield "a single run has no interval; --repetitions N makes more"
+
+
+def _steady(metric: Document) -> str:
+    since_s = metric["steady_from_s"]
+    return "" if since_s is None else f" (steady from {since_s:.3g} s)"
 
 
 def _variant(document: Document, row: Document) -> str:

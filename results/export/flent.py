@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.errors import UsageError
 from orchestrator.units import parse_time
 from results.export.base import export_format
-from results.metrics import METRICS, in_parts
+from results.metrics import METRICS, in_parts, spans
 from results.model import WHOLE
 from results.stored import StoredRun
 
@@ -82,7 +82,7 @@ def _series(
 ) -> Iterator[tuple[str, tuple[list[float | None], str, str]]]:
     for index, flow in enumerate(run.flows):
         for suffix, metric, factor, unit in _SERIES:
-            values = in_parts(run, METRICS[metric, "flow"], index, WHOLE, number)
+            values = in_parts(run, METRICS[metric, "flow"], index, spans(run)[WHOLE], number)
             if any(not math.isnan(value) for value in values):
                 known: list[Any] = [None if math.isnan(each) else each * factor for each in values]
                 yield f"TCP upload::{index + 1}{suffix}", (known, unit, flow.name)

@@ -23,6 +23,7 @@ from results.metrics.base import (
     in_parts,
     link_indices,
     of_scope,
+    spans,
 )
 
 for _module in pkgutil.iter_modules(__path__):
@@ -42,4 +43,5 @@ __all__ = [
     "in_parts",
     "link_indices",
     "of_scope",
+    "spans",
 ]

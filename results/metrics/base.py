@@ -263,13 +263,12 @@ def _compute_span(data: RunData, span: Span | None) -> WindowMetrics:
 
 
 def in_parts(
-    data: RunData, one: Metric, subject: int | None, window: str, number: int
+    data: RunData, one: Metric, subject: int | None, span: Span, number: int
 ) -> list[float]:
-    """Return a metric in ``number`` equal parts of a window, NaN where it has no value.
+    """Return a metric in ``number`` equal parts of a span, NaN where it has no value.
 
     ``subject`` is the index of a flow or link, None at the scope of the run.
     """
-    span = spans(data)[window]
     if subject is not None:
         chosen = [subject]
     else:

@@ -201,3 +201,13 @@ def test_labels_are_the_shortest_ends_that_tell_paths_apart() -> None:
         named("congestion", there)
     mixed = axes([{"x": "1bdp"}, {"x": "10p"}])
     assert mixed[0].numbers is None
+
+
+def test_a_warm_up_is_offered_beside_the_fixed_one(store: Store) -> None:
+    def slow(_variant: object, repetition: int) -> dict[str, Any]:
+        noise = np.random.default_rng(repetition).normal(0, 1e4, 20)
+        return {"a": [1e6 * (part < 6) + 4e6 * (part >= 6) + noise[part] for part in range(20)]}
+
+    make(store, slow)
+    found = row(summary(store), "a")["metrics"]["goodput_bps"]["steady_from_s"]
+    assert 3.0 <= found <= 5.0  # 6 parts of 20 of 10 s; the rule may leave out some more by chance
