@@ -32,6 +32,7 @@ Form = Literal["json", "csv", "markdown", "latex"]
 @click.option("--flows", is_flag=True, help="A row for each flow, not for each flow entry.")
 @click.option("--window", metavar="NAME", default="", help="The metrics of this window.")
 @_options.overrides
+@_options.reduced
 @click.option("--json", "form", flag_value="json", help="Print JSON instead of text.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV: one line a metric and row.")
 @click.option("--markdown", "form", flag_value="markdown", help="Print tables in Markdown.")
@@ -46,6 +47,7 @@ def command(
     flows: bool,
     window: str,
     overrides: tuple[str, ...],
+    reduced: bool,
     form: Form | None,
 ) -> None:
     """Summarise an experiment: a row for each variant and flow entry.
@@ -67,7 +69,7 @@ def command(
         raise UsageError("--flows: give it without --flow, which names flow entries")
     wanted = Wanted(metrics, window, where, entries, flows, PARTS)
     with Store.open_read_only(db) as store:
-        found = _experiments.find(store, experiment, overrides)
+        found = _experiments.find(store, experiment, overrides, reduced)
         document = summarise(store, found, wanted, by)
     if form == "json":
         _output.print_json(document)

@@ -147,3 +147,15 @@ def test_an_experiment_is_exported_as_one_table(store: Path) -> None:
     ):
         refused = CliRunner().invoke(commands, ["export", *words])
         assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_files_reduced_form_is_an_experiment_of_its_own(store: Path) -> None:
+    Path("both.yaml").write_text(f"{TEXT}reduced: {{duration: 1s}}\n".replace("sweep", "both"))
+    sha256 = experiment_sha256(load(Path("both.yaml"), (), reduced=True))
+    with Store(store) as opened:
+        make(opened, two, [{LIMIT: "10p"}], name="both", experiment_sha256=sha256)
+    assert orchestrator("summary", "both.yaml", "--reduced").exit_code == 0
+    refused = CliRunner().invoke(commands, ["summary", "both.yaml"])
+    assert (refused.exit_code, "--reduced means its reduced form" in refused.stderr) == (2, True)
+    named = CliRunner().invoke(commands, ["summary", "both", "--reduced"])
+    assert (named.exit_code, "--reduced: both is no scenario file" in named.stderr) == (2, True)
