@@ -76,7 +76,10 @@ def _echo_request(identity: int, sequence: int, frame_bytes: int) -> bytes:
 def _readable(raw: socket.socket, timer: system.Timer, deadline_ns: int) -> bool:
     """Wait for data until ``deadline_ns``, on a timer descriptor; tell whether data came."""
     timer.arm(deadline_ns)
-    ready, _, _ = select.select([raw.fileno(), timer.fd], [], [])
+    poll = select.poll()  # select() takes no descriptor from 1024 on, as of a network of many hosts
+    for descriptor in (raw.fileno(), timer.fd):
+        poll.register(descriptor, select.POLLIN)
+    ready = [descriptor for descriptor, _event in poll.poll()]
     if timer.fd in ready:
         os.read(timer.fd, 8)
     return raw.fileno() in ready
