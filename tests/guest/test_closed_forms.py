@@ -20,7 +20,7 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import SENDER
 from results.store import Store
 from tests.guest.conftest import Run
-from tests.guest.idle_path import ACK_BYTES, IdleLink, crossing_s
+from tests.guest.idle_path import ACK_BYTES, SYN_BYTES, IdleLink, crossing_s
 
 pytestmark = pytest.mark.guest
 
@@ -146,7 +146,12 @@ def test_fast_keeps_alpha_packets_of_each_flow_in_the_queue(run: Run, db: Path) 
         assert shown.mean() == pytest.approx(50, abs=1)
         assert flow["retransmitted_segments"] == 0
     queued = document["metrics"]["queue_delay_mean_s"] * 20e6 / 8 / 1514
-    assert queued == pytest.approx(100, abs=2)
+    # The base RTT is that of the handshake's small frames. What a full segment takes longer counts
+    # as queueing delay, so as many packets fewer wait.
+    path = [IdleLink(100e6, 0.02), IdleLink(20e6, 0.01), IdleLink(100e6, 0.02)]
+    segment_s = crossing_s(path, 1514) + crossing_s(path, ACK_BYTES)
+    longer_s = segment_s - 2 * crossing_s(path, SYN_BYTES)
+    assert queued == pytest.approx(100 - longer_s * 20e6 / 8 / 1514, abs=2)
     # A queue that cannot hold them drops, and every loss halves a window.
     document = run(*asked, "topology.bottleneck.queue.limit=50p", scenario=fast)
     assert mean(flows_of(document, "fast"), "retransmitted_segments") > 100
@@ -181,10 +186,9 @@ def test_a_packet_pair_sets_ssthresh_to_the_bdp_and_avoids_the_first_losses(
     )
     (flow,) = flows_of(document, "westwoodplus")
     ssthresh = columns(db, document, "one", "snd_ssthresh_segments")["snd_ssthresh_segments"]
-    # 10 Mbit/s in frames of 1514 bytes, for the RTT of a segment over idle links.
+    # 10 Mbit/s in frames of 1514 bytes, for the RTT of the handshake over idle links.
     path = [IdleLink(100e6, 0.02), IdleLink(10e6, 0.01), IdleLink(100e6, 0.02)]
-    rtt_s = crossing_s(path, 1514) + crossing_s(path, ACK_BYTES)
-    assert ssthresh[-1] == math.floor(10e6 / 8 / 1514 * rtt_s) == 83
+    assert ssthresh[-1] == math.floor(10e6 / 8 / 1514 * 2 * crossing_s(path, SYN_BYTES)) == 82
     assert flow["retransmitted_segments"] == 0
 
 
