@@ -52,6 +52,11 @@ class Axis:
         return max(self.numbers) >= 8 * min(self.numbers)
 
 
+def conditions(where: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return values by axis as ``AXIS=VALUE``, which keeps the variants with these values."""
+    return tuple(f"{axis}={shown(value)}" for axis, value in where.items())
+
+
 def number(value: Any) -> tuple[float, str] | None:
     """Return a value as (number, SI unit), None if it is no quantity."""
     if isinstance(value, bool):

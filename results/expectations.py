@@ -18,12 +18,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path, Probability, Slug, Strict
-from orchestrator.suggestions import suggest
 from orchestrator.units import listed
 from orchestrator.units import shown as quoted
-from results.axes import named, number, shown
+from results.axes import conditions, number
 from results.experiments import Experiment
 from results.figures import MetricName, Surroundings
 from results.metrics import METRICS
@@ -156,30 +154,15 @@ class Expectation(Strict):
 
     def faults(self, around: Surroundings) -> Iterator[tuple[Path, str]]:
         """Yield (path inside the expectation, message) for what the scenario does not have."""
-        flows: list[tuple[Path, str | None]] = [(("flow",), self.flow)]
+        for axis, value in self.where.items():
+            yield from around.value_faults(("where", axis), axis, value)
+        if self.flow is not None:
+            yield from around.flow_faults(("flow",), self.flow)
         if isinstance(self.bound, Rival):
-            flows.append((("above" if self.above is not None else "below",), self.bound.flow))
-        asked = [(path, "flow entry", name, around.entries) for path, name in flows]
-        asked.append((("window",), "window", self.window, around.windows))
-        for path, what, name, valid in asked:
-            if name is not None and name not in valid:
-                yield (
-                    path,
-                    f"there is no {what} {quoted(name)}{suggest(name, valid)}; "
-                    f"defined: {listed(valid) or 'none'}",
-                )
-        for label, value in self.where.items():
-            try:
-                axis = named(label, around.axes)
-            except UsageError as error:
-                yield ("where", label), str(error)
-                continue
-            values = [shown(each) for each in axis.values]
-            if shown(value) not in values:
-                yield (
-                    ("where", label),
-                    f"{axis.label} has no value {shown(value)}; its values are {', '.join(values)}",
-                )
+            where = "above" if self.above is not None else "below"
+            yield from around.flow_faults((where,), self.bound.flow)
+        if self.window is not None:
+            yield from around.window_faults(("window",), self.window)
 
 
 def evaluate(
@@ -193,8 +176,7 @@ def evaluate(
     """
     found = []
     for each in expectations:
-        where = [f"{label}={shown(value)}" for label, value in each.where.items()]
-        wanted = Wanted((each.metric,), each.window or WHOLE, where)
+        wanted = Wanted((each.metric,), each.window or WHOLE, conditions(each.where))
         groups, _axes = observe(store, experiment, wanted)
         found += [_judged(each, group) for group in groups]
     return found

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import UsageError
+from results.axes import Axis, axes
 from results.model import RunRow
 from results.store import Store
 
@@ -46,9 +47,9 @@ class Experiment:
         """The name and the start of the identity, as ``NAME@HASH``."""
         return f"{self.name}@{self.identity[:SHOWN_CHARACTERS]}"
 
-    def axes(self) -> list[str]:
-        """Return the paths that differ between variants, in the order of the scenario."""
-        return list(dict.fromkeys(path for row in self.rows for path in row.variant))
+    def axes(self) -> list[Axis]:
+        """Return the axes of its runs, in the order of the scenario."""
+        return axes([row.variant for row in self.rows])
 
     def takes(self, kernel: str | None, modules: Mapping[str, str]) -> bool:
         """Tell whether a run with that kernel and those modules can belong to it."""

@@ -19,7 +19,7 @@ from orchestrator.errors import UsageError
 from orchestrator.recording.model import SENDER
 from orchestrator.suggestions import suggest
 from results import metrics
-from results.axes import Axis, axes, key, named, shown
+from results.axes import Axis, key, named, shown
 from results.experiments import Experiment
 from results.metrics import METRICS, Metric
 from results.metrics.base import Scope, columns_of
@@ -101,7 +101,7 @@ def observe(store: Store, experiment: Experiment, wanted: Wanted) -> tuple[list[
         UsageError: there is no such metric, window, axis, value or flow entry.
     """
     chosen = _metrics(wanted.metrics)
-    there = axes([row.variant for row in experiment.rows])
+    there = experiment.axes()
     groups = [each for each in _grouped(experiment, there) if _is_kept(each, there, wanted.where)]
     known: set[str] = set()
     for group in groups:

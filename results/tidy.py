@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import UsageError
-from results.axes import Axis, axes, key, shown
+from results.axes import Axis, key, shown
 from results.experiments import Experiment
 from results.export.base import write_all
 from results.metrics import METRICS
@@ -18,11 +18,6 @@ from results.store import Store
 Row = dict[str, Any]
 
 
-def axis_columns(experiment: Experiment) -> list[Axis]:
-    """Return the axes, whose labels are the names of their columns."""
-    return axes([row.variant for row in experiment.rows])
-
-
 def rows(store: Store, experiment: Experiment) -> Iterator[Row]:
     """Yield a row for each run that is ok, for each window of it (empty for the whole run).
 
@@ -30,7 +25,7 @@ def rows(store: Store, experiment: Experiment) -> Iterator[Row]:
     in the scenario. An axis of numbers has a second column with them, such as ``limit [BDP]``.
     Metrics are in SI units; a row has no value of a metric of another scope.
     """
-    there = axis_columns(experiment)
+    there = experiment.axes()
     names = list(dict.fromkeys(name for name, scope in METRICS if scope != "link"))
     for row in experiment.rows:
         if row.status != "ok":

@@ -74,7 +74,7 @@ class Results:
                 {
                     "name": each.name,
                     "identity": each.identity,
-                    "axes": [axis.label for axis in tidy.axis_columns(each)],
+                    "axes": [axis.label for axis in each.axes()],
                     "runs": len(each.rows),
                     "newest": pd.Timestamp(each.rows[-1].started_utc),
                 }

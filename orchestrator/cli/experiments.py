@@ -44,7 +44,7 @@ def command(db: Path, as_json: bool) -> None:
 
 
 def _document(experiment: Any) -> dict[str, Any]:
-    from results.axes import axes, key
+    from results.axes import key
 
     rows = experiment.rows
     return {
@@ -52,7 +52,7 @@ def _document(experiment: Any) -> dict[str, Any]:
         "identity": experiment.identity,
         "axes": [
             {"path": axis.path, "label": axis.label, "values": list(axis.values)}
-            for axis in axes([row.variant for row in rows])
+            for axis in experiment.axes()
         ],
         "variants": len({key(dict(row.variant)) for row in rows}),
         "runs": len(rows),

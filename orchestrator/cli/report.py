@@ -170,10 +170,9 @@ def _named(scenario: str) -> list[FigureSpec]:
 
 def _default(experiment: Experiment, metrics: Sequence[str]) -> Iterator[FigureSpec]:
     """Yield each metric against each axis of numbers."""
-    from results.axes import axes
     from results.figures.metric import MetricFigure
 
-    for axis in axes([row.variant for row in experiment.rows]):
+    for axis in experiment.axes():
         if axis.numbers is not None and len(axis.values) > 1:
             for name in metrics:
                 yield MetricFigure.model_validate(

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import UsageError
-from orchestrator.suggestions import suggest
-from results.axes import axes as axes_of
-from results.axes import key
+from results import axes
+from results.axes import key, named
 from results.figures import _labels
 from results.figures._spec import Of
 
@@ -77,16 +76,14 @@ def axis_named(document: Document, text: str) -> Axis:
     Raises:
         UsageError: it names none, or several.
     """
-    axes: Sequence[Axis] = document["axes"]
-    exact = [axis for axis in axes if text in (axis["path"], axis["label"])]
-    found = exact or [axis for axis in axes if f".{axis['path']}".endswith(f".{text}")]
-    if len(found) == 1:
-        return found[0]
-    labels = [axis["label"] for axis in axes]
-    listed = f"the axes are {', '.join(labels)}" if labels else "the experiment has no axes"
-    if found:
-        raise UsageError(f"{text} names several axes: {', '.join(a['path'] for a in found)}")
-    raise UsageError(f"there is no axis {text}{suggest(text, labels)}; {listed}")
+    found = named(text, [made(axis) for axis in document["axes"]])
+    return next(axis for axis in document["axes"] if axis["path"] == found.path)
+
+
+def made(axis: Axis) -> axes.Axis:
+    """Return an axis of a document as ``results.axes`` has it."""
+    numbers = None if axis["numbers"] is None else tuple(axis["numbers"])
+    return axes.Axis(axis["path"], axis["label"], tuple(axis["values"]), numbers, axis["unit"])
 
 
 def only_axis(document: Document, found: Sequence[Cell]) -> Axis:
@@ -96,17 +93,17 @@ def only_axis(document: Document, found: Sequence[Cell]) -> Axis:
         UsageError: there is none, or there are several.
     """
     there: Sequence[Axis] = document["axes"]
-    axes = [axis for axis in there if len(values_on(axis, found)) > 1] or list(there)
-    numbers = [axis for axis in axes if axis["numbers"] is not None]
-    for candidates in (axes, numbers):
+    possible = [axis for axis in there if len(values_on(axis, found)) > 1] or list(there)
+    numbers = [axis for axis in possible if axis["numbers"] is not None]
+    for candidates in (possible, numbers):
         if len(candidates) == 1:
             return candidates[0]
-    if not axes:
+    if not possible:
         raise UsageError(
             f"{document['experiment']} has no axes to draw over: its scenario has no matrix; "
             "the figure `bars` needs none"
         )
-    labels = ", ".join(axis["label"] for axis in axes)
+    labels = ", ".join(axis["label"] for axis in possible)
     raise UsageError(f"several axes are possible: {labels}; name one by `by`")
 
 
@@ -140,15 +137,15 @@ def series(
 
 
 def variant_parts(
-    axes: Sequence[Axis], variant: Mapping[str, Any], names: Mapping[str, str]
+    along: Sequence[Axis], variant: Mapping[str, Any], names: Mapping[str, str]
 ) -> list[str]:
     """Return what the legend says of a variant's values on the axes."""
-    return [_part(axis, variant[axis["path"]], names) for axis in axes if axis["path"] in variant]
+    return [_part(axis, variant[axis["path"]], names) for axis in along if axis["path"] in variant]
 
 
 def varying_axes(variants: Sequence[Mapping[str, Any]]) -> list[Axis]:
     """Return the axes on which the variants differ, as a summary has them."""
-    return [vars(axis) for axis in axes_of(variants) if len(axis.values) > 1]
+    return [vars(axis) for axis in axes.axes(variants) if len(axis.values) > 1]
 
 
 def _part(axis: Axis, written: Any, names: Mapping[str, str]) -> str:
@@ -165,12 +162,6 @@ def place(axis: Axis, cell: Cell) -> int | None:
         return None
     keys = [key(one) for one in axis["values"]]
     return keys.index(key(cell.variant[axis["path"]]))
-
-
-def is_geometric(axis: Axis) -> bool:
-    """Tell whether the axis's values are better spread over a logarithmic scale."""
-    numbers = axis["numbers"]
-    return bool(numbers) and min(numbers) > 0 and max(numbers) >= 8 * min(numbers)
 
 
 def ends(estimate: Mapping[str, Any]) -> tuple[float, float]:

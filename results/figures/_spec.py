@@ -118,6 +118,48 @@ class Surroundings:
     entries: Sequence[str]
     windows: Sequence[str]
 
+    def flow_faults(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
+        """Yield the fault of a flow or flow entry that is not there."""
+        yield from _name_faults(path, "flow entry", name, self.entries)
+
+    def window_faults(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
+        """Yield the fault of a window that is not there."""
+        yield from _name_faults(path, "window", name, self.windows)
+
+    def axis_faults(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
+        """Yield the fault of an axis that is not there."""
+        from results.axes import named
+
+        try:
+            named(name, self.axes)
+        except UsageError as error:
+            yield path, str(error)
+
+    def value_faults(self, path: Path, name: str, value: object) -> Iterator[tuple[Path, str]]:
+        """Yield the fault of an axis, or of a value on it, that is not there."""
+        from results.axes import named
+        from results.axes import shown as written
+
+        try:
+            axis = named(name, self.axes)
+        except UsageError as error:
+            yield path, str(error)
+            return
+        valid = [written(one) for one in axis.values]
+        if written(value) not in valid:
+            yield (
+                path,
+                f"{axis.label} has no value {written(value)}; its values are {', '.join(valid)}",
+            )
+
+
+def _name_faults(
+    path: Path, what: str, name: str, valid: Sequence[str]
+) -> Iterator[tuple[Path, str]]:
+    if name not in valid and name.partition("[")[0] not in valid:
+        hint = suggest(name, valid)
+        yield path, f"there is no {what} {shown(name)}{hint}; defined: {listed(valid) or 'none'}"
+
 
 class FigureSpec(Strict, ABC):
     """A figure."""
@@ -148,8 +190,8 @@ class FigureSpec(Strict, ABC):
         """
 
     def named_axes(self) -> Iterator[tuple[Path, str]]:
-        """Yield (path of the key, axis) for each axis that the figure names."""
-        yield from ((("where", axis), axis) for axis in self.where)
+        """Yield (path of the key, axis) for each axis that it names beside ``where``."""
+        yield from ()
 
     def named_flows(self) -> Iterator[tuple[Path, str]]:
         """Yield (path of the key, flow or flow entry) for each one that the figure names."""
@@ -161,38 +203,14 @@ class FigureSpec(Strict, ABC):
 
     def faults(self, around: Surroundings) -> Iterator[tuple[Path, str]]:
         """Yield (path inside the figure, message) for what the scenario does not have."""
-        from results.axes import named
-
-        for path, axis in self.named_axes():
-            try:
-                found = named(axis, around.axes)
-            except UsageError as error:
-                yield path, str(error)
-                continue
-            if path[0] == "where":
-                yield from _value_fault(path, found, self.where[axis])
-        for what, names, valid in (
-            ("flow entry", self.named_flows(), around.entries),
-            ("window", self.named_windows(), around.windows),
-        ):
-            for path, name in names:
-                if name not in valid and name.partition("[")[0] not in valid:
-                    yield (
-                        path,
-                        f"there is no {what} {shown(name)}{suggest(name, valid)}; "
-                        f"defined: {listed(valid) or 'none'}",
-                    )
-
-
-def _value_fault(path: Path, axis: Axis, value: object) -> Iterator[tuple[Path, str]]:
-    from results.axes import shown as written
-
-    valid = [written(one) for one in axis.values]
-    if written(value) not in valid:
-        yield (
-            path,
-            f"{axis.label} has no value {written(value)}; its values are {', '.join(valid)}",
-        )
+        for axis, value in self.where.items():
+            yield from around.value_faults(("where", axis), axis, value)
+        for path, name in self.named_axes():
+            yield from around.axis_faults(path, name)
+        for path, name in self.named_flows():
+            yield from around.flow_faults(path, name)
+        for path, name in self.named_windows():
+            yield from around.window_faults(path, name)
 
 
 class OfExperiment(FigureSpec):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchestrator.errors import UsageError
+from results.axes import conditions
 from results.experiments import Experiment
 from results.model import WHOLE, RunRow
 from results.store import Store
@@ -59,7 +60,7 @@ class Study:
         from results.summary import summarise
 
         names = tuple(dict.fromkeys(metrics))
-        wanted = Wanted(names, window or WHOLE, _conditions(where), tuple(entries))
+        wanted = Wanted(names, window or WHOLE, conditions(where), tuple(entries))
         document = summarise(self.store, self.experiment, wanted)
         self._note_left_out(document["rows"])
         return document
@@ -98,7 +99,7 @@ class Study:
                     f"{self.named.id} is a run"
                 )
             return [self._named(self.named)]
-        wanted = Wanted((_ANY_METRIC,), where=_conditions(where))
+        wanted = Wanted((_ANY_METRIC,), where=conditions(where))
         groups, _axes = observe(self.store, self.experiment, wanted)
         self._note_left_out(
             [
@@ -152,10 +153,3 @@ class Study:
     def load(self, row: RunRow) -> StoredRun:
         """Return a run whose samples can be read."""
         return self.store.load(row.id)
-
-
-def _conditions(where: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the conditions as ``AXIS=VALUE``."""
-    from results.axes import shown
-
-    return tuple(f"{axis}={shown(value)}" for axis, value in where.items())

@@ -63,7 +63,7 @@ class MetricFigure(OfExperiment):
         lines = _series.series(document, found, [axis], self.names)
         require_distinct([one.name for one in lines])
         panel = canvas.panel()
-        log_x = self.log_x if self.log_x is not None else _series.is_geometric(axis)
+        log_x = self.log_x if self.log_x is not None else _series.made(axis).geometric
         places = _axes.parameter_axis(
             panel, axis, self.x_label, log_x and axis["numbers"] is not None, canvas.width_in
         )

@@ -31,7 +31,7 @@ def test_runs_of_one_scenario_are_one_experiment(store: Store) -> None:
     make(store, one, LIMITS, 2)
     (found,) = experiments(store)
     assert (found.name, len(found.rows)) == ("trial", 4)
-    assert found.axes() == ["topology.bottleneck.queue.limit"]
+    assert [axis.path for axis in found.axes()] == ["topology.bottleneck.queue.limit"]
     make(store, one, LIMITS, 3)  # more of the same
     (again,) = experiments(store)
     assert (again.identity, len(again.rows)) == (found.identity, 10)
