@@ -26,9 +26,10 @@ from results.experiments import Experiment
 from results.figures import MetricName, Surroundings
 from results.metrics import METRICS
 from results.model import WHOLE
-from results.observations import Group, Subject, Wanted, observe
+from results.observations import Group, Wanted, observe
 from results.statistics.estimates import CONFIDENCE, estimate
 from results.store import Store
+from results.values import Subject
 
 
 class Rival(Strict):

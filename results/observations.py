@@ -8,40 +8,20 @@ counts, because nothing in them is random: they are one observation.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from orchestrator.errors import UsageError
-from orchestrator.recording.model import SENDER
 from orchestrator.suggestions import suggest
-from results import metrics
 from results.axes import Axis, key, named, shown
 from results.experiments import Experiment
-from results.metrics import METRICS, Metric
+from results.metrics import METRICS, Metric, Span
 from results.metrics.base import Scope, columns_of
-from results.model import WHOLE, RunRow, WindowMetrics
+from results.model import WHOLE, RunRow
 from results.store import Store
 from results.stored import StoredRun
-
-LEAST_PARTS = 5
-"""With fewer parts, a series says nothing about a drift."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a value is of: the run (both None), a flow entry or flow, or a link."""
-
-    flow: str | None = None
-    link: str | None = None
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of its metrics."""
-        return "flow" if self.flow is not None else "link" if self.link is not None else "run"
+from results.values import RunValues, Subject
 
 
 @dataclass(frozen=True)
@@ -62,18 +42,13 @@ class Observation:
 
 @dataclass
 class Group:
-    """The runs of one variant.
-
-    ``identical`` counts repetitions that are equal to the bit to an earlier one, and ``repeated``
-    runs that a newer run of the same repetition replaces.
-    """
+    """The runs of one variant; ``identical`` counts those equal to the bit to an earlier one."""
 
     variant: Mapping[str, Any]
     runs: list[RunRow] = field(default_factory=list)
     unfaithful: int = 0
     failed: int = 0
     identical: int = 0
-    repeated: int = 0
     values: dict[tuple[Subject, str], list[Observation]] = field(default_factory=dict)
 
 
@@ -147,10 +122,7 @@ def _grouped(experiment: Experiment, there: Sequence[Axis]) -> list[Group]:
         if row.status != "ok":
             group.failed += row.status != "running"
             continue
-        place = (key(dict(row.variant)), row.repetition, row.seed)
-        if place in newest:
-            group.repeated += 1
-        newest[place] = row
+        newest[key(dict(row.variant)), row.repetition, row.seed] = row
     for (variant, *_), row in sorted(newest.items(), key=lambda each: each[1].repetition):
         _count(groups[variant], row)
     order = {axis.path: [key(value) for value in axis.values] for axis in there}
@@ -195,95 +167,17 @@ def _add(
     group: Group, run: StoredRun, chosen: Mapping[Scope, Sequence[Metric]], wanted: Wanted
 ) -> set[str]:
     """Add a run's values to its group; return the names of its flow entries."""
-    if wanted.window not in run.metrics():
-        valid = [name for name in run.metrics() if name != WHOLE]
-        listed = f"its windows are {', '.join(valid)}" if valid else "it has none"
-        raise UsageError(f"run {run.id} has no window {wanted.window}; {listed}")
-    values = run.metrics()[wanted.window]
-    entries = _entries(run, wanted.flows)
-    for subject, indices in _subjects(run, entries, wanted):
+    values = RunValues(run, wanted.window, wanted.flows)
+    whole = Span(0.0, run.duration_s)
+    for subject in values.subjects():
+        if subject.flow is not None and wanted.entries and subject.flow not in wanted.entries:
+            continue
         for one in chosen[subject.scope]:
-            value = _mean(_value(values, subject, index, one.name) for index in indices)
-            if value is None:
-                continue
-            window = metrics.spans(run)[wanted.window]
-            parts = _parts(run, one, indices, window, wanted.parts)
-            whole = metrics.Span(0.0, run.duration_s)
-            start = _parts(run, one, indices, whole, 2 * wanted.parts)
-            row = run.row
-            observation = Observation(run.id, row.seed, row.repetition, value, parts, start)
-            group.values.setdefault((subject, one.name), []).append(observation)
-    return set(entries)
-
-
-def _entries(run: StoredRun, flows: bool) -> dict[str, list[int]]:
-    """Return the indices of the flows of each entry; of each flow if that is asked for."""
-    found: dict[str, list[int]] = {}
-    names = [flow.name for flow in run.flows] if flows else run.entries
-    for index, name in enumerate(names):
-        found.setdefault(name, []).append(index)
-    return found
-
-
-def _subjects(
-    run: StoredRun, entries: Mapping[str, list[int]], wanted: Wanted
-) -> list[tuple[Subject, list[int | str | None]]]:
-    found: list[tuple[Subject, list[int | str | None]]] = [(Subject(), [None])]
-    found += [
-        (Subject(flow=entry), list(indices))
-        for entry, indices in entries.items()
-        if not wanted.entries or entry in wanted.entries
-    ]
-    for name, index in metrics.link_indices(run).items():
-        if run.queues[index].bottleneck:
-            found.append((Subject(link=name), [name]))
-    return found
-
-
-def _value(
-    values: WindowMetrics, subject: Subject, index: int | str | None, name: str
-) -> float | None:
-    if subject.scope == "flow":
-        assert isinstance(index, int)
-        return values.flows[index].get(name)
-    return values.of(None, subject.link).get(name)
-
-
-def _mean(values: Any) -> float | None:
-    known = [float(value) for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
-def _parts(
-    run: StoredRun,
-    one: Metric,
-    indices: Sequence[int | str | None],
-    span: metrics.Span,
-    number: int,
-) -> tuple[float, ...]:
-    """Return the values in the parts of a span; an entry's are the means over its flows."""
-    if not number or not one.averages or one.scope == "link":
-        return ()
-    number = min(number, int(span.length_s / _period_s(run)))
-    if number < LEAST_PARTS:
-        return ()
-    series = [
-        metrics.in_parts(run, one, index, span, number)
-        for index in indices
-        if not isinstance(index, str)
-    ]
-    means = [_mean(x for x in each if not math.isnan(x)) for each in zip(*series, strict=True)]
-    return tuple(math.nan if each is None else each for each in means)
-
-
-def _period_s(run: StoredRun) -> float:
-    """Return the time between samples; shorter parts would have no sample, or one too many."""
-    for index, flow in enumerate(run.flows):
-        if flow.transport == "tcp":
-            times_ns = run.tcp_columns(index, SENDER)["time_ns"]
-            if len(times_ns) > 1:
-                return max(float(np.median(np.diff(times_ns))) / 1e9, _LEAST_PERIOD_S)
-    return _LEAST_PERIOD_S
-
-
-_LEAST_PERIOD_S = 0.001
+            value = values.value(subject, one.name)
+            if value is not None:
+                parts = values.parts(subject, one, values.window, wanted.parts)
+                start = values.parts(subject, one, whole, 2 * wanted.parts)
+                row = run.row
+                observation = Observation(run.id, row.seed, row.repetition, value, parts, start)
+                group.values.setdefault((subject, one.name), []).append(observation)
+    return set(values.entries)

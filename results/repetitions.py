@@ -14,6 +14,7 @@ from results.statistics.stein import Rule, wanted
 from results.statistics.stein import stein as estimate
 from results.store import Store
 from results.stored import StoredRun
+from results.values import RunValues, Subject
 
 
 def require_metric(rule: Mapping[str, Any]) -> None:
@@ -56,13 +57,4 @@ def demand(store: Store, runs: Sequence[str], rule: Mapping[str, Any]) -> Demand
 def _value(run: StoredRun, rule: Mapping[str, Any]) -> float | None:
     if run.status != "ok" or run.row.verdict == "unfaithful":
         return None
-    window = run.metrics()[rule["window"] or WHOLE]
-    if rule["flow"] is None:
-        return window.run.get(rule["metric"])
-    values = [
-        values[rule["metric"]]
-        for entry, values in zip(run.entries, window.flows, strict=True)
-        if entry == rule["flow"] and values[rule["metric"]] is not None
-    ]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    return RunValues(run, rule["window"] or WHOLE).value(Subject(flow=rule["flow"]), rule["metric"])

@@ -31,11 +31,12 @@ from results.crossings import crossing
 from results.documents import SCHEMA, plain
 from results.experiments import Experiment
 from results.model import WHOLE
-from results.observations import Group, Observation, Subject, Wanted, observe
+from results.observations import Group, Observation, Wanted, observe
 from results.statistics import bootstrap, drift, stein
 from results.statistics.differences import holm, paired
 from results.statistics.estimates import Estimate, estimate
 from results.store import Store
+from results.values import Subject
 
 DEFAULT_METRIC = "goodput_bps"
 """The metric of differences, where none is asked for."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from results.observations import Observation, Subject
+from results.observations import Observation
+from results.values import Subject
 from tests.unit.cli.test_run import FakeRunner, fake, orchestrator
 from tests.unit.planning.test_identity import TEXT
 

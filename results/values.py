@@ -1,0 +1,110 @@
+"""A run's values of a metric: of itself, of its flow entries and of its bottleneck links."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orchestrator.errors import UsageError
+from orchestrator.recording.model import SENDER
+from results import metrics
+from results.metrics import Metric
+from results.metrics.base import Scope
+from results.model import WHOLE, Number
+from results.stored import StoredRun
+
+LEAST_PARTS = 5
+"""With fewer parts, a series says nothing about a drift."""
+
+_LEAST_PERIOD_S = 0.001
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a value is of: the run (both None), a flow entry or flow, or a link."""
+
+    flow: str | None = None
+    link: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of its metrics."""
+        return "flow" if self.flow is not None else "link" if self.link is not None else "run"
+
+
+class RunValues:
+    """The values of a run in one window. An entry's value is the mean over its flows.
+
+    With ``each_flow``, subjects are flows in place of flow entries.
+
+    Raises:
+        UsageError: the run has no such window.
+    """
+
+    def __init__(self, run: StoredRun, window: str = WHOLE, each_flow: bool = False) -> None:
+        if window not in run.metrics():
+            valid = [name for name in run.metrics() if name != WHOLE]
+            listed = f"its windows are {', '.join(valid)}" if valid else "it has none"
+            raise UsageError(f"run {run.id} has no window {window}; {listed}")
+        self.run = run
+        self.window = metrics.spans(run)[window]
+        self._values = run.metrics()[window]
+        self.entries: dict[str, list[int]] = {}
+        """The indices of the flows of each entry."""
+        names = [flow.name for flow in run.flows] if each_flow else run.entries
+        for index, name in enumerate(names):
+            self.entries.setdefault(name, []).append(index)
+
+    def subjects(self) -> list[Subject]:
+        """Return the run, its flow entries and its bottleneck links."""
+        bottlenecks = [
+            name
+            for name, index in metrics.link_indices(self.run).items()
+            if self.run.queues[index].bottleneck
+        ]
+        entries = [Subject(flow=entry) for entry in self.entries]
+        return [Subject(), *entries, *(Subject(link=name) for name in bottlenecks)]
+
+    def value(self, subject: Subject, metric: str) -> float | None:
+        """Return the value of a metric of the subject's scope; None where there is none."""
+        if subject.flow is None:
+            return _mean([self._values.of(None, subject.link).get(metric)])
+        indices = self.entries.get(subject.flow, [])
+        return _mean(self._values.flows[index].get(metric) for index in indices)
+
+    def parts(
+        self, subject: Subject, one: Metric, span: metrics.Span, number: int
+    ) -> tuple[float, ...]:
+        """Return the values in equal parts of a span, NaN where a part has none.
+
+        A part is at least as long as the time between samples. None are returned for fewer than
+        LEAST_PARTS, and of metrics that are no averages.
+        """
+        if not number or not one.averages or one.scope == "link":
+            return ()
+        number = min(number, int(span.length_s / self._period_s))
+        if number < LEAST_PARTS:
+            return ()
+        indices = [None] if subject.flow is None else self.entries[subject.flow]
+        series = [metrics.in_parts(self.run, one, index, span, number) for index in indices]
+        means = [_mean(x for x in each if not math.isnan(x)) for each in zip(*series, strict=True)]
+        return tuple(math.nan if each is None else each for each in means)
+
+    @cached_property
+    def _period_s(self) -> float:
+        """The time between samples: a shorter part would have no sample, or one too many."""
+        for index, flow in enumerate(self.run.flows):
+            if flow.transport == "tcp":
+                times_ns = self.run.tcp_columns(index, SENDER)["time_ns"]
+                if len(times_ns) > 1:
+                    return max(float(np.median(np.diff(times_ns))) / 1e9, _LEAST_PERIOD_S)
+        return _LEAST_PERIOD_S
+
+
+def _mean(values: Iterable[Number | None]) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
