@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.cli import _output
+from orchestrator.cli import _output, _report
 
 if TYPE_CHECKING:
     from results.expectations import Expectation
@@ -35,7 +35,7 @@ def show(found: Sequence[Document]) -> None:
     rows = [
         [
             "met" if each["met"] else "NOT MET",
-            variant(each) or _output.NO_VALUE,
+            _report.variant(each["variant"]) or _output.NO_VALUE,
             each["expectation"],
             measured(each),
             each["reason"] or "",
@@ -45,13 +45,6 @@ def show(found: Sequence[Document]) -> None:
     out = _output.console()
     out.print()
     out.print(_output.table(["expectation", "variant", "of", "measured", "reason"], rows))
-
-
-def variant(each: Document) -> str:
-    """Return the values of the axes, as in a scenario."""
-    from results.axes import shown
-
-    return " ".join(f"{path}={shown(value)}" for path, value in each["variant"].items())
 
 
 def measured(each: Document) -> str:

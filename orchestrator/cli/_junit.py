@@ -95,7 +95,7 @@ def _seconds(time_s: float) -> str:
 
 
 def _add_expectation(suite: ET.Element, each: Mapping[str, Any]) -> None:
-    name = f"{_expectations.variant(each)} expect {each['expectation']}".strip()
+    name = f"{_report.variant(each['variant'])} expect {each['expectation']}".strip()
     case = ET.SubElement(
         suite, "testcase", classname=suite.get("name", ""), name=_clean(name), time="0"
     )

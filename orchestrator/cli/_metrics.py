@@ -25,6 +25,11 @@ def unit(stored: str) -> str:
     return _SCALED[stored][1] if stored in _SCALED else "" if stored == "1" else stored
 
 
+def scale(stored: str) -> float:
+    """Return the size of :func:`unit` in the stored unit."""
+    return _SCALED[stored][0] if stored in _SCALED else 1.0
+
+
 def quantity(value: object, stored: str) -> str:
     """Return a value in that stored unit as text in a readable unit."""
     if value is None:

@@ -95,7 +95,9 @@ def outcome(run: Document) -> str:
 
 def variant(values: Mapping[str, Any], labels: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the values of a matrix on one line; ``labels`` has short names of paths."""
-    return " ".join(f"{labels.get(path, path)}={value}" for path, value in values.items())
+    from results.axes import shown
+
+    return " ".join(f"{labels.get(path, path)}={shown(value)}" for path, value in values.items())
 
 
 def short_names(runs: Iterable[Document]) -> dict[str, str]:

@@ -108,7 +108,7 @@ def verification(run: str, store: Store, backend: str) -> Verification:
             f"--verify: {_versions_differ(stored.row)}\n"
             "  fix: run its scenario again as a new run (orchestrator run FILE) and verify that"
         )
-    again = _plan_resolved(head.resolved, head.experiment)
+    again = plan_resolved(head.resolved, head.experiment)
     (spec,) = again.runs
     spec = replace(
         spec,
@@ -153,7 +153,7 @@ def _is_same(stored: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
     if not _is_part(json.loads(_canonical_json(stored)), json.loads(_canonical_json(planned))):
         return False
     try:
-        (spec,) = _plan_resolved(stored).runs
+        (spec,) = plan_resolved(stored).runs
     except ScenarioError:  # this version refuses a scenario that the earlier one ran
         return False
     return _canonical_json(spec.resolved) == _canonical_json(planned)
@@ -170,8 +170,12 @@ def _is_part(stored: object, planned: object) -> bool:
     return stored == planned
 
 
-def _plan_resolved(resolved: Mapping[str, Any], experiment: str | None = None) -> Plan:
-    """Return the plan of a resolved scenario, which has one run."""
+def plan_resolved(resolved: Mapping[str, Any], experiment: str | None = None) -> Plan:
+    """Return the plan of a resolved scenario, which has one run.
+
+    Raises:
+        ScenarioError: this version of the program refuses the scenario.
+    """
     from orchestrator.files.temporary import temporary_folder
     from orchestrator.planning.plan import plan
     from orchestrator.scenario import load

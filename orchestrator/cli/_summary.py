@@ -11,12 +11,11 @@ from typing import Any, Literal
 import click
 
 from orchestrator import plaintext
-from orchestrator.cli import _metrics, _output
+from orchestrator.cli import _metrics, _output, _report
 
 Document = Mapping[str, Any]
 Form = Literal["markdown", "latex"]
 
-_SCALES = {"bit/s": (1e6, "Mbit/s"), "s": (1e-3, "ms")}
 _ALPHA = 0.05
 
 
@@ -75,10 +74,8 @@ def _steady(metric: Document) -> str:
 
 
 def _variant(document: Document, row: Document) -> str:
-    from results.axes import shown
-
     labels = {axis["path"]: axis["label"] for axis in document["axes"]}
-    return " ".join(f"{labels[path]}={shown(value)}" for path, value in row["variant"].items())
+    return _report.variant(row["variant"], labels)
 
 
 Table = tuple[str, list[str], list[list[str]]]
@@ -192,7 +189,7 @@ def _mean(metric: Document | None, unit: str) -> str:
     """Return ``mean ± half width`` with the digits that the interval gives a meaning."""
     if metric is None:
         return _output.NO_VALUE
-    scale = _SCALES.get(unit, (1.0, ""))[0]
+    scale = _metrics.scale(unit)
     mark = " ~" if metric["drifting"] else ""
     mean = metric["mean"] / scale
     if metric["low"] is None:
@@ -205,7 +202,7 @@ def _mean(metric: Document | None, unit: str) -> str:
 def _interval(each: Document, unit: str) -> str:
     if each["mean"] is None:
         return _output.NO_VALUE
-    scale = _SCALES.get(unit, (1.0, ""))[0]
+    scale = _metrics.scale(unit)
     mean = each["mean"] / scale
     if each["low"] is None:
         return _digits(mean, abs(mean) / 1000)

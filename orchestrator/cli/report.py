@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _completion, _experiments, _options, _summary
+from orchestrator.cli import (
+    _completion,
+    _experiments,
+    _options,
+    _report,
+    _stored_runs,
+    _summary,
+)
 from orchestrator.errors import OrchestratorError, UsageError
 
 if TYPE_CHECKING:
@@ -84,12 +91,12 @@ def _section(store: Store, experiment: Experiment, metrics: Sequence[str]) -> Se
     document = summarise(store, experiment, Wanted(metrics, parts=PARTS))
     last = store.load(experiment.rows[-1].id)
     tables = [Table(*each) for each in _summary.tables(document)]
-    pictures = [*_network(last.head.resolved, _variant(last.row))]
+    pictures = [*_network(last.head.resolved, last.row)]
     pictures += _figures(store, experiment, last.head.scenario_text, metrics)
     return Section(
         title=experiment.label,
         question=last.head.description or f"The experiment {experiment.name}.",
-        command=_command(experiment),
+        command=_command(experiment, last.head.scenario_text),
         tables=tables,
         pictures=pictures,
         notes=list(_summary.notes(document)),
@@ -98,49 +105,60 @@ def _section(store: Store, experiment: Experiment, metrics: Sequence[str]) -> Se
     )
 
 
-def _command(experiment: Experiment) -> str:
-    runs = max(row.repetition for row in experiment.rows) + 1
-    commit = (experiment.rows[-1].git_commit or "").removesuffix("+")
-    where = f"git checkout {commit}\n" if commit else ""
-    return f"{where}orchestrator run {experiment.name}.yaml --repetitions {runs}"
+def _command(experiment: Experiment, scenario: str) -> str:
+    """Return the commands that make the runs again, as far as what is stored says so."""
+    last = experiment.rows[-1]
+    commit = (last.git_commit or "").removesuffix("+")
+    file = f"{last.scenario}.yaml"
+    repetitions = max(row.repetition for row in experiment.rows) + 1
+    lines = [f"git checkout {commit}"] if commit else []
+    lines.append(f"# {file} is the scenario below")
+    if not _is_whole(scenario, last):
+        lines.append("# with --set and --reduced as the runs had them, or with its module's folder")
+    lines.append(f"orchestrator run {file} --repetitions {repetitions}")
+    lines.append(f"orchestrator run --verify {last.id}  # one stored run, compared to the bit")
+    return "\n".join(lines)
 
 
-def _network(resolved: Any, title: str) -> Iterator[Picture]:
-    """Yield the drawing of a run's network."""
-    import json
-
+def _is_whole(scenario: str, row: RunRow) -> bool:
+    """Tell whether the scenario's text alone is the experiment of the run."""
     from orchestrator.files.temporary import temporary_folder
-    from orchestrator.planning.drawing import draw
-    from orchestrator.planning.plan import plan
+    from orchestrator.planning.identity import experiment_sha256
     from orchestrator.scenario import load
-    from results.report import Picture
 
     with temporary_folder("report") as folder:
-        file = folder / "stored.yaml"  # JSON is YAML
-        file.write_text(json.dumps(dict(resolved)), encoding="utf-8")
+        file = folder / "stored.yaml"
+        file.write_text(scenario, encoding="utf-8")
         try:
-            network = plan(load(file)).runs[0].network
-        except OrchestratorError:  # this version does not know the scenario of an earlier one
-            return
+            return experiment_sha256(load(file)) == row.experiment_sha256
+        except OrchestratorError:
+            return False
+
+
+def _network(resolved: Any, row: RunRow) -> Iterator[Picture]:
+    """Yield the drawing of a run's network; none if this version refuses its scenario."""
+    from orchestrator.planning.drawing import draw
+    from results.report import Picture
+
+    try:
+        network = _stored_runs.plan_resolved(resolved).runs[0].network
+    except OrchestratorError:
+        return
+    values = _report.variant(row.variant)
+    title = f"{row.scenario}: {values}" if values else row.scenario
     yield Picture("The network of the last run", draw(network, title).encode())
-
-
-def _variant(row: RunRow) -> str:
-    from results.axes import shown
-
-    values = " ".join(f"{path}={shown(value)}" for path, value in row.variant.items())
-    return f"{row.scenario}: {values}" if values else row.scenario
 
 
 def _figures(
     store: Store, experiment: Experiment, scenario: str, metrics: Sequence[str]
 ) -> Iterator[Picture]:
+    from orchestrator.scenario.figures import figures_of
     from results.figures import _style
     from results.figures._canvas import Canvas
     from results.figures._study import Study
     from results.report import Picture
 
-    for spec in _named(scenario) or list(_default(experiment, metrics)):
+    for spec in figures_of(scenario) or list(_default(experiment, metrics)):
         study = Study(store, experiment)
 
         def drawn(spec: FigureSpec = spec, study: Study = study) -> Canvas:
@@ -152,20 +170,6 @@ def _figures(
             svg = drawn().content("svg")
         notes = f" ({'; '.join(study.notes)})" if study.notes else ""
         yield Picture(f"{spec.file}{notes}", svg, lambda drawn=drawn: drawn().figure)  # type: ignore[misc]
-
-
-def _named(scenario: str) -> list[FigureSpec]:
-    """Return the figures that the scenario names; none if this version does not know it."""
-    from orchestrator.files.temporary import temporary_folder
-    from orchestrator.scenario import load
-
-    with temporary_folder("report") as folder:
-        file = folder / "stored.yaml"
-        file.write_text(scenario, encoding="utf-8")
-        try:
-            return list(load(file).scenario.figures)
-        except OrchestratorError:
-            return []
 
 
 def _default(experiment: Experiment, metrics: Sequence[str]) -> Iterator[FigureSpec]:

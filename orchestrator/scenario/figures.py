@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
 
-from orchestrator.errors import Fault
-from orchestrator.scenario.document import Node, nearest
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.errors import Fault, ScenarioError
+from orchestrator.scenario.document import Node, find, nearest, parse, plain
 from orchestrator.scenario.model import Scenario
 from orchestrator.units import shown
+from results.figures import FIGURES, FigureSpec
+
+
+def figures_of(text: str) -> list[FigureSpec]:
+    """Return the figures that a scenario's text names.
+
+    The rest of the text is not validated: the folder of a user's module need not be there.
+
+    Raises:
+        ScenarioError: this version of the program refuses the figures.
+    """
+    tree, faults = parse(text, "scenario")
+    found = find(tree, ("figures",)) if tree is not None else None
+    if found is None:
+        return []
+    try:
+        return TypeAdapter(list[Annotated[FigureSpec, FIGURES]]).validate_python(plain(found))
+    except ValidationError as error:
+        raise ScenarioError([*faults, found.mark.fault(f"figures: {error}")]) from None
 
 
 def figure_faults(

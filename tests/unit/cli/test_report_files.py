@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.planning.identity import experiment_sha256
+from orchestrator.scenario import load
 from results.store import Store
 from tests.unit.cli.test_summary import LIMIT, orchestrator, store, two
 from tests.unit.planning.test_identity import TEXT
@@ -59,7 +61,7 @@ def test_a_report_has_everything_in_two_files(store: Path) -> None:
     assert "goodput_bps-limit.svg" in page  # by default, the metric against the axis of numbers
     assert "all checks passed" not in page  # the synthetic runs have a check that was not measured
     assert "queue_rtt" in page
-    assert "orchestrator run sweep.yaml --repetitions 5" in page
+    assert "orchestrator run quickstart.yaml --repetitions 5" in page
     assert page.count("<figure>") >= 2
 
 
@@ -74,6 +76,35 @@ def test_the_figures_are_those_of_the_scenario(store: Path) -> None:
     captions = re.findall("<figcaption>(.*?)</figcaption>", Path("out/report.html").read_text())
     assert captions[-1] == "mine.pdf"
     assert "goodput_bps-limit.svg" not in captions
+
+
+def test_the_commands_say_where_the_text_is_not_all(store: Path) -> None:
+    hint = "# with --set and --reduced as the runs had them"
+    sha256 = experiment_sha256(load(Path("sweep.yaml")))
+    for name, known in (("same", sha256), ("changed", "other")):
+        with Store(store) as opened:
+            make(
+                opened, two, [{LIMIT: "10p"}], name=name, experiment_sha256=known,
+                scenario_text=TEXT, scenario="sweep", git_commit="abc+",
+            )  # fmt: skip
+            last = opened.resolve("last")
+        assert orchestrator("report", name, "-o", name).exit_code == 0
+        page = Path(name, "report.html").read_text()
+        assert "git checkout abc\n# sweep.yaml is the scenario below\n" in page
+        assert f"orchestrator run --verify {last}" in page
+        assert (hint in page) == (name == "changed")
+
+
+def test_figures_are_found_without_the_folder_of_a_module(store: Path) -> None:
+    text = TEXT.replace("congestion: reno", "congestion: {name: mine, module: ./nowhere}")
+    figures = "figures:\n  - {kind: bars, metric: goodput_bps, file: mine.pdf}\n"
+    with Store(store) as opened:
+        make(
+            opened, two, [{LIMIT: "10p"}, {LIMIT: "20p"}], name="own", experiment_sha256="n",
+            scenario_text=text + figures,
+        )  # fmt: skip
+    assert orchestrator("report", "own", "-o", "out").exit_code == 0
+    assert "<figcaption>mine.pdf</figcaption>" in Path("out/report.html").read_text()
 
 
 @pytest.mark.usefixtures("store")
