@@ -14,7 +14,7 @@ import pytest
 
 from guest.build import GuestKernel
 from tests.guest import test_tcp_states as states
-from tests.guest.peer import boot, plan
+from tests.guest.peer import asserted, boot, plan
 from tests.guest.peer.follow import Followed, follow
 from tests.guest.peer.plan import Run
 from tests.guest.peer.replay import Trace, replay
@@ -74,7 +74,7 @@ def test_packet_pairs_wait_for_acks_of_one_flight(traced: states.Traced, run: Ru
     assert pairs.refused > 5
     if run.congestion == "libra":
         assert trace["responded"].shown[0] == 0, "C is not known yet"
-        states.assert_shown(trace, followed, "warm", "libra")
+        asserted.assert_shown(trace, followed, "warm", "libra")
         return
     expected = pairs.rate * rtt_min_us / 1e6 / trace.mss
     assert expected > 10
@@ -87,14 +87,14 @@ def test_packet_pairs_wait_for_acks_of_one_flight(traced: states.Traced, run: Ru
 def test_segments_below_the_mss_count_as_they_are(traced: states.Traced, run: Run) -> None:
     trace, followed = traced(run)
     assert trace["short"].shown[0] > 50_000
-    states.assert_shown(trace, followed, "short", run.congestion)
+    asserted.assert_shown(trace, followed, "short", run.congestion)
 
 
 @pytest.mark.parametrize("run", plan.sample_runs("requests"), ids=str)
 def test_a_request_does_not_make_a_pause_a_sample(traced: states.Traced, run: Run) -> None:
     trace, followed = traced(run)
     for mark in ("asked", "warm"):
-        states.assert_shown(trace, followed, mark, run.congestion)
+        asserted.assert_shown(trace, followed, mark, run.congestion)
     if run.congestion == "westwoodplus":
         assert trace["asked"].shown[0] == 0, "no response takes a round trip"
 
@@ -105,8 +105,8 @@ def test_duplicate_acks_without_sack_are_samples_of_their_own_time(
 ) -> None:
     trace, followed = traced(run)
     for mark in ("warm", "duplicate 2", "duplicate 3", "recovered"):
-        states.assert_shown(trace, followed, mark, run.congestion)
-    states.assert_ssthresh(followed.reductions[0], run.congestion)
+        asserted.assert_shown(trace, followed, mark, run.congestion)
+    asserted.assert_ssthresh(followed.reductions[0], run.congestion)
 
 
 @pytest.mark.parametrize("run", plan.handshake_runs(), ids=str)
@@ -114,5 +114,5 @@ def test_rtt_min_begins_with_the_handshake_or_with_data(traced: states.Traced, r
     trace, followed = traced(run)
     assert trace.handshake_us == 60_000
     assert trace["warm"].shown[1] == (60_000 if run.settings["handshake_rtt"] else 100_000)
-    states.assert_shown(trace, followed, "duplicate 3", run.congestion)
-    states.assert_ssthresh(followed.reductions[0], run.congestion)
+    asserted.assert_shown(trace, followed, "duplicate 3", run.congestion)
+    asserted.assert_ssthresh(followed.reductions[0], run.congestion)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +16,16 @@ import pytest
 from guest.build import GuestKernel
 from kmods.catalogue import modules
 from tests.guest.peer import boot, plan
+from tests.guest.peer.asserted import (
+    assert_open_before,
+    assert_shown,
+    assert_small_window,
+    assert_ssthresh,
+    assert_window,
+    undone_ssthresh,
+)
 from tests.guest.peer.estimators import Estimator
-from tests.guest.peer.follow import Followed, Reduction, follow
+from tests.guest.peer.follow import Followed, follow
 from tests.guest.peer.models import MODELS
 from tests.guest.peer.plan import CONTROL, Run
 from tests.guest.peer.replay import (
@@ -28,7 +35,6 @@ from tests.guest.peer.replay import (
     OPEN,
     RECOVERY,
     Mark,
-    State,
     Trace,
     replay,
 )
@@ -39,11 +45,6 @@ NAMES = [CONTROL, *sorted(modules())]
 LOSSES = [*(plan.standard_run(name, "loss") for name in NAMES), plan.AGED]
 TIMEOUTS = [*(plan.standard_run(name, "spurious timeout") for name in NAMES), plan.COUNTED_TIMEOUT]
 
-# Relative errors of estimates. The modules' integers lose less than a millionth. TIBET's averages
-# stand still within 50 * 2^-16 of a sample, which is 8 in 10^5 of ACKs 10 us apart; the tau of
-# Westwood 3 is chaotic in its rounding.
-TOLERANCE = {"tibet": 1e-4, "westwood3": 1e-5}
-DEFAULT_TOLERANCE = 1e-6
 LARGE = 518_000
 
 Traced = Callable[[Run], tuple[Trace, Followed]]
@@ -74,59 +75,6 @@ def traced(answers: dict[str, Any]) -> Traced:
 def case(traced: Traced) -> Told:
     """Return a congestion control's standard run of a case."""
     return lambda name, case: traced(plan.standard_run(name, case))
-
-
-def assert_ssthresh(reduction: Reduction, name: str) -> None:
-    """The formula's whole segments, two at least.
-
-    While the window must not rise to it, the kernel has the window instead, and ssthresh at last.
-    """
-    low, high = _formula_ssthresh(reduction, name)
-    for state in reduction.ended:
-        # FAST lowers ssthresh itself, to leave slow start.
-        assert low <= state.ssthresh <= high or name == "fast", reduction
-    if reduction.is_conditional:
-        low, high = min(low, reduction.window), min(high, reduction.window)
-    assert low <= reduction.after.ssthresh <= high, reduction
-
-
-def _formula_ssthresh(reduction: Reduction, name: str) -> tuple[int, int]:
-    error = reduction.expected * TOLERANCE.get(name, DEFAULT_TOLERANCE)
-    low, high = (max(2, math.floor(reduction.expected + sign * error)) for sign in (-1, 1))
-    return low, high
-
-
-def assert_window(trace: Trace, followed: Followed, mark: str) -> None:
-    """The window is the formulas', without the fraction that is still to come."""
-    expected = followed.window[mark]
-    assert expected.allows(trace[mark].window), (mark, expected, trace[mark].window)
-
-
-def assert_shown(trace: Trace, followed: Followed, mark: str, name: str) -> None:
-    """What get_info shows: estimates in whole bytes/s, times in whole microseconds."""
-    expected, shown = followed.shown[mark], trace[mark].shown
-    assert len(shown) == len(expected)
-    tolerance = TOLERANCE.get(name, DEFAULT_TOLERANCE)
-    # What is shown is cut to integers; newreno_ns2 shows a fraction that each ACK has cut.
-    cut = len(trace.acks()) if name == "newreno_ns2" else 1
-    for wanted, got in zip(expected, shown, strict=True):
-        if wanted is not None and wanted != math.inf:
-            assert got == pytest.approx(wanted, rel=tolerance, abs=cut)
-
-
-def assert_open_before(trace: Trace, followed: Followed, mark: str) -> None:
-    """Before a congestion event: congestion avoidance, the window full and as the formulas say."""
-    state = trace[mark]
-    assert state.ca_state == OPEN
-    assert state.in_flight == state.window >= state.ssthresh
-    assert_window(trace, followed, mark)
-
-
-def undone_ssthresh(before: State, reduction: Reduction) -> int:
-    """What the core restores: ssthresh or three quarters of the window, unless more was set."""
-    window = reduction.window
-    set_last = (reduction.ended or [reduction.after])[0]
-    return max(before.ssthresh, (window >> 1) + (window >> 2), set_last.ssthresh)
 
 
 def test_every_module_has_its_formula() -> None:
@@ -277,21 +225,6 @@ def test_the_window_rises_to_ssthresh_only_where_the_paper_says_so(
         assert max(loss.during) > loss.window, "the kernel grows the window during recovery"
         assert highest <= recovered.ssthresh
         assert recovered.window >= recovered.ssthresh
-
-
-def assert_small_window(trace: Trace, followed: Followed, name: str) -> tuple[Reduction, State]:
-    """Check a timeout and a loss or mark at a small window; return the latter and its end."""
-    timeout, loss = followed.reductions
-    assert timeout.kind == LOSS
-    assert loss.kind in (CWR, RECOVERY)
-    assert loss.window < 20
-    assert_ssthresh(timeout, name)
-    assert_ssthresh(loss, name)
-    ((expected, recovered),) = followed.completed
-    assert recovered is trace["recovered"]
-    assert recovered in loss.ended
-    assert expected.allows(recovered.window), (expected, recovered.window)
-    return loss, recovered
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from kmods import build
 from kmods.catalogue import FOLDER
 from tests.guest import test_tcp_samples as samples
 from tests.guest import test_tcp_states as states
-from tests.guest.peer import boot, plan
+from tests.guest.peer import asserted, boot, plan
 from tests.guest.peer.follow import Followed, follow
 from tests.guest.peer.plan import Run
 from tests.guest.peer.replay import Trace, replay
@@ -119,7 +119,7 @@ FAULTS = {
             ),
         ),
         plan.standard_run("westwood1", "loss"),
-        lambda traced, run: states.assert_shown(*traced(run), "warm", "westwood1"),
+        lambda traced, run: asserted.assert_shown(*traced(run), "warm", "westwood1"),
     ),
     "a request ends a sample of a connection with nothing on the way": Fault(
         (
