@@ -59,8 +59,9 @@ def metrics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the names of export formats."""
     from results.export import FORMATS
+    from results.tidy import WRITERS
 
-    return _beginning(FORMATS, incomplete)
+    return _beginning({**FORMATS, **WRITERS}, incomplete)
 
 
 def backends(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,15 @@ class _Export(click.Command):
         """Write the formats with their files."""
         del ctx
         from results.export import FORMATS
+        from results.tidy import WRITERS
 
-        with formatter.section("Formats and their files"):
+        with formatter.section("Formats of a run and their files"):
             formatter.write_dl([(each.name, _plain(each.description)) for each in FORMATS.values()])
+        with formatter.section("Formats of an experiment and their files"):
+            formatter.write_dl(
+                [(name, _plain(inspect.cleandoc(write.__doc__ or "").partition("\n\n")[0]))
+                 for name, write in WRITERS.items()]
+            )  # fmt: skip
 
 
 def _plain(docstring: str) -> str:
@@ -55,26 +62,30 @@ def command(what: str, name: str | None, output: Path, force: bool, db: Path) ->
     """Write a stored run with all samples, or an experiment's metrics, to files.
 
     RUN is an id, a unique prefix of one, or "last". EXPERIMENT is NAME or NAME@HASH, and a scenario
-    FILE means the experiment that it makes. Of an experiment, csv is one table: a row for each run,
-    window and flow, a column for each axis and metric. Prints the names of the files.
+    FILE means the experiment that it makes. Of an experiment, csv and parquet are one table: a row
+    for each run, window and flow, a column for each axis and metric. Prints the names of the files.
 
     \b
     orchestrator export last -o run.json
     orchestrator export last --format csv -o run.csv
-    orchestrator export bbr-vs-cubic -o bbr-vs-cubic.csv
+    orchestrator export bbr-vs-cubic -o bbr-vs-cubic.parquet
     """
     from results.export import FORMATS, export, no_samples
     from results.store import Store
+    from results.tidy import WRITERS
 
     chosen = output.name.removesuffix(".gz").rpartition(".")[2] if name is None else name
-    if chosen not in FORMATS:
+    valid = sorted({*FORMATS, *WRITERS})
+    if chosen not in valid:
         wrong = f"--format {name}" if name is not None else f"{output}: its suffix is no format"
-        raise UsageError(f"{wrong}: choose one of {', '.join(sorted(FORMATS))} with --format")
+        raise UsageError(f"{wrong}: choose one of {', '.join(valid)} with --format")
     with Store.open_read_only(db) as store:
         if _is_experiment(store, what):
             _export_experiment(store, what, chosen, output, force)
             return
         stored = store.load(what)
+        if chosen not in FORMATS:
+            raise UsageError(f"--format {chosen}: it is of an experiment; name one, not a run")
         for path in export(stored, chosen, output, force):
             click.echo(path)
         if missing := no_samples(stored):
@@ -90,9 +101,14 @@ def _is_experiment(store: Store, what: str) -> bool:
 
 
 def _export_experiment(store: Store, what: str, name: str, output: Path, force: bool) -> None:
-    from results.tidy import write_csv
+    from results import tidy
 
-    if name != "csv":
-        raise UsageError(f"--format {name}: of an experiment there is csv; name a run for {name}")
-    write_csv(store, _experiments.find(store, what), output, force)
+    experiment = _experiments.find(store, what)
+    write = tidy.WRITERS.get(name)
+    if write is None:
+        raise UsageError(
+            f"--format {name}: of an experiment there is {' or '.join(tidy.WRITERS)}; name a run "
+            f"for {name}"
+        )
+    write(store, experiment, output, force)
     click.echo(output)

@@ -122,9 +122,10 @@ class Metric:
     """A metric at one scope; ``definition`` is its docstring, with the source.
 
     ``averages`` tells that the value over a span is about the mean of the values over its parts, so
-    that a drift within the span can be seen in them. ``columns`` are those of the scope. A metric
-    without columns appears where all metrics do: in ``show``, in comparisons, in the run page's
-    list of all metrics, in JSON and in exports.
+    that a drift within the span can be seen in them. ``counts`` tells that all values are integers,
+    as the function's annotation says. ``columns`` are those of the scope. A metric without columns
+    appears where all metrics do: in ``show``, in comparisons, in the run page's list of all
+    metrics, in JSON and in exports.
     """
 
     name: str
@@ -136,6 +137,7 @@ class Metric:
     title: str
     format: Format
     averages: bool = False
+    counts: bool = False
     columns: tuple[Column, ...] = ()
 
 
@@ -178,6 +180,7 @@ def metric(
                 title=title or _title(name),
                 format=shown_as or _FORMATS.get(unit, "number"),
                 averages=averages,
+                counts=function.__annotations__.get("return") == "int | None",
                 columns=tuple(one for one in columns if SCOPE_OF[one.table] == scope),
             )  # fmt: skip
         return function

@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 from click.testing import CliRunner, Result
 
@@ -141,12 +142,38 @@ def test_an_experiment_is_exported_as_one_table(store: Path) -> None:
     assert {line["jain_index"] != "" for line in lines if line["flow"] == ""} == {True}
     for words, message in (
         (("sweep", "-o", "sweep.csv"), "exists already"),
-        (("sweep", "-o", "sweep.json"), "of an experiment there is csv"),
+        (("sweep", "-o", "sweep.json"), "of an experiment there is csv or parquet"),
         (("hung", "-o", "hung.csv"), "has no run that ended ok"),
         (("nothing", "-o", "n.csv"), "there is no run nothing"),
     ):
         refused = CliRunner().invoke(commands, ["export", *words])
         assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
+
+
+def test_an_experiment_is_exported_as_parquet(store: Path) -> None:
+    for file in ("sweep.csv", "sweep.parquet", "again.parquet"):
+        result = orchestrator("export", "sweep", "-o", file)
+        assert (result.exit_code, result.stdout) == (0, f"{file}\n"), result.stderr
+    assert Path("sweep.parquet").read_bytes() == Path("again.parquet").read_bytes()
+    table = duckdb.read_parquet("sweep.parquet")
+    names = table.columns
+    types = dict(zip(names, map(str, table.types), strict=True))
+    assert {name: types[name] for name in ("run", "limit", "limit [packets]", "seed")} == {
+        "run": "VARCHAR", "limit": "VARCHAR", "limit [packets]": "DOUBLE", "seed": "BIGINT",
+    }  # fmt: skip
+    assert (types["goodput_bps"], types["retransmitted_segments"]) == ("DOUBLE", "BIGINT")
+    lines = list(csv.reader(io.StringIO(Path("sweep.csv").read_text())))
+    assert names == lines[0]
+    found = table.fetchall()
+    text = [["" if cell is None else str(cell) for cell in row] for row in found]
+    assert text == lines[1:]
+    jain = names.index("jain_index")
+    flow = names.index("flow")
+    assert {row[flow] == "" for row in found if row[jain] is None} == {False}
+    refused = CliRunner().invoke(commands, ["export", "sweep", "-o", "sweep.parquet"])
+    assert (refused.exit_code, "exists already" in refused.stderr) == (2, True)
+    refused = CliRunner().invoke(commands, ["export", "last", "-o", "last.parquet"])
+    assert (refused.exit_code, "it is of an experiment" in refused.stderr) == (2, True)
 
 
 def test_a_files_reduced_form_is_an_experiment_of_its_own(store: Path) -> None:

@@ -1,0 +1,85 @@
+"""The Parquet writer, read back by a library that does not share a line with it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from results.parquet import Column, Kind, table
+
+VALUES: dict[Kind, st.SearchStrategy[Any]] = {
+    "text": st.text(st.characters(codec="utf-8", exclude_characters="\0")),
+    "integer": st.integers(-(2**63), 2**63 - 1),
+    "number": st.floats(allow_nan=False),
+}
+TYPES = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE"}
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[Column]:
+    rows = draw(st.integers(0, 40))
+    kinds = draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=20))
+    return [
+        Column(
+            f"c{index} [ü]",
+            kind,
+            draw(st.lists(VALUES[kind] | st.none(), min_size=rows, max_size=rows)),
+        )
+        for index, kind in enumerate(kinds)
+    ]
+
+
+def read(path: Path, content: bytes) -> tuple[list[str], list[str], list[tuple[Any, ...]]]:
+    path.write_bytes(content)
+    found = duckdb.read_parquet(str(path))
+    return found.columns, [str(one) for one in found.types], found.fetchall()
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(columns=tables())
+def test_what_is_written_is_read(columns: list[Column], tmp_path: Path) -> None:
+    content = table(columns, {"experiment": "ü"}, "test version 1.0")
+    assert content == table(columns, {"experiment": "ü"}, "test version 1.0")
+    names, types, rows = read(tmp_path / "table.parquet", content)
+    assert names == [column.name for column in columns]
+    assert types == [TYPES[column.kind] for column in columns]
+    assert rows == list(zip(*(column.values for column in columns), strict=True))
+
+
+def test_long_tables_and_texts_beside_them(tmp_path: Path) -> None:
+    values = [None if index % 7 else index / 3 for index in range(100_000)]
+    about = {"experiment": "sweep", "identity": "0" * 64}
+    content = table([Column("x", "number", values)], about, "test version 1.0")
+    _names, _types, rows = read(tmp_path / "table.parquet", content)
+    assert [value for (value,) in rows] == values
+    where = f"'{tmp_path / 'table.parquet'}'"
+    with duckdb.connect() as reader:
+        found = reader.execute(f"select key, value from parquet_kv_metadata({where})").fetchall()
+        writer = reader.execute(f"select created_by from parquet_file_metadata({where})").fetchall()
+    assert {key.decode(): value.decode() for key, value in found} == about
+    assert writer == [("test version 1.0",)]
+
+
+def test_numbers_that_are_not_finite_stay_what_they_are(tmp_path: Path) -> None:
+    column = Column("x", "number", [math.inf, -math.inf, math.nan])
+    _names, _types, rows = read(tmp_path / "table.parquet", table([column], {}, "test"))
+    assert [str(value) for (value,) in rows] == ["inf", "-inf", "nan"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        ([], ValueError),
+        ([Column("x", "text", ["a"]), Column("y", "text", [])], ValueError),
+        ([Column("x", "integer", [2**63])], OverflowError),
+    ],
+)
+def test_what_is_no_table_is_refused(columns: list[Column], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        table(columns, {}, "test")
