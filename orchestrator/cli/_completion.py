@@ -58,10 +58,11 @@ def metrics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 
 def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the names of export formats."""
+    from results import crate
     from results.export import FORMATS
     from results.tidy import WRITERS
 
-    return _beginning({**FORMATS, **WRITERS}, incomplete)
+    return _beginning(dict.fromkeys([*FORMATS, *WRITERS, crate.NAME]), incomplete)
 
 
 def backends(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

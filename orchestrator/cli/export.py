@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli import _completion, _experiments, _options
+from orchestrator.cli import _completion, _crate, _experiments, _options
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ class _Export(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the formats with their files."""
         del ctx
+        from results import crate
         from results.export import FORMATS
         from results.tidy import WRITERS
 
@@ -31,6 +32,8 @@ class _Export(click.Command):
                 [(name, _plain(inspect.cleandoc(write.__doc__ or "").partition("\n\n")[0]))
                  for name, write in WRITERS.items()]
             )  # fmt: skip
+        with formatter.section("Formats of both and their files"):
+            formatter.write_dl([(crate.NAME, crate.FILES)])
 
 
 def _plain(docstring: str) -> str:
@@ -51,14 +54,20 @@ def _plain(docstring: str) -> str:
 @click.option(
     "-o",
     "--output",
-    metavar="FILE",
+    metavar="FILE|DIR",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; a format of several files puts theirs beside it, named after it.",
+    type=click.Path(path_type=Path),
+    help="File to write; a format of several files puts theirs beside it, named after it. "
+    "Of ro-crate a folder.",
+)
+@click.option(
+    "--license", "licence", metavar="TEXT", help="Of ro-crate: the data's licence, a URL or words."
 )
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @_options.database
-def command(what: str, name: str | None, output: Path, force: bool, db: Path) -> None:
+def command(
+    what: str, name: str | None, output: Path, licence: str | None, force: bool, db: Path
+) -> int:
     """Write a stored run with all samples, or an experiment's metrics, to files.
 
     RUN is an id, a unique prefix of one, or "last". EXPERIMENT is NAME or NAME@HASH, and a scenario
@@ -69,20 +78,31 @@ def command(what: str, name: str | None, output: Path, force: bool, db: Path) ->
     orchestrator export last -o run.json
     orchestrator export last --format csv -o run.csv
     orchestrator export bbr-vs-cubic -o bbr-vs-cubic.parquet
+    orchestrator export bbr-vs-cubic --format ro-crate -o bbr-vs-cubic
     """
+    from results import crate
     from results.export import FORMATS, export, no_samples
     from results.store import Store
     from results.tidy import WRITERS
 
     chosen = output.name.removesuffix(".gz").rpartition(".")[2] if name is None else name
-    valid = sorted({*FORMATS, *WRITERS})
+    valid = sorted({*FORMATS, *WRITERS, crate.NAME})
     if chosen not in valid:
         wrong = f"--format {name}" if name is not None else f"{output}: its suffix is no format"
         raise UsageError(f"{wrong}: choose one of {', '.join(valid)} with --format")
+    if licence is not None and chosen != crate.NAME:
+        raise UsageError(f"--license: it is for --format {crate.NAME}")
+    if chosen != crate.NAME and output.is_dir():
+        raise UsageError(f"-o {output}: it is a folder; give a file")
     with Store.open_read_only(db) as store:
+        if chosen == crate.NAME:
+            found = _experiments.find(store, what) if _is_experiment(store, what) else None
+            status = _crate.export(store, found or what, output, licence, force)
+            click.echo(output)
+            return status
         if _is_experiment(store, what):
             _export_experiment(store, what, chosen, output, force)
-            return
+            return 0
         stored = store.load(what)
         if chosen not in FORMATS:
             raise UsageError(f"--format {chosen}: it is of an experiment; name one, not a run")
@@ -90,6 +110,7 @@ def command(what: str, name: str | None, output: Path, force: bool, db: Path) ->
             click.echo(path)
         if missing := no_samples(stored):
             click.echo(f"{missing}: the file has its scenario and its error", err=True)
+    return 0
 
 
 def _is_experiment(store: Store, what: str) -> bool:

@@ -91,6 +91,36 @@ def write_all(
         raise UsageError(f"{targets[0]}: cannot be written: {error}") from error
 
 
+def write_folder(target: Path, last: str, force: bool, write: Callable[[Path], None]) -> None:
+    """Write a folder that appears complete or not at all.
+
+    ``write`` fills an empty folder. With ``force`` the files of a folder that is there already are
+    replaced one by one, each complete, and the file ``last`` after all others. Other files in it
+    stay.
+
+    Raises:
+        UsageError: it exists already and is not empty (unless ``force``), or cannot be written.
+    """
+    try:
+        there = target.exists() and (not target.is_dir() or any(target.iterdir()))
+        if there and not (force and target.is_dir()):
+            raise UsageError(f"{target}: exists already and is not overwritten")
+        with temporary_folder("export", target.absolute().parent) as folder:
+            draft = folder / "draft"
+            draft.mkdir()
+            write(draft)
+            if not there:
+                draft.replace(target)  # takes the place of an empty folder, too
+                return
+            files = sorted(path for path in draft.rglob("*") if path.is_file())
+            for path in sorted(files, key=lambda path: path == draft / last):
+                place = target / path.relative_to(draft)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                path.replace(place)
+    except (OSError, MachineError) as error:
+        raise UsageError(f"{target}: cannot be written: {error}") from error
+
+
 def no_samples(run: StoredRun) -> str:
     """Return why a run has no samples, in words; empty for a run that has some."""
     if run.status == "ok":

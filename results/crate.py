@@ -1,0 +1,293 @@
+"""Runs as an RO-Crate: a folder whose files one JSON-LD document describes.
+
+The crate follows RO-Crate 1.1 (https://w3id.org/ro/crate/1.1) and its profile Process Run Crate 0.5
+(https://w3id.org/ro/wfrun/process/0.5): each run is a CreateAction with its instrument (this
+software and the kernel), its object (scenario, seed, values of the axes) and its result. Equal runs
+give equal files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from orchestrator import __version__
+from orchestrator.errors import UsageError
+from results import documents, tidy
+from results.axes import shown
+from results.experiments import Experiment
+from results.export import FORMATS
+from results.metrics import METRICS
+from results.model import RunRow
+from results.store import Store
+from results.stored import StoredRun
+
+METADATA = "ro-crate-metadata.json"
+NAME = "ro-crate"
+FILES = (
+    f"DIR/{METADATA} (JSON-LD: what the files are and how they were made), scenario.yaml, "
+    "table.csv and table.parquet (as of an experiment), runs/ID.json (provenance, metrics and "
+    "checks of each run) and figures/ (those that the scenario names). Of a single run samples/ "
+    "(as csv) instead of figures."
+)
+
+_CRATE = "https://w3id.org/ro/crate/1.1"
+_PROCESS = "https://w3id.org/ro/wfrun/process/0.5"
+_CONTEXT = [f"{_CRATE}/context", "https://w3id.org/ro/terms/workflow-run/context"]
+_LICENCE = "https://spdx.org/licenses/GPL-2.0-only"
+_UNSTATED = "Not stated. Ask whoever gave you the crate before you publish its data."
+_MEDIA = {
+    "csv": "text/csv", "json": "application/json", "parquet": "application/vnd.apache.parquet",
+    "pdf": "application/pdf", "png": "image/png", "svg": "image/svg+xml",
+    "yaml": "application/yaml",
+}  # fmt: skip
+_PARTS = FORMATS["csv"].parts
+
+Entity = dict[str, Any]
+
+
+def write(
+    folder: Path,
+    store: Store,
+    experiment: Experiment,
+    figures: Mapping[str, bytes],
+    licence: str | None = None,
+    single: bool = False,
+) -> None:
+    """Write the crate of an experiment into an empty folder.
+
+    ``figures`` are files by their names. ``licence`` is that of the data, a URL or words.
+    ``single`` adds the samples of the only run.
+
+    Raises:
+        UsageError: there is no run that has ended.
+        StoreError: a run cannot be read.
+    """
+    rows = [row for row in experiment.rows if row.status != "running"]
+    if not rows:
+        raise UsageError(f"{experiment.label} has no run that has ended: there is nothing to write")
+    described = dict(_scenarios(folder, store, rows))
+    if any(row.status == "ok" for row in rows):
+        tidy.write_csv(store, experiment, folder / "table.csv")
+        tidy.write_parquet(store, experiment, folder / "table.parquet")
+        for name in ("table.csv", "table.parquet"):
+            described[name] = "a row for each run, window and flow; a column for each metric"
+    for name, content in figures.items():
+        _made(folder / "figures" / name).write_bytes(content)
+        described[f"figures/{name}"] = "a figure that the scenario names"
+    for row in rows:
+        _write_run(_made(folder / "runs" / f"{row.id}.json"), store.load(row.id))
+        described[f"runs/{row.id}.json"] = f"provenance, metrics and checks of run {row.id}"
+    if single and rows[0].status == "ok":
+        names = [f"samples/{part or 'tcp'}.csv" for part in _PARTS]
+        FORMATS["csv"].write(store.load(rows[0].id), [_made(folder / name) for name in names])
+        described |= dict.fromkeys(names, "samples and metrics of the run, as `export` writes csv")
+    graph = _graph(folder, store, experiment, rows, described, licence)
+    text = json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=2, ensure_ascii=False)
+    (folder / METADATA).write_text(text + "\n", encoding="utf-8")
+
+
+def _made(path: Path) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    return path
+
+
+def _scenarios(folder: Path, store: Store, rows: Sequence[RunRow]) -> Iterator[tuple[str, str]]:
+    """Write each text of the scenario; yield names with descriptions."""
+    written = set()
+    for row in rows:
+        name = _scenario_name(row, rows)
+        if name not in written:
+            written.add(name)
+            (folder / name).write_text(store.load(row.id).head.scenario_text, encoding="utf-8")
+            yield name, f"the scenario of the runs, SHA-256 {row.scenario_sha256}"
+
+
+def _scenario_name(row: RunRow, rows: Sequence[RunRow]) -> str:
+    """Return the file of a run's scenario: the newest text has the plain name."""
+    if row.scenario_sha256 == rows[-1].scenario_sha256:
+        return "scenario.yaml"
+    return f"scenario-{row.scenario_sha256[:8]}.yaml"
+
+
+def _write_run(path: Path, run: StoredRun) -> None:
+    head = run.head
+    document = documents.plain(
+        {
+            **documents.document([run]),
+            "scenario_sha256": run.row.scenario_sha256,
+            "started_utc": run.row.started_utc,
+            "finished_utc": run.row.finished_utc,
+            "git_commit": head.git_commit,
+            "resolved": head.resolved,
+            "network": head.links,
+            "provenance": run.provenance,
+        }
+    )
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _graph(
+    folder: Path,
+    store: Store,
+    experiment: Experiment,
+    rows: Sequence[RunRow],
+    described: Mapping[str, str],
+    licence: str | None,
+) -> list[Entity]:
+    newest = rows[-1]
+    files = [_file(folder, name, words) for name, words in described.items()]
+    actions, parts = _actions(rows)
+    terms = _terms(licence)
+    variables = _variables() if "table.csv" in described else []
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": experiment.label if experiment.key else f"{experiment.name}, run {newest.id}",
+        "description": store.load(newest.id).head.description
+        or f"Runs of the experiment {experiment.name}.",
+        "identifier": experiment.identity if experiment.key else newest.id,
+        "datePublished": max(row.finished_utc or row.started_utc for row in rows),
+        "license": _to(terms["@id"]),
+        "keywords": "TCP, congestion control, network emulation",
+        "conformsTo": _to(_PROCESS),
+        "hasPart": _links(files),
+        "mentions": _links(actions),
+        "variableMeasured": _links(variables),
+    }
+    return [
+        {
+            "@id": METADATA,
+            "@type": "CreativeWork",
+            "about": _to("./"),
+            "conformsTo": _to(_CRATE),
+        },
+        root,
+        *files,
+        *actions,
+        *parts,
+        *variables,
+        *([] if terms["@id"] == _LICENCE else [terms]),
+        {"@id": _LICENCE, "@type": "CreativeWork", "name": "GNU GPL, version 2 only"},
+        {"@id": _PROCESS, "@type": "CreativeWork", "name": "Process Run Crate", "version": "0.5"},
+    ]
+
+
+def _file(folder: Path, name: str, words: str) -> Entity:
+    content = (folder / name).read_bytes()
+    return {
+        "@id": quote(name),
+        "@type": "File",
+        "name": name,
+        "description": words,
+        "encodingFormat": _MEDIA[name.rpartition(".")[2]],
+        "contentSize": str(len(content)),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+
+
+def _actions(rows: Sequence[RunRow]) -> tuple[list[Entity], list[Entity]]:
+    """Return an action for each run, and the entities that the actions name."""
+    actions: list[Entity] = []
+    parts: dict[str, Entity] = {}
+    for row in rows:
+        instruments = [_software(row), *_kernel(row)]
+        objects = list(_parameters(row))
+        parts |= {each["@id"]: each for each in (*instruments, *objects)}
+        action = {
+            "@id": f"#run-{row.id}",
+            "@type": "CreateAction",
+            "name": f"Run {row.id}",
+            "description": f"verdict {row.verdict or '-'}, digest {row.digest or '-'}, "
+            f"link model {row.link_model}, back end {row.backend}",
+            "startTime": row.started_utc,
+            "endTime": row.finished_utc or row.started_utc,
+            "actionStatus": f"http://schema.org/{_status(row)}ActionStatus",
+            "instrument": _links(instruments),
+            "object": _links([{"@id": quote(_scenario_name(row, rows))}, *objects]),
+            "result": _to(f"runs/{row.id}.json"),
+        }
+        if row.error:
+            action["error"] = row.error
+        actions.append(action)
+    return actions, list(parts.values())
+
+
+def _status(row: RunRow) -> str:
+    return "Completed" if row.status == "ok" else "Failed"
+
+
+def _software(row: RunRow) -> Entity:
+    commit = row.git_commit or "unknown"
+    return {
+        "@id": f"#orchestrator-{quote(commit)}",
+        "@type": "SoftwareApplication",
+        "name": "TCP congestion-control orchestrator",
+        "description": "Runs TCP congestion-control experiments on a real Linux kernel in virtual "
+        "time. To cite it, use CITATION.cff of its sources.",
+        "softwareVersion": f"commit {commit}, exported by version {__version__}",
+        "license": _to(_LICENCE),
+    }
+
+
+def _kernel(row: RunRow) -> Iterator[Entity]:
+    if row.kernel is not None:
+        yield {
+            "@id": f"#kernel-{quote(row.kernel)}",
+            "@type": "SoftwareApplication",
+            "name": f"Linux {row.kernel}",
+            "description": "The kernel of the test bed. The JSON file of a run has the hashes of "
+            "its sources and modules.",
+            "softwareVersion": row.kernel,
+            "url": "https://www.kernel.org",
+            "license": _to(_LICENCE),
+        }
+
+
+def _parameters(row: RunRow) -> Iterator[Entity]:
+    values = {"seed": row.seed, "repetition": row.repetition, **row.variant}
+    for path, value in values.items():
+        yield {
+            "@id": f"#{quote(path, safe='')}={quote(shown(value), safe='')}",
+            "@type": "PropertyValue",
+            "name": path,
+            "value": shown(value),
+        }
+
+
+def _variables() -> list[Entity]:
+    """Return the columns of the table that are metrics, with units and definitions."""
+    found = {
+        one.name: {
+            "@id": f"#metric-{one.name}",
+            "@type": "PropertyValue",
+            "name": one.name,
+            "description": " ".join(one.definition.split()),
+            "unitText": one.unit,
+        }
+        for one in METRICS.values()
+        if one.scope != "link"
+    }
+    return list(found.values())
+
+
+def _terms(licence: str | None) -> Entity:
+    """Return the entity of the data's licence."""
+    words = licence or _UNSTATED
+    place = licence if licence is not None and "://" in licence else "#licence-of-the-data"
+    return {"@id": place, "@type": "CreativeWork", "name": words, "description": words}
+
+
+def _links(entities: Sequence[Entity]) -> Any:
+    """Return links to entities; RO-Crate writes a single value without a list."""
+    found = [_to(each["@id"]) for each in entities]
+    return found[0] if len(found) == 1 else found
+
+
+def _to(identifier: str) -> Entity:
+    return {"@id": identifier}

@@ -1,0 +1,184 @@
+"""``export --format ro-crate``: what RO-Crate 1.1 and Process Run Crate 0.5 require."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator.cli import commands
+from results import crate
+from results.store import Store
+from tests.unit.results.experiments import make
+from tests.unit.results.test_recordings import head
+
+LIMIT = "topology.bottleneck.queue.limit"
+TEXT = """\
+version: 1
+figures:
+  - {kind: metric, metric: goodput_bps, file: goodput.svg}
+"""
+BAD_FIGURE = "  - {kind: metric, metric: rtt_min_s, by: rate, file: bad.svg}\n"
+
+
+def goodput(variant: object, repetition: int) -> dict[str, float]:
+    return {"one": 1e6 + 1e4 * repetition, "two": 2e6}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    with Store(tmp_path / "runs.db") as opened:
+        variants = [{LIMIT: "10p"}, {LIMIT: "20p"}]
+        make(opened, goodput, variants, 2, name="sweep", scenario_text=TEXT)
+    monkeypatch.setenv("ORCHESTRATOR_DB", str(tmp_path / "runs.db"))
+    return tmp_path / "runs.db"
+
+
+def export(*words: str) -> Result:
+    return CliRunner().invoke(commands, ["--debug", "export", *words, "--format", "ro-crate"])
+
+
+def require_valid(folder: Path) -> dict[str, Any]:
+    """Check what both specifications require, and return the entities by id."""
+    document = json.loads((folder / crate.METADATA).read_text())
+    assert document["@context"][0] == "https://w3id.org/ro/crate/1.1/context"
+    entities = {each["@id"]: each for each in document["@graph"]}
+    assert len(entities) == len(document["@graph"])
+    descriptor, root = entities[crate.METADATA], entities["./"]
+    assert descriptor["@type"] == "CreativeWork"
+    assert descriptor["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    assert descriptor["about"] == {"@id": "./"}
+    assert root["@type"] == "Dataset"
+    assert {"name", "description", "datePublished", "license", "conformsTo"} <= set(root)
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    listed = {unquote(name) for name in ids(root["hasPart"])}
+    assert listed == files - {crate.METADATA}
+    for name, entity in entities.items():
+        assert isinstance(entity["@type"], str)
+        linked = {
+            one
+            for key, value in entity.items()
+            if key not in ("@id", "@type")
+            for one in ids(value)
+        }
+        assert linked <= set(entities) | {"https://w3id.org/ro/crate/1.1"}, name
+    for name in listed:
+        content = (folder / name).read_bytes()
+        assert entities[name]["@type"] == "File"
+        assert entities[name]["contentSize"] == str(len(content))
+        assert entities[name]["sha256"] == hashlib.sha256(content).hexdigest()
+    for action in (entities[name] for name in ids(root["mentions"])):
+        assert action["@type"] == "CreateAction"
+        assert {"name", "startTime", "endTime", "object", "result"} <= set(action)
+        programs = [entities[name] for name in ids(action["instrument"])]
+        assert {each["@type"] for each in programs} == {"SoftwareApplication"}
+    return entities
+
+
+def ids(value: Any) -> list[str]:
+    """Return the ids that a property links to."""
+    many = value if isinstance(value, list) else [value]
+    return [each["@id"] for each in many if isinstance(each, dict)]
+
+
+@pytest.mark.usefixtures("store")
+def test_the_crate_of_an_experiment(tmp_path: Path) -> None:
+    done = export("sweep", "-o", "crate")
+    assert (done.exit_code, done.stdout) == (0, "crate\n"), done.stderr
+    entities = require_valid(Path("crate"))
+    assert (Path("crate") / "scenario.yaml").read_text() == TEXT
+    assert (Path("crate") / "figures/goodput.svg").read_bytes().startswith(b"<?xml")
+    assert not (Path("crate") / "samples").exists()
+    table = Path("sweep.csv")
+    CliRunner().invoke(commands, ["export", "sweep", "-o", str(table)])
+    assert (Path("crate") / "table.csv").read_bytes() == table.read_bytes()
+    actions = [each for each in entities.values() if each["@type"] == "CreateAction"]
+    assert len(actions) == 4
+    assert "#seed=2" in ids(actions[1]["object"])
+    run = json.loads((Path("crate") / actions[1]["result"]["@id"]).read_text())
+    (only,) = run["runs"]
+    assert (only["seed"], only["variant"], only["link_model"]) == (2, {LIMIT: "10p"}, 1)
+    assert {"digest", "kernel", "fidelity", "metrics"} <= set(only)
+    assert {"resolved", "provenance", "scenario_sha256", "network"} <= set(run)
+    assert entities["#metric-goodput_bps"]["unitText"] == "bit/s"
+    assert entities[entities["./"]["license"]["@id"]]["name"].startswith("Not stated")
+
+
+@pytest.mark.usefixtures("store")
+def test_the_crate_of_a_run_has_its_samples() -> None:
+    done = export(
+        "last", "-o", "crate", "--license", "https://creativecommons.org/licenses/by/4.0/"
+    )
+    assert done.exit_code == 0, done.stderr
+    entities = require_valid(Path("crate"))
+    assert (Path("crate") / "samples/tcp.csv").read_text().startswith("flow,endpoint,time_ns")
+    assert entities["./"]["license"] == {"@id": "https://creativecommons.org/licenses/by/4.0/"}
+    assert not (Path("crate") / "figures").exists()
+
+
+def test_runs_that_failed_say_why(store: Path) -> None:
+    with Store(store) as opened:
+        opened.fail(opened.begin(head(experiment="hung", experiment_sha256="x")), "it hung")
+    assert export("last", "-o", "crate").exit_code == 0
+    entities = require_valid(Path("crate"))
+    (action,) = [each for each in entities.values() if each["@type"] == "CreateAction"]
+    assert action["actionStatus"] == "http://schema.org/FailedActionStatus"
+    assert action["error"] == "it hung"
+    assert not (Path("crate") / "table.csv").exists()
+
+
+@pytest.mark.usefixtures("store")
+def test_equal_runs_give_equal_files_and_none_is_overwritten() -> None:
+    Path("empty").mkdir()
+    assert [export("sweep", "-o", name).exit_code for name in ("one", "empty")] == [0, 0]
+    files = sorted(path.relative_to("one") for path in Path("one").rglob("*") if path.is_file())
+    for path in files:
+        assert ("one" / path).read_bytes() == ("empty" / path).read_bytes(), path
+    Path("one/notes.txt").write_text("mine")
+    Path("one/table.csv").write_text("old")
+    refused = CliRunner().invoke(commands, ["export", "sweep", "--format", "ro-crate", "-o", "one"])
+    assert (refused.exit_code, "exists already" in refused.stderr) == (2, True)
+    assert Path("one/table.csv").read_text() == "old"
+    assert export("sweep", "-o", "one", "--force").exit_code == 0
+    assert Path("one/table.csv").read_bytes() == Path("empty/table.csv").read_bytes()
+    assert Path("one/notes.txt").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("store")
+def test_an_export_that_ends_early_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(crate, "_graph", full)
+    done = CliRunner().invoke(commands, ["export", "sweep", "--format", "ro-crate", "-o", "crate"])
+    assert (done.exit_code, "No space left" in done.stderr) == (2, True)
+    assert {path.name.partition("-")[0] for path in Path().iterdir()} == {"runs.db"}
+
+
+def test_a_figure_that_cannot_be_drawn_is_said(store: Path) -> None:
+    with Store(store) as opened:
+        make(opened, goodput, [{LIMIT: "10p"}], 2, name="odd", scenario_text=TEXT + BAD_FIGURE)
+    done = export("odd", "-o", "crate")
+    assert (done.exit_code, "error: bad.svg is not drawn: " in done.stderr) == (2, True)
+    require_valid(Path("crate"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("sweep", "-o", "out.csv", "--license", "CC0"), "--license: it is for --format ro-crate"),
+        (("sweep", "-o", "."), "its suffix is no format"),
+        (("sweep", "--format", "csv", "-o", "."), "it is a folder; give a file"),
+        (("sweep", "--format", "ro-crate", "-o", "runs.db"), "exists already"),
+    ],
+)
+@pytest.mark.usefixtures("store")
+def test_what_does_not_fit_is_refused(words: tuple[str, ...], message: str) -> None:
+    refused = CliRunner().invoke(commands, ["export", *words])
+    assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
