@@ -1,9 +1,9 @@
 """Runs as an RO-Crate: a folder whose files one JSON-LD document describes.
 
 The crate follows RO-Crate 1.1 (https://w3id.org/ro/crate/1.1) and its profile Process Run Crate 0.5
-(https://w3id.org/ro/wfrun/process/0.5): each run is a CreateAction with its instrument (this
-software and the kernel), its object (scenario, seed, values of the axes) and its result. Equal runs
-give equal files.
+(https://w3id.org/ro/wfrun/process/0.5). Each run is a CreateAction. Its instruments are this
+software and the kernel, its objects are scenario, seed and values of the axes. Equal runs give
+equal files.
 """
 
 from __future__ import annotations
