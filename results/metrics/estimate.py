@@ -26,14 +26,14 @@ def estimate_bandwidth_mean(data: RunData, flows: Sequence[int], span: Span) -> 
     It counts bytes of payload. A zero means that there is no estimate yet; it is left out. None for
     an algorithm that reports no estimate.
     """
-    rates = _estimates(data, flows[0], span)
+    rates = estimates(data, flows[0], span)
     return float(rates.mean()) * 8 if len(rates) else None
 
 
 @metric("estimate_bandwidth_deviation_bps", unit="bit/s", subject="flow", scopes=("flow",))
 def estimate_bandwidth_deviation(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Standard deviation of the samples whose mean is estimate_bandwidth_mean_bps."""
-    rates = _estimates(data, flows[0], span)
+    rates = estimates(data, flows[0], span)
     return float(rates.std()) * 8 if len(rates) else None
 
 
@@ -50,7 +50,7 @@ def estimate_to_fair_share(data: RunData, flows: Sequence[int], span: Span) -> f
     return mean_bps / share_bps if mean_bps is not None and share_bps else None
 
 
-def _estimates(data: RunData, flow: int, span: Span) -> npt.NDArray[np.float64]:
+def estimates(data: RunData, flow: int, span: Span) -> npt.NDArray[np.float64]:
     """Return the samples of the estimate in bytes/s."""
     shown = data.flows[flow].congestion_fields
     slot = next((slot for slot, field in enumerate(shown) if field in ESTIMATES), None)

@@ -1,0 +1,314 @@
+"""Runs what a paper's statements need, and judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.planning.plan import Plan
+    from orchestrator.scenario import LoadedScenario
+    from results.axes import Axis
+    from results.claims.judge import Finding
+    from results.claims.model import Design, Length, Paper, Quantity, Statement
+    from results.claims.rows import Row
+    from results.claims.values import Series
+
+PAPERS = Path(__file__).resolve().parents[2] / "scenarios" / "papers"
+CLAIMS = PAPERS / "claims"
+
+Execute = Callable[["Plan"], list[str]]
+"""Runs a plan, or finds its runs in the store; returns their ids in the order of the plan."""
+
+
+@dataclass
+class Study:
+    """An experiment of a paper at one length, with the variants that the statements need.
+
+    ``made`` has the ids of the runs of each variant, by repetition.
+    """
+
+    paper: str
+    name: str
+    design: Design
+    length: Length
+    loaded: LoadedScenario
+    axes: Sequence[Axis]
+    needed: set[int] = field(default_factory=set)
+    made: dict[int, list[str]] = field(default_factory=dict)
+
+    @property
+    def variants(self) -> list[Mapping[str, Any]]:
+        """The values of the axes of each variant."""
+        return [variant.values for variant in self.loaded.variants]
+
+    def find(self, quantity: Quantity) -> int | None:
+        """Return the index of the variant that a value is of; None where there is none.
+
+        Raises:
+            UsageError: several variants fit.
+        """
+        from results.claims.values import matching
+
+        found = matching(quantity.where, self.variants, self.axes)
+        if len(found) > 1:
+            raise UsageError(
+                f"{self.paper}, {self.name}: {dict(quantity.where)} fits {len(found)} variants"
+            )
+        return found[0] if found else None
+
+    def plan(self, numbers: Mapping[int, int]) -> Plan:
+        """Return the plan of so many repetitions of each variant."""
+        from orchestrator.planning.plan import plan
+
+        counts = [range(numbers.get(index, 0)) for index in range(len(self.loaded.variants))]
+        return plan(self.loaded, repetitions=counts)
+
+    def cost_s(self, numbers: Mapping[int, int]) -> float:
+        """Return the estimated wall time of so many repetitions of each variant."""
+        from orchestrator.planning.estimate import wall_s
+
+        once = self.plan({index: 1 for index, number in numbers.items() if number > 0})
+        order = sorted(index for index, number in numbers.items() if number > 0)
+        return sum(
+            wall_s(run) * numbers[index] for run, index in zip(once.runs, order, strict=True)
+        )
+
+
+Studies = dict[tuple[str, str], Study]
+"""Experiments by paper and name."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row with its values and verdict; ``least`` is the number of repetitions made at first."""
+
+    row: Row
+    series: Series
+    finding: Finding
+    least: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A statement with the verdicts on its rows; ``absent`` counts those without runs."""
+
+    paper: str
+    statement: Statement
+    rows: Sequence[Judged]
+    verdict: str
+    absent: int = 0
+
+
+def prepare(
+    papers: Mapping[str, Paper],
+    chosen: Iterable[tuple[str, Statement]],
+    length: Length,
+    folder: Path = PAPERS,
+) -> Studies:
+    """Load the experiments of some statements, and note the variants that they need.
+
+    Raises:
+        ScenarioError: a scenario is not valid with the values that the length sets.
+        UsageError: a scenario is missing, or a value fits several variants.
+    """
+    from orchestrator.scenario import load
+    from results.axes import axes
+    from results.claims.rows import rows
+
+    studies: Studies = {}
+    for name, statement in chosen:
+        for quantity in (each for row in rows(statement) for each in row.quantities()):
+            key = (name, str(quantity.experiment))
+            if key not in studies:
+                design = papers[name].experiments[key[1]]
+                file = folder / design.scenario
+                loaded = load(file, design.overrides(length), length == "reduced")
+                there = axes([variant.values for variant in loaded.variants])
+                studies[key] = Study(*key, design, length, loaded, there)
+            study = studies[key]
+            index = study.find(quantity)
+            if index is not None:
+                study.needed.add(index)
+    return studies
+
+
+def run(
+    studies: Studies, execute: Execute, numbers: Mapping[tuple[str, str], Mapping[int, int]]
+) -> None:
+    """Make the repetitions of each variant that are asked for, and note the ids of all runs."""
+    for key, study in studies.items():
+        wanted = numbers.get(key, {})
+        if not any(wanted.values()):
+            continue
+        click.echo(f"{study.paper}, {study.design.scenario}:", err=True)
+        ids = iter(execute(study.plan(wanted)))
+        for index in sorted(wanted):
+            study.made[index] = [next(ids) for _number in range(wanted[index])]
+
+
+def first(studies: Studies) -> dict[tuple[str, str], dict[int, int]]:
+    """Return the repetitions that are made at first."""
+    return {
+        key: {index: study.design.run(study.length).least for index in study.needed}
+        for key, study in studies.items()
+    }
+
+
+def judge(chosen: Sequence[tuple[str, Statement]], studies: Studies, db: Path) -> list[Outcome]:
+    """Judge the statements by the stored runs."""
+    from results.claims import judge as judging
+    from results.claims.rows import rows
+    from results.claims.values import Runs, series
+    from results.store import Store
+
+    found = []
+    with ExitStack() as stack:
+        store = stack.enter_context(Store.open_read_only(db)) if db.exists() else None
+        experiments: dict[str, dict[str, Runs]] = {}
+        for (paper, name), study in studies.items():
+            made = [
+                {
+                    number: store.load(run_id)
+                    for number, run_id in enumerate(study.made.get(index, ()))
+                }
+                if store is not None
+                else {}
+                for index in range(len(study.variants))
+            ]
+            experiments.setdefault(paper, {})[name] = Runs(study.variants, study.axes, made)
+        for paper, statement in chosen:
+            judged, absent = [], 0
+            for row in rows(statement):
+                values = series(row, experiments[paper])
+                if not values.present:
+                    absent += 1
+                    continue
+                least = min(
+                    studies[paper, str(each.experiment)].design.run(_length(studies)).least
+                    for each in row.quantities()
+                )
+                judged.append(
+                    Judged(
+                        row,
+                        values,
+                        judging.judge(values.values, row.accepted, least, values.identical),
+                        least,
+                    )
+                )
+            if statement.cannot is not None:
+                verdict = judging.CANNOT
+            elif not judged:
+                verdict = judging.UNDECIDED
+            else:
+                verdict = judging.together(each.finding.verdict for each in judged)
+            found.append(Outcome(paper, statement, judged, verdict, absent))
+    return found
+
+
+def _length(studies: Studies) -> Length:
+    return next(iter(studies.values())).length
+
+
+def more(
+    outcomes: Iterable[Outcome], studies: Studies, limited: bool = True
+) -> dict[tuple[str, str], dict[int, int]]:
+    """Return the repetitions in all that undecided rows need, of the variants that need more.
+
+    ``limited`` bounds them by the most that the length allows.
+    """
+    numbers: dict[tuple[str, str], dict[int, int]] = {}
+    for outcome in outcomes:
+        for judged in outcome.rows:
+            if judged.finding.needed is None:
+                continue
+            lost = judged.series.unfaithful + judged.series.failed
+            for quantity in judged.row.quantities():
+                key = (outcome.paper, str(quantity.experiment))
+                study = studies[key]
+                index = study.find(quantity)
+                if index is None:
+                    continue
+                wanted = judged.finding.needed + lost
+                if limited:
+                    wanted = min(wanted, study.design.run(study.length).limit)
+                if wanted > len(study.made.get(index, ())):
+                    place = numbers.setdefault(key, {})
+                    place[index] = max(place.get(index, 0), wanted)
+    return numbers
+
+
+def cost(outcome: Outcome, studies: Studies) -> dict[str, Any] | None:
+    """Return how many more runs an undecided statement needs, and their estimated minutes.
+
+    None for a decided one. ``runs`` is None where no number of runs decides.
+    """
+    if outcome.verdict != "undecided":
+        return None
+    undecided = [each for each in outcome.rows if each.finding.verdict == "undecided"]
+    if any(each.finding.needed is None for each in undecided):
+        return {"runs": None, "minutes": None}
+    asked = more([outcome], studies, limited=False)
+    runs, wall_s = 0, 0.0
+    for key, numbers in asked.items():
+        study = studies[key]
+        rest = {index: number - len(study.made.get(index, ())) for index, number in numbers.items()}
+        runs += sum(rest.values())
+        wall_s += study.cost_s(rest)
+    return {"runs": runs, "minutes": round(wall_s / 60, 1)}
+
+
+def decide(
+    chosen: Sequence[tuple[str, Statement]],
+    studies: Studies,
+    execute: Execute,
+    db: Path,
+    quiet: bool,
+) -> list[Outcome]:
+    """Make the runs that are missing and judge the statements.
+
+    Each variant is repeated ``least`` times. Where that leaves a row undecided, its variants are
+    repeated once more as often as its deviation asks for, up to ``most`` (Stein's two stages).
+    """
+    run(studies, execute, first(studies))
+    outcomes = judge(chosen, studies, db)
+    asked = more(outcomes, studies)
+    if not asked:
+        return outcomes
+    number = sum(
+        wanted - len(studies[key].made.get(index, ()))
+        for key, numbers in asked.items()
+        for index, wanted in numbers.items()
+    )
+    if not quiet:
+        click.echo(f"undecided statements ask for {number} more repetitions", err=True)
+    run(studies, execute, asked)
+    return judge(chosen, studies, db)
+
+
+def elsewhere(
+    papers: Mapping[str, Paper], outcomes: Iterable[Outcome], length: Length, folder: Path = PAPERS
+) -> dict[str, dict[str, Any]]:
+    """Return what the full length costs, by id, for statements that this length leaves out."""
+    if length == "full":
+        return {}
+    found = {}
+    for outcome in outcomes:
+        if outcome.statement.cannot is None and not outcome.rows:
+            studies = prepare(papers, [(outcome.paper, outcome.statement)], "full", folder)
+            numbers = first(studies)
+            found[outcome.statement.id] = {
+                "runs": sum(sum(each.values()) for each in numbers.values()),
+                "minutes": round(
+                    sum(study.cost_s(numbers[key]) for key, study in studies.items()) / 60, 1
+                ),
+                "length": "full",
+            }
+    return found

@@ -1,0 +1,130 @@
+"""Whether values of ours agree with a number of the paper.
+
+A row of a statement has one value for each repetition, and an accepted interval. The confidence
+interval of the mean decides: it holds if all of it is accepted, and does not hold if none of it is.
+Otherwise it is undecided. The interval is Stein's: its width comes from the first ``least``
+repetitions, and more of them make it narrower. So it stays valid when an undecided row gets more
+repetitions (see ``results.statistics.stein``). For the first repetitions alone it is Student's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from results.statistics.estimates import CONFIDENCE, deviation_of, estimate, student
+from results.statistics.stein import Rule, stein
+
+Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "cannot be tested here"]
+HOLDS: Verdict = "holds"
+IN_PART: Verdict = "holds in part"
+DOES_NOT: Verdict = "does not hold"
+UNDECIDED: Verdict = "undecided"
+CANNOT: Verdict = "cannot be tested here"
+VERDICTS: tuple[Verdict, ...] = (HOLDS, IN_PART, DOES_NOT, UNDECIDED, CANNOT)
+
+MOST_RUNS = 100_000
+"""More repetitions than this are not estimated."""
+
+FIRST = 3
+"""Repetitions that a row needs at least, where nothing is known of its deviation."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The means that agree with the paper; an end that is None is open."""
+
+    low: float | None
+    high: float | None
+
+    def has(self, value: float) -> bool:
+        """Tell whether a value is accepted."""
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    def edges(self) -> list[float]:
+        """Return the ends that are not open."""
+        return [edge for edge in (self.low, self.high) if edge is not None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict on a row.
+
+    ``low`` and ``high`` are the confidence interval of the mean, None for a single value.
+    ``needed`` is the number of repetitions in all that an undecided row would need. It is None
+    where the row is decided, or where more repetitions than MOST_RUNS would not do.
+    """
+
+    verdict: Verdict
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    needed: int | None
+    reason: str | None
+
+
+def judge(
+    values: Sequence[float], accepted: Accepted, least: int = 2, identical: int = 0
+) -> Finding:
+    """Return the verdict on one row.
+
+    ``values`` are in the order of the repetitions. ``identical`` counts those that were equal to
+    the bit to an earlier one. If all were, nothing in them is random and the one value is exact.
+    """
+    if not values:
+        return Finding(UNDECIDED, None, None, None, 0, FIRST, "no run has a value")
+    if len(values) == 1:
+        (value,) = values
+        if identical:
+            verdict = HOLDS if accepted.has(value) else DOES_NOT
+            reason = "nothing in the runs is random: they are equal to the bit"
+            return Finding(verdict, value, value, value, 1, None, reason)
+        reason = "a single run has no interval"
+        return Finding(UNDECIDED, value, None, None, 1, max(least, FIRST), reason)
+    first = min(max(2, least), len(values))
+    found = stein(values, Rule(1.0, first, MOST_RUNS)) or estimate(values)
+    if found is None or found.low is None or found.high is None:
+        raise AssertionError("several values have an interval")
+    outside = (accepted.high is not None and found.low > accepted.high) or (
+        accepted.low is not None and found.high < accepted.low
+    )
+    if outside:
+        return Finding(DOES_NOT, found.mean, found.low, found.high, found.n, None, None)
+    if accepted.has(found.low) and accepted.has(found.high):
+        return Finding(HOLDS, found.mean, found.low, found.high, found.n, None, None)
+    needed = _needed(values[:first], found.mean, accepted)
+    reason = (
+        "the mean is at an edge of what is accepted"
+        if needed is None
+        else f"the interval crosses an edge of what is accepted: about {needed} runs decide"
+    )
+    return Finding(UNDECIDED, found.mean, found.low, found.high, found.n, needed, reason)
+
+
+def _needed(first: Sequence[float], mean: float, accepted: Accepted) -> int | None:
+    """Return with how many repetitions the interval would not reach the nearest edge."""
+    room = min(abs(mean - edge) for edge in accepted.edges())
+    spread = student(CONFIDENCE, len(first) - 1) * deviation_of(first)
+    if room <= 0.0 or spread / room > math.sqrt(MOST_RUNS):
+        return None
+    return math.floor((spread / room) ** 2) + 1
+
+
+def together(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on a statement by those on its rows, or on a claim by its statements.
+
+    What holds at some places and not at others holds in part, whatever is undecided elsewhere.
+    What cannot be tested does not count if anything else can.
+    """
+    given = set(verdicts)
+    tested = given - {CANNOT}
+    if not tested:
+        return CANNOT
+    if IN_PART in tested or {HOLDS, DOES_NOT} <= tested:
+        return IN_PART
+    if UNDECIDED in tested:
+        return UNDECIDED
+    return HOLDS if tested == {HOLDS} else DOES_NOT

@@ -1,0 +1,348 @@
+"""The claims of a paper: statements, the numbers of the paper, and what "holds" means.
+
+A file has the paper, its experiments and its claims. A claim has statements, and a statement one
+relation between values of ours and numbers of the paper, at one place or at several. Values are in
+SI units times ``scale``. docs/reproduction.md lists all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator, ValidationError, field_validator, model_validator
+
+from orchestrator.errors import UsageError
+from orchestrator.files.user_files import FileError
+from orchestrator.files.user_files import read as read_file
+from orchestrator.kinds.fields import Slug, Strict
+from orchestrator.suggestions import suggest
+from results.metrics import METRICS
+
+MAX_BYTES = 500_000
+
+LENGTHS = ("reduced", "quick", "full")
+Length = Literal["reduced", "quick", "full"]
+
+Relation = Literal[
+    "value", "range", "at-most", "at-least", "share", "factor", "ordering", "monotone"
+]
+"""What a statement says of our values:
+
+- ``value``: it is the paper's, give or take the tolerance
+- ``range``: it is between the paper's two numbers, widened by the tolerance
+- ``at-most``, ``at-least``: it is not beyond the paper's number, moved by the tolerance
+- ``share``: as value or range, of the value divided by ``whole``
+- ``factor``: the ratio of the first of ``compare`` to the second is the paper's number or range
+- ``ordering``: each of ``compare`` is above the next, by more than the tolerance
+- ``monotone``: the value only falls or rises ``along`` an axis; a step of at most the tolerance the
+  other way is allowed
+"""
+
+
+class Tolerance(Strict):
+    """How far from the paper's number a value may be: a share of it, or in the value's unit."""
+
+    share: float = Field(default=0.0, ge=0, description="of the paper's number")
+    amount: float = Field(default=0.0, ge=0, description="in the unit of the statement")
+
+    def around(self, number: float) -> float:
+        """Return the room around a number of the paper."""
+        return self.amount + self.share * abs(number)
+
+
+def _tolerance(value: Any) -> Tolerance:
+    if isinstance(value, Tolerance):
+        return value
+    if isinstance(value, str) and (match := re.fullmatch(r"([0-9.]+)%", value)):
+        return Tolerance(share=float(match[1]) / 100)
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return Tolerance(amount=float(value))
+    raise ValueError(f"{value!r} is no tolerance: write a share, such as 5%, or a number")
+
+
+def _numbers(value: Any) -> tuple[float | None, float | None]:
+    """Return a number as an equal pair; an end of a range that is not given is None."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value), float(value)
+    if isinstance(value, list | tuple) and len(value) == 2 and value != [None, None]:
+        low, high = (None if each is None else float(each) for each in value)
+        if low is None or high is None or low <= high:
+            return low, high
+    raise ValueError(f"{value!r} is neither a number nor a range [LOW, HIGH]")
+
+
+Numbers = Annotated[tuple[float | None, float | None], PlainValidator(_numbers)]
+
+
+class Quantity(Strict):
+    """A value that each run gives; what is not given is taken from the statement's ``of``."""
+
+    experiment: Slug | None = Field(default=None, description="which of the paper's experiments")
+    metric: str | None = Field(default=None, description="a metric of results/metrics")
+    sample: str | None = Field(
+        default=None,
+        description="in place of a metric: a column of the sender's samples, or input_rate_bps",
+    )
+    take: Literal["mean", "median", "least", "largest", "deviation"] | None = Field(
+        default=None, description="what is made of the samples in the window"
+    )
+    flows: tuple[Slug, ...] | None = Field(
+        default=None, strict=False, description="flow entries; the run's own metric when empty"
+    )
+    over: Literal["mean", "sum", "least", "largest", "jain", "deviation"] | None = Field(
+        default=None, description="what is made of the values of the entries' flows"
+    )
+    window: Slug | None = Field(default=None, description="a window of the scenario's `measure`")
+    where: dict[str, Any] = Field(
+        default_factory=dict, description="the variant, value by axis; null takes an axis back"
+    )
+    scale: float | None = Field(
+        default=None, strict=False, description="what the value is multiplied by"
+    )
+    plus: Quantity | None = Field(default=None, description="a value of the same run to add")
+
+    def under(self, base: Quantity) -> Quantity:
+        """Return this quantity with what it leaves open taken from ``base``."""
+        values: dict[str, Any] = {
+            name: getattr(base, name) if getattr(self, name) is None else getattr(self, name)
+            for name in type(self).model_fields
+        }
+        where = {**base.where, **self.where}
+        values["where"] = {axis: each for axis, each in where.items() if each is not None}
+        if self.metric is not None:
+            values |= {"sample": None, "take": None}
+        elif self.sample is not None:
+            values["metric"] = None
+        return Quantity.model_construct(**values)
+
+
+class Compared(Strict):
+    """One of the values that are compared with each other."""
+
+    name: str = Field(description="what it is")
+    of: Quantity = Field(default_factory=Quantity, description="the value")
+
+
+class Case(Strict):
+    """One place at which the statement is tested."""
+
+    label: str = Field(description="what distinguishes it from the others")
+    of: Quantity = Field(default_factory=Quantity, description="the value")
+    paper: Numbers | None = Field(default=None, description="the paper's number here")
+
+
+class Along(Strict):
+    """An axis with the values at which a statement is tested."""
+
+    axis: str = Field(description="an axis of the scenario")
+    values: tuple[Any, ...] = Field(strict=False, description="its values, in their order")
+
+
+class Statement(Strict):
+    """What the paper states, and what of ours agrees with it."""
+
+    id: str = Field(pattern=r"^[WLTB][0-9]+\.[0-9]+$", description="such as W3.1")
+    says: str = Field(description="the statement in our words")
+    place: str = Field(description="section, figure or table of the paper")
+    cannot: str | None = Field(default=None, description="why it cannot be tested here")
+    in_part: str | None = Field(default=None, description="why it is testable in part only")
+    relation: Relation | None = Field(default=None, description="see Relation")
+    paper: Numbers | None = Field(default=None, description="the paper's number or range")
+    tolerance: Annotated[Tolerance, PlainValidator(_tolerance)] | None = Field(
+        default=None, description="how far from the paper's number still holds"
+    )
+    reason: str | None = Field(default=None, description="why this tolerance")
+    unit: str = Field(default="", description="unit of the paper's number")
+    of: Quantity = Field(default_factory=Quantity, description="the value")
+    whole: float | None = Field(default=None, strict=False, description="what a share is of")
+    compare: tuple[Compared, ...] = Field(
+        default=(), strict=False, description="for ordering, the largest first"
+    )
+    direction: Literal["falls", "rises"] | None = Field(default=None, description="of monotone")
+    along: Along | None = Field(default=None, description="one case for each value of an axis")
+    across: Literal["largest", "least"] | None = Field(
+        default=None, description="judge only the largest or least of all cases, seed by seed"
+    )
+    cases: tuple[Case, ...] = Field(default=(), strict=False, description="places of the test")
+
+    @property
+    def claim(self) -> str:
+        """The id of the claim that it belongs to."""
+        return self.id.partition(".")[0]
+
+    @model_validator(mode="after")
+    def _complete(self) -> Statement:
+        if self.cannot is not None:
+            if self.relation is not None:
+                raise ValueError(f"{self.id}: `cannot` goes without a `relation`")
+            return self
+        if self.relation is None or self.tolerance is None or not self.reason:
+            raise ValueError(f"{self.id}: `relation`, `tolerance` and its `reason` are missing")
+        wanted = {"factor": (2, 2), "ordering": (2, 99)}.get(self.relation, (0, 0))
+        if not wanted[0] <= len(self.compare) <= wanted[1]:
+            raise ValueError(
+                f"{self.id}: {self.relation} has {len(self.compare)} values to compare"
+            )
+        if (self.relation == "monotone") != (self.direction is not None):
+            raise ValueError(f"{self.id}: `direction` belongs to monotone, which needs it")
+        if self.relation == "monotone" and self.along is None:
+            raise ValueError(f"{self.id}: monotone needs `along`")
+        if (self.relation == "share") != (self.whole is not None):
+            raise ValueError(f"{self.id}: `whole` belongs to share, which needs it")
+        numbers = (
+            [self.paper] if not self.cases else [case.paper or self.paper for case in self.cases]
+        )
+        if self.relation not in ("ordering", "monotone") and None in numbers:
+            raise ValueError(f"{self.id}: {self.relation} needs the paper's number")
+        return self
+
+
+class Claim(Strict):
+    """A claim of the paper and its statements."""
+
+    says: str = Field(description="the claim in our words")
+    statements: tuple[Statement, ...] = Field(strict=False, min_length=1, description="its parts")
+
+
+class Run(Strict):
+    """How an experiment is run at one length."""
+
+    set: tuple[str, ...] = Field(default=(), strict=False, description="as `--set` of `run`")
+    least: int = Field(default=1, ge=1, description="repetitions of each variant")
+    most: int | None = Field(
+        default=None, ge=1, description="repetitions where the first do not decide; `least`"
+    )
+
+    @property
+    def limit(self) -> int:
+        """The most repetitions of a variant."""
+        return max(self.least, self.most or self.least)
+
+
+class Design(Strict):
+    """An experiment: a scenario file, and what each length changes in it.
+
+    The reduced length is the scenario's reduced form. Variants that it leaves out are not tested.
+    """
+
+    scenario: str = Field(description="file below scenarios/papers")
+    set: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="as `--set` of `run`, at each length but the reduced one",
+    )
+    why: str = Field(default="", description="why values are set")
+    reduced: Run = Field(default_factory=Run, description="seconds of wall time; no verdicts")
+    quick: Run = Field(description="what decides the statements soonest")
+    full: Run = Field(description="the paper's size")
+
+    def run(self, length: Length) -> Run:
+        """Return how it is run at a length."""
+        found: Run = getattr(self, length)
+        return found
+
+    def overrides(self, length: Length) -> tuple[str, ...]:
+        """Return the values to set at a length, in their order."""
+        return (*(() if length == "reduced" else self.set), *self.run(length).set)
+
+
+class Paper(Strict):
+    """A paper with its claims by id."""
+
+    title: str = Field(description="authors, title, where it appeared")
+    experiments: dict[str, Design] = Field(description="by name")
+    claims: dict[str, Claim] = Field(description="by id")
+
+    @field_validator("claims")
+    @classmethod
+    def _ids(cls, claims: dict[str, Claim]) -> dict[str, Claim]:
+        for name, claim in claims.items():
+            wanted = [f"{name}.{number + 1}" for number in range(len(claim.statements))]
+            found = [each.id for each in claim.statements]
+            if found != wanted:
+                raise ValueError(
+                    f"{name}: statements are {', '.join(found)}, not {', '.join(wanted)}"
+                )
+        return claims
+
+    @model_validator(mode="after")
+    def _known(self) -> Paper:
+        for statement in self.statements():
+            for quantity in quantities(statement):
+                self._require(statement, quantity)
+        return self
+
+    def _require(self, statement: Statement, quantity: Quantity) -> None:
+        if quantity.experiment not in self.experiments:
+            raise ValueError(f"{statement.id}: there is no experiment {quantity.experiment}")
+        if (quantity.metric is None) == (quantity.sample is None):
+            raise ValueError(f"{statement.id}: give a `metric` or a `sample`")
+        if quantity.sample is not None and (quantity.take is None or not quantity.flows):
+            raise ValueError(f"{statement.id}: a `sample` needs `flows` and `take`")
+        scope = "flow" if quantity.flows else "run"
+        if quantity.metric is not None and (quantity.metric, scope) not in METRICS:
+            raise ValueError(f"{statement.id}: there is no metric {quantity.metric} of a {scope}")
+        if quantity.plus is not None:
+            self._require(
+                statement, quantity.plus.under(quantity.model_copy(update={"plus": None}))
+            )
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield all statements in their order."""
+        for claim in self.claims.values():
+            yield from claim.statements
+
+
+def quantities(statement: Statement) -> list[Quantity]:
+    """Return every value that a statement can need, with all that it takes from ``of``."""
+    if statement.cannot is not None:
+        return []
+    bases = [case.of.under(statement.of) for case in statement.cases] or [statement.of]
+    compared = [each.of.under(base) for base in bases for each in statement.compare]
+    return compared or bases
+
+
+def load(path: Path) -> Paper:
+    """Read a file of claims.
+
+    Raises:
+        UsageError: it cannot be read, or is not valid.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        document = YAML(typ="safe", pure=True).load(read_file(path, MAX_BYTES).decode())
+        return Paper.model_validate(document)
+    except (FileError, UnicodeDecodeError, YAMLError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{path}: {where}: {first['msg']}") from None
+
+
+def load_all(folder: Path) -> dict[str, Paper]:
+    """Return the papers of a folder by the name of their file."""
+    return {path.stem: load(path) for path in sorted(folder.glob("*.yaml"))}
+
+
+def select(papers: dict[str, Paper], target: str) -> list[tuple[str, Statement]]:
+    """Return (paper, statement) of PAPER, PAPER:CLAIM or PAPER:STATEMENT.
+
+    Raises:
+        UsageError: there is none.
+    """
+    name, colon, wanted = target.partition(":")
+    if name not in papers:
+        listed = ", ".join(papers)
+        raise UsageError(f"there is no paper {name}{suggest(name, papers)}; there are {listed}")
+    every = list(papers[name].statements())
+    found = [each for each in every if not colon or wanted in (each.claim, each.id)]
+    if not found:
+        claims = ", ".join(papers[name].claims)
+        raise UsageError(f"{name} has no claim {wanted}; its claims are {claims}")
+    return [(name, each) for each in found]

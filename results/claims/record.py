@@ -1,0 +1,170 @@
+"""Summaries of what was measured of a claim: values, runs and hashes, as JSON without samples.
+
+::
+
+    {"schema": 1, "paper", "claim", "length", "kernel", "modules": {NAME: sha256}, "link_model",
+     "digest_version", "program", "statements": {ID: [{"label", "values", "least", "unfaithful",
+     "failed", "identical"}]}, "runs": [[EXPERIMENT, VARIANT, REPETITION, SEED, VERDICT, DIGEST]]}
+
+Values are in the unit of their statement, in the order of the repetitions. A verdict is not kept:
+it follows from the values and the claim's data, so a changed number of the paper changes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import UsageError
+from results.claims.judge import Finding, judge
+from results.claims.model import Length, Statement
+from results.claims.rows import Row, rows
+from results.claims.values import Series
+from results.stored import StoredRun
+
+SCHEMA = 1
+
+Part = tuple[Statement, Sequence[tuple[Row, Series, int]]]
+"""A statement with its rows, their values, and the repetitions that were made at first."""
+
+
+def text(paper: str, claim: str, length: Length, parts: Sequence[Part]) -> str:
+    """Return the summary of a claim as JSON."""
+    used = {
+        run_id: run
+        for _s, made in parts
+        for _r, one, _l in made
+        for run_id, run in one.used.items()
+    }
+    runs = [used[run_id] for run_id in sorted(used, key=lambda each: _order(used[each]))]
+    head = {
+        "schema": SCHEMA,
+        "paper": paper,
+        "claim": claim,
+        "length": length,
+        **_origin(runs),
+    }
+    statements = {
+        statement.id: [
+            {
+                "label": row.label,
+                "values": one.values,
+                "least": least,
+                "unfaithful": one.unfaithful,
+                "failed": one.failed,
+                "identical": one.identical,
+            }
+            for row, one, least in made
+        ]
+        for statement, made in parts
+    }
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    lines.append(' "statements": {')
+    for number, (name, made) in enumerate(statements.items()):
+        lines.append(f"  {json.dumps(name)}: [")
+        lines += _list([json.dumps(each) for each in made], "   ")
+        lines.append("  ]," if number + 1 < len(statements) else "  ]")
+    lines += [" },", ' "runs": [']
+    lines += _list([json.dumps(_run(run)) for run in runs], "  ")
+    return "\n".join(["{", *lines, " ]", "}", ""])
+
+
+def _list(items: Sequence[str], indent: str) -> list[str]:
+    last = len(items) - 1
+    return [f"{indent}{each}{',' if index < last else ''}" for index, each in enumerate(items)]
+
+
+def _order(run: StoredRun) -> tuple[Any, ...]:
+    row = run.row
+    return row.experiment, json.dumps(dict(row.variant), sort_keys=True), row.repetition
+
+
+def _run(run: StoredRun) -> list[Any]:
+    row = run.row
+    return [
+        row.experiment, dict(row.variant), row.repetition, row.seed, row.verdict, row.digest,
+    ]  # fmt: skip
+
+
+def _origin(runs: Sequence[StoredRun]) -> dict[str, Any]:
+    """Return what all runs have in common, and the modules that any of them has loaded."""
+    modules: dict[str, Any] = {}
+    for run in runs:
+        for name, each in (run.provenance.get("modules") or {}).items():
+            modules[name] = each.get("sha256") if isinstance(each, Mapping) else each
+    rows = [run.row for run in runs]
+    return {
+        "kernel": _one(row.kernel for row in rows),
+        "modules": dict(sorted(modules.items())),
+        "link_model": _one(row.link_model for row in rows),
+        "digest_version": _one(row.digest_version for row in rows),
+        "sandboxed": not any(row.unconfined for row in rows),
+    }
+
+
+def _one(values: Any) -> Any:
+    found = list(dict.fromkeys(values))
+    return found[0] if len(found) == 1 else found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A summary that was read: values of each row by statement and label."""
+
+    document: Mapping[str, Any]
+
+    @property
+    def length(self) -> Length:
+        """The length of its runs."""
+        found: Length = self.document["length"]
+        return found
+
+    def findings(self, statement: Statement) -> list[tuple[Row, Finding]]:
+        """Return the rows that have values, judged by the statement as it is now."""
+        made = {each["label"]: each for each in self.document["statements"].get(statement.id, ())}
+        return [
+            (row, judge(one["values"], row.accepted, one["least"], one["identical"]))
+            for row in rows(statement)
+            if (one := made.get(row.label)) is not None
+        ]
+
+    def left_out(self, statement: Statement) -> tuple[int, int]:
+        """Return how many values are of unfaithful and of failed runs."""
+        made = self.document["statements"].get(statement.id, ())
+        return sum(each["unfaithful"] for each in made), sum(each["failed"] for each in made)
+
+    def labels(self) -> dict[str, list[str]]:
+        """Return the labels of the rows of each statement."""
+        return {
+            name: [each["label"] for each in made]
+            for name, made in self.document["statements"].items()
+        }
+
+
+def read(path: Path) -> Measured:
+    """Read a summary.
+
+    Raises:
+        UsageError: it is no summary of this version.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
+        raise UsageError(f"{path} is no summary of claims of schema {SCHEMA}")
+    return Measured(document)
+
+
+def read_all(folder: Path) -> dict[tuple[str, str], Measured]:
+    """Return the summary of each (paper, claim); a full one before a quick one."""
+    found: dict[tuple[str, str], Measured] = {}
+    for path in sorted(folder.glob("*.json")):
+        one = read(path)
+        key = (one.document["paper"], one.document["claim"])
+        if key not in found or one.length == "full":
+            found[key] = one
+    return found

@@ -1,0 +1,149 @@
+"""The single comparisons that a statement is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from results.claims.judge import Accepted
+from results.claims.model import Case, Compared, Quantity, Statement
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison with the paper.
+
+    ``terms`` has the values that it is made of: one, or a numerator and a denominator. Where the
+    largest or least of several places is judged (``across``), it has those of each place.
+    ``divisor`` divides the value. ``paper`` says what the paper has.
+    """
+
+    label: str
+    paper: str
+    accepted: Accepted
+    terms: tuple[tuple[Quantity, ...], ...]
+    across: str | None = None
+    divisor: float = 1.0
+
+    @property
+    def is_ratio(self) -> bool:
+        """Tell whether the value is a ratio of two."""
+        return len(self.terms[0]) == 2
+
+    def quantities(self) -> list[Quantity]:
+        """Return all values of runs that it needs."""
+        return [each for terms in self.terms for each in terms]
+
+
+def rows(statement: Statement) -> list[Row]:
+    """Return the rows of a statement; none for one that cannot be tested."""
+    if statement.relation is None:
+        return []
+    cases = list(_cases(statement))
+    if statement.across is not None:
+        every = [row for case in cases for row in _rows(statement, case)]
+        first = every[0]
+        terms = tuple(row.terms[0] for row in every)
+        label = f"{statement.across} of all"
+        return [Row(label, first.paper, first.accepted, terms, statement.across, first.divisor)]
+    if statement.relation == "monotone":
+        return _steps(statement)
+    return [row for case in cases for row in _rows(statement, case)]
+
+
+def _cases(statement: Statement) -> Iterator[Case]:
+    """Yield the cases, at each value of the axis; one without a label where there is none."""
+    for case in statement.cases or (Case(label=""),):
+        if statement.along is None:
+            yield case
+            continue
+        for value in statement.along.values:
+            place = f"{statement.along.axis} {_shown(value)}"
+            label = f"{case.label}, {place}" if case.label else place
+            of = case.of.model_copy(
+                update={"where": {**case.of.where, statement.along.axis: value}}
+            )
+            yield Case.model_construct(label=label, of=of, paper=case.paper)
+
+
+def _rows(statement: Statement, case: Case) -> Iterator[Row]:
+    base = case.of.under(statement.of)
+    paper = case.paper or statement.paper
+    if statement.relation == "ordering":
+        for upper, lower in pairwise(statement.compare):
+            label = f"{upper.name} / {lower.name}"
+            yield Row(
+                f"{case.label}: {label}" if case.label else label,
+                "above 1",
+                Accepted(1.0 + _tolerance(statement, 1.0), None),
+                ((_of(upper, base), _of(lower, base)),),
+            )
+        return
+    accepted, text = _accepted(statement, paper)
+    if statement.relation == "factor":
+        upper, lower = statement.compare
+        label = f"{upper.name} / {lower.name}"
+        yield Row(
+            f"{case.label}: {label}" if case.label else label,
+            text, accepted, ((_of(upper, base), _of(lower, base)),),
+        )  # fmt: skip
+    else:
+        yield Row(case.label, text, accepted, ((base,),), divisor=statement.whole or 1.0)
+
+
+def _steps(statement: Statement) -> list[Row]:
+    """Return a row for each step along the axis: the value after it divided by that before."""
+    slack = _tolerance(statement, 1.0)
+    falls = statement.direction == "falls"
+    accepted = Accepted(None, 1.0 + slack) if falls else Accepted(1.0 - slack, None)
+    if statement.along is None:
+        raise AssertionError("a validated statement has an axis")
+    found = []
+    for case in statement.cases or (Case(label=""),):
+        base = case.of.under(statement.of)
+        for before, after in pairwise(statement.along.values):
+            at = [
+                Quantity(where={statement.along.axis: value}).under(base)
+                for value in (after, before)
+            ]
+            step = f"{statement.along.axis} {_shown(before)} to {_shown(after)}"
+            label = f"{case.label}, {step}" if case.label else step
+            found.append(Row(label, f"{statement.direction}", accepted, (tuple(at),)))
+    return found
+
+
+def _of(compared: Compared, base: Quantity) -> Quantity:
+    return compared.of.under(base)
+
+
+def _tolerance(statement: Statement, number: float) -> float:
+    if statement.tolerance is None:
+        raise AssertionError("a validated statement has a tolerance")
+    return statement.tolerance.around(number)
+
+
+def _accepted(
+    statement: Statement, paper: tuple[float | None, float | None] | None
+) -> tuple[Accepted, str]:
+    """Return what is accepted, and the paper's number as text."""
+    low, high = paper or (None, None)
+    if statement.relation == "at-most":
+        low = None
+    elif statement.relation == "at-least":
+        high = None
+    accepted = Accepted(
+        None if low is None else low - _tolerance(statement, low),
+        None if high is None else high + _tolerance(statement, high),
+    )
+    if low is None:
+        return accepted, f"at most {high:g}"
+    if high is None:
+        return accepted, f"at least {low:g}"
+    return accepted, f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _shown(value: object) -> str:
+    from results.axes import shown
+
+    return shown(value)

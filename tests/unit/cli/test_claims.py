@@ -1,0 +1,65 @@
+"""The committed claims: all forty are there, and all that they name exists."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.cli import _reproducing
+from orchestrator.cli._reproducing import CLAIMS, PAPERS, Study
+from orchestrator.recording.model import TCP_INFO_FIELDS
+from results.claims.model import LENGTHS, Length, Quantity, load_all, select
+from results.claims.rows import rows
+from results.claims.values import ESTIMATE, INPUT_RATE
+
+NUMBERS = {"W": ("westwoodplus", 8), "L": ("logwestwood", 9), "T": ("tibet", 17), "B": ("libra", 6)}
+SAMPLES = {name for name, _type in TCP_INFO_FIELDS} | {ESTIMATE, INPUT_RATE}
+
+papers = load_all(CLAIMS)
+
+
+def test_all_forty_claims_are_there() -> None:
+    assert list(papers) == sorted(name for name, _number in NUMBERS.values())
+    for letter, (name, number) in NUMBERS.items():
+        assert list(papers[name].claims) == [f"{letter}{each + 1}" for each in range(number)]
+    assert sum(number for _name, number in NUMBERS.values()) == 40
+
+
+def test_each_statement_has_a_reason_for_its_tolerance_or_says_why_it_cannot_be_tested() -> None:
+    for paper in papers.values():
+        for each in paper.statements():
+            assert each.cannot or (each.reason and each.tolerance is not None), each.id
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("name", papers)
+def test_all_that_the_claims_name_exists(name: str, length: Length) -> None:
+    studies = _reproducing.prepare(papers, select(papers, name), length)
+    every = list(papers[name].experiments)
+    assert sorted(experiment for _paper, experiment in studies) == sorted(every)
+    for statement in papers[name].statements():
+        for row in rows(statement):
+            for quantity in row.quantities():
+                study = studies[name, str(quantity.experiment)]
+                index = study.find(quantity)
+                if length == "full":
+                    assert index is not None, f"{statement.id}, {row.label}: no such variant"
+                if index is not None and length != "reduced":
+                    require(study, index, quantity, f"{statement.id}, {row.label}")
+
+
+def require(study: Study, index: int, quantity: Quantity, where: str) -> None:
+    scenario = study.loaded.variants[index].scenario
+    entries = {flow.name for flow in scenario.flows}
+    for flow in quantity.flows or ():
+        known = flow in entries or flow.rpartition("-")[0] in entries  # a control of a campaign
+        assert known, f"{where}: no flow entry {flow}"
+    windows = {window.name for window in scenario.measure}
+    assert quantity.window is None or quantity.window in windows, where
+    assert quantity.sample is None or quantity.sample in SAMPLES, where
+
+
+def test_scenarios_of_claims_are_below_the_papers() -> None:
+    for paper in papers.values():
+        for design in paper.experiments.values():
+            assert (PAPERS / design.scenario).is_file()
+            assert design.why or not design.set

@@ -1,0 +1,159 @@
+"""Each kind of relation holds, fails, holds in part and stays undecided; the paper decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from results.claims.judge import (
+    CANNOT,
+    DOES_NOT,
+    HOLDS,
+    IN_PART,
+    UNDECIDED,
+    Accepted,
+    Verdict,
+    judge,
+    together,
+)
+from results.claims.model import Statement
+from results.claims.rows import Row, rows
+
+OF = {"experiment": "e", "metric": "goodput_bps", "flows": ["one"]}
+PAIR = [{"name": "a", "of": {"where": {"x": 1}}}, {"name": "b", "of": {"where": {"x": 2}}}]
+ALONG = {"axis": "x", "values": [1, 2, 3]}
+
+
+def statement(relation: str, **more: Any) -> Statement:
+    return Statement.model_validate(
+        {"id": "W1.1", "says": "s", "place": "p", "relation": relation, "tolerance": "5%",
+         "reason": "r", "of": OF, **more}
+    )  # fmt: skip
+
+
+def around(mean: float, spread: float) -> list[float]:
+    """Five values with that mean, none of them equal."""
+    return [mean + spread * each for each in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+
+
+def verdict(row: Row, mean: float, spread: float = 0.001) -> Verdict:
+    return judge(around(mean, spread), row.accepted).verdict
+
+
+RELATIONS: dict[str, tuple[dict[str, Any], float, float, float, dict[str, Any], float]] = {
+    # relation: data, a mean that holds, one that does not, one at the edge,
+    # data with another number of the paper, a mean that holds then
+    "value": ({"paper": 10}, 10.2, 11.0, 10.5, {"paper": 11}, 11.0),
+    "range": ({"paper": [2, 4]}, 3.0, 5.0, 4.2, {"paper": [4.9, 6]}, 5.0),
+    "at-most": ({"paper": 10}, 3.0, 12.0, 10.5, {"paper": 12}, 12.0),
+    "at-least": ({"paper": 10}, 30.0, 8.0, 9.5, {"paper": 8}, 8.0),
+    "share": ({"paper": 0.9, "whole": 10}, 0.9, 0.5, 0.945, {"paper": 0.5, "whole": 10}, 0.5),
+    "factor": (
+        {"paper": [1.7, 3.3], "compare": PAIR}, 2.0, 1.2, 3.465,
+        {"paper": 1.2, "compare": PAIR}, 1.2,
+    ),
+    "ordering": ({"compare": PAIR}, 1.2, 0.9, 1.05, {"compare": PAIR, "tolerance": 0}, 1.04),
+    "monotone": (
+        {"direction": "falls", "along": ALONG}, 0.8, 1.3, 1.05,
+        {"direction": "rises", "along": ALONG}, 1.3,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_each_relation_holds_fails_and_stays_undecided(relation: str) -> None:
+    data, good, bad, edge, changed, good_then = RELATIONS[relation]
+    made = rows(statement(relation, **data))
+    assert len(made) == (2 if relation == "monotone" else 1)
+    for row in made:
+        assert verdict(row, good) == HOLDS
+        assert verdict(row, bad) == DOES_NOT
+        assert verdict(row, edge * 1.00001, spread=0.1) == UNDECIDED
+    (other, *_) = rows(statement(relation, **changed))
+    assert verdict(other, good_then) == HOLDS
+    assert verdict(made[0], good_then) == DOES_NOT or relation == "ordering"
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_each_relation_holds_in_part_where_it_holds_at_one_place_only(relation: str) -> None:
+    data, good, bad, _edge, _changed, _then = RELATIONS[relation]
+    if relation == "monotone":
+        made = rows(statement(relation, **data))
+    else:
+        places = [{"label": "here"}, {"label": "there"}]
+        made = rows(statement(relation, cases=places, **data))
+    assert [row.label for row in made] != ["", ""]
+    found = [verdict(row, mean) for row, mean in zip(made, (good, bad), strict=True)]
+    assert together(found) == IN_PART
+
+
+def test_an_ordering_of_three_has_two_rows_and_needs_both() -> None:
+    three = [*PAIR, {"name": "c", "of": {"where": {"x": 3}}}]
+    made = rows(statement("ordering", compare=three))
+    assert [row.label for row in made] == ["a / b", "b / c"]
+    assert together([verdict(made[0], 2.0), verdict(made[1], 2.0)]) == HOLDS
+    assert together([verdict(made[0], 2.0), verdict(made[1], 0.5)]) == IN_PART
+
+
+def test_a_wide_interval_says_how_many_runs_decide() -> None:
+    few = judge([9.0, 10.0, 11.5], Accepted(9.5, 10.6), least=3)
+    assert few.verdict == UNDECIDED
+    # s = 1.258, t = 4.303, the nearest edge is 0.433 away: (4.303 * 1.258 / 0.433)^2 = 156
+    assert few.needed == pytest.approx(157, abs=1)
+    assert f"about {few.needed} runs" in str(few.reason)
+    at_the_edge = judge([9.4, 9.5, 9.6], Accepted(9.5, None))
+    assert (at_the_edge.verdict, at_the_edge.needed) == (UNDECIDED, None)
+
+
+def test_more_repetitions_narrow_the_interval_that_the_first_ones_gave() -> None:
+    values = [9.0, 10.0, 11.0, *[10.0] * 97]
+    found = judge(values, Accepted(9.0, 11.0), least=3)
+    assert found.verdict == HOLDS
+    assert found.low == pytest.approx(10 - 4.303 * 1.0 / 10, abs=0.001)  # t of 2, s of the first 3
+    assert judge(values[:3], Accepted(9.0, 11.0), least=3).verdict == UNDECIDED
+
+
+def test_a_single_value_decides_only_where_nothing_is_random() -> None:
+    assert judge([10.0], Accepted(9.0, 11.0)).verdict == UNDECIDED
+    assert judge([10.0], Accepted(9.0, 11.0), identical=2).verdict == HOLDS
+    assert judge([12.0], Accepted(9.0, 11.0), identical=2).verdict == DOES_NOT
+    assert judge([], Accepted(9.0, 11.0)).verdict == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([HOLDS, HOLDS], HOLDS),
+        ([DOES_NOT, DOES_NOT], DOES_NOT),
+        ([HOLDS, DOES_NOT, UNDECIDED], IN_PART),
+        ([IN_PART, HOLDS], IN_PART),
+        ([HOLDS, UNDECIDED], UNDECIDED),
+        ([DOES_NOT, UNDECIDED], UNDECIDED),
+        ([CANNOT, HOLDS], HOLDS),
+        ([CANNOT], CANNOT),
+        ([], CANNOT),
+    ],
+)
+def test_verdicts_of_parts_make_one(parts: list[Verdict], expected: Verdict) -> None:
+    assert together(parts) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reason": ""}, "`relation`, `tolerance` and its `reason` are missing"),
+        ({"tolerance": None}, "`relation`, `tolerance` and its `reason` are missing"),
+        ({"paper": None}, "value needs the paper's number"),
+        ({"paper": "much"}, "neither a number nor a range"),
+        ({"paper": [3, 2]}, "neither a number nor a range"),
+        ({"tolerance": "wide"}, "is no tolerance"),
+        ({"relation": "factor"}, "factor has 0 values to compare"),
+        ({"relation": "monotone"}, "`direction` belongs to monotone"),
+        ({"relation": "share"}, "`whole` belongs to share"),
+        ({"cannot": "no radio"}, "`cannot` goes without a `relation`"),
+    ],
+)
+def test_an_incomplete_statement_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        statement(**{"relation": "value", "paper": 10, **changes})
