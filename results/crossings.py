@@ -11,25 +11,27 @@ from results.axes import Axis, key
 from results.statistics.estimates import estimate
 
 
-def crossing(axis: Axis, by_seed: Mapping[int, Mapping[str, float]]) -> dict[str, Any] | None:
-    """Return where the difference changes its sign, with an interval over seeds.
+def crossing(axis: Axis, by_repetition: Mapping[int, Mapping[str, float]]) -> dict[str, Any] | None:
+    """Return where the difference changes its sign, with an interval over repetitions.
 
-    Each seed gives one place, by interpolation between neighbouring values of the axis, on a
-    logarithmic scale if the axis is geometric. A seed whose difference changes its sign never, or
-    several times, gives none. ``n`` of the ``of`` seeds have given one. The interval is Student's;
-    on a logarithmic scale that of the logarithm, so ``mean`` is the geometric mean.
+    Each repetition gives one place, by interpolation between neighbouring values of the axis, on a
+    logarithmic scale if the axis is geometric. A repetition whose difference changes its sign
+    never, or several times, gives none. ``n`` of the ``of`` repetitions have given one. The
+    interval is Student's; on a logarithmic scale that of the logarithm, so ``mean`` is the
+    geometric mean.
 
     Args:
         axis: an axis of numbers.
-        by_seed: the difference by seed and by :func:`results.axes.key` of the axis's value.
+        by_repetition: the difference by repetition and by :func:`results.axes.key` of the axis's
+            value.
 
     Returns:
-        ``mean``, ``low``, ``high`` in the axis's unit, ``n`` and ``of``; None if no seed has one.
+        ``mean``, ``low``, ``high`` in the axis's unit, ``n`` and ``of``; None if none has one.
     """
     assert axis.numbers is not None, "checked by the caller"
     scale, back = (math.log, math.exp) if axis.geometric else (float, float)
     places = []
-    for differences in by_seed.values():
+    for differences in by_repetition.values():
         points = [
             (scale(number), differences[key(value)])
             for number, value in zip(axis.numbers, axis.values, strict=True)
@@ -46,7 +48,7 @@ def crossing(axis: Axis, by_seed: Mapping[int, Mapping[str, float]]) -> dict[str
         "low": None if mean.low is None else back(mean.low),
         "high": None if mean.high is None else back(mean.high),
         "n": mean.n,
-        "of": len(by_seed),
+        "of": len(by_repetition),
     }
 
 

@@ -1,4 +1,4 @@
-"""The summary of an experiment: means with intervals, paired differences, crossings.
+"""The summary of an experiment: means with intervals, differences, crossings.
 
 The JSON contract, in SI units::
 
@@ -8,13 +8,14 @@ The JSON contract, in SI units::
        "metrics": {NAME: {"mean", "low", "high", "sd", "n", "drifting", "steady_from_s", "rule",
                           "median", "values", "runs"}}}],
      "differences": [{"variant", "axis", "flow", "a", "b", "metric", "mean", "low", "high", "p",
-                      "p_holm", "effect", "paired_n"}],
+                      "p_holm", "effect", "method", "paired_n", "a_n", "b_n"}],
      "crossings": [{"variant", "axis", "a", "b", "metric", "mean", "low", "high", "n", "of"}]}
 
 Rows without a flow and a link are of the whole run. Intervals are of 95% (see
 ``results.statistics``). A difference is ``b - a``: of two flow entries of the same runs, or of two
-variants that differ in one axis, paired by seed. Holm's correction is over all differences of a
-metric.
+variants that differ in one axis. Values are paired by seed. Variants without a common seed are
+independent samples, and ``method`` is "welch", not "paired". Holm's correction is over all
+differences of a metric.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from results.experiments import Experiment
 from results.model import WHOLE
 from results.observations import Group, Observation, Wanted, observe
 from results.statistics import bootstrap, drift, stein
-from results.statistics.differences import holm, paired
+from results.statistics.differences import holm, paired, welch
 from results.statistics.estimates import Estimate, estimate
 from results.store import Store
 from results.values import Subject
@@ -216,13 +217,15 @@ def _pairs(items: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def _difference(a: Sequence[Observation], b: Sequence[Observation]) -> dict[str, Any]:
-    """Return the difference of two series, paired by seed."""
+    """Return the difference of two series: paired by seed if they have a common one."""
     others = {each.seed: each.value for each in b}
     pairs = [(each.value, others[each.seed]) for each in a if each.seed in others]
-    found = paired([first for first, _ in pairs], [second for _, second in pairs])
+    if pairs:
+        found = paired([first for first, _ in pairs], [second for _, second in pairs])
+    else:
+        found = welch([each.value for each in a], [each.value for each in b])
     if found is None:
-        nothing = dict.fromkeys(("mean", "low", "high", "p", "p_holm", "effect"))
-        return {**nothing, "paired_n": 0}
+        raise AssertionError("a series without values is no series")
     return {
         "mean": found.mean,
         "low": found.low,
@@ -230,7 +233,10 @@ def _difference(a: Sequence[Observation], b: Sequence[Observation]) -> dict[str,
         "p": found.p,
         "p_holm": None,
         "effect": found.effect,
+        "method": found.method,
         "paired_n": found.n,
+        "a_n": len(a),
+        "b_n": len(b),
     }
 
 
@@ -271,12 +277,17 @@ def _crossings(
 def _by_value(
     rivals: Sequence[Group], axis: Axis, name: str, a: Subject, b: Subject
 ) -> dict[int, dict[str, float]]:
-    """Return ``b - a`` by seed and by value of the axis."""
+    """Return ``b - a`` by repetition and by value of the axis.
+
+    Repetitions are told apart by their seeds, and by their numbers if variants have no common seed.
+    """
+    seeds = [{each.seed for each in group.values.get((a, name), ())} for group in rivals]
+    common = len(set().union(*seeds)) < sum(map(len, seeds))
     found: dict[int, dict[str, float]] = {}
     for group in rivals:
         first = {each.seed: each.value for each in group.values.get((a, name), ())}
         for each in group.values.get((b, name), ()):
             if each.seed in first:
-                place = found.setdefault(each.seed, {})
+                place = found.setdefault(each.seed if common else each.repetition, {})
                 place[key(group.variant[axis.path])] = each.value - first[each.seed]
     return found

@@ -140,7 +140,9 @@ class Results:
         window: str = "",
         where: Sequence[str] = (),
     ) -> pd.DataFrame:
-        """Return the paired differences ``b - a``, with intervals, p and Holm's p.
+        """Return the differences ``b - a``, with intervals, p and Holm's p.
+
+        ``method`` is "paired", or "welch" for variants without a common seed.
 
         ``by`` names the axes whose values are compared, as in ``orchestrator summary --by``.
         """

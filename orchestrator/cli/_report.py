@@ -23,6 +23,8 @@ _UNITS = {"_bps": "bit/s", "_s": "s", "_packets": "packets", "_segments": "segme
 _EVENT_TIMES = ("time_s", "applied_s")
 _DEPENDS_ON_SAMPLING = "digest: another sampling period may give another one"
 _MOST_EVENTS = 20
+_LEAST_DERIVED = 10**9
+"""Seeds from here on are taken as drawn by the program: with `seeds: independent` all are."""
 
 CHECK_MARKS = {True: "ok", False: "FAILED", None: "not measured"}
 
@@ -168,7 +170,8 @@ def seed(run: Document) -> str:
     Repetition 0 has the scenario's own seed. Those of the others have up to 19 digits and follow
     from it, so they are shown as the number of the repetition.
     """
-    return f"#{run['repetition']}" if run["repetition"] else str(run["seed"])
+    derived = run["repetition"] or run["seed"] >= _LEAST_DERIVED
+    return f"#{run['repetition']}" if derived else str(run["seed"])
 
 
 def print_list(runs: Sequence[Document], out: Console, scenarios: bool = False) -> None:

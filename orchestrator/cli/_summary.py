@@ -117,7 +117,7 @@ def _differences(document: Document) -> Table | None:
             _interval(each, units[each["metric"]]),
             _output.NO_VALUE if each["effect"] is None else f"{each['effect']:+.2f}",
             _p(each["p_holm"]),
-            str(each["paired_n"]),
+            str(each["paired_n"] or f"{each['a_n']}, {each['b_n']}"),
         ]
         for each in document["differences"]
     ]
@@ -130,7 +130,11 @@ def _differences(document: Document) -> Table | None:
         "effect",
         "p (Holm)",
     ]
-    return "Paired differences", [*headings, "pairs"], rows
+    methods = {each["method"] for each in document["differences"]}
+    if methods == {"paired"}:
+        return "Paired differences", [*headings, "pairs"], rows
+    title = "Differences; those with two numbers of runs are not paired (Welch's t test)"
+    return title, [*headings, "pairs or runs"], rows
 
 
 def _crossings(document: Document) -> Table | None:
@@ -150,7 +154,11 @@ def _crossings(document: Document) -> Table | None:
                 f"{each['n']} of {each['of']}",
             ]
         )
-    return "Where two flows change places", ["variant", "flows", "metric", "at", "seeds"], rows
+    return (
+        "Where two flows change places",
+        ["variant", "flows", "metric", "at", "repetitions"],
+        rows,
+    )
 
 
 def csv(document: Document) -> str:

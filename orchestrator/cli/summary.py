@@ -1,4 +1,4 @@
-"""``orchestrator summary``: means with intervals over repetitions, and paired differences."""
+"""``orchestrator summary``: means with intervals over repetitions, and differences."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def command(
     """Summarise an experiment: a row for each variant and flow entry.
 
     Each value is a mean over repetitions with its 95% confidence interval. Unfaithful and failed
-    runs are left out and counted. Differences are paired by seed, with Holm's correction.
+    runs are left out and counted. Differences are paired by seed, or Welch's where seeds are not
+    common, with Holm's correction.
     EXPERIMENT is a name or NAME@HASH; a scenario FILE means the runs that it makes.
 
     \b

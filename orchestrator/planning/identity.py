@@ -3,6 +3,7 @@
 Two plans belong to one experiment if their scenarios are equal after ``--set``, whatever their
 repetitions and whatever values their axes have. So an experiment can be continued with more
 repetitions or more values. Comments, units and explicit defaults make no difference either.
+``seeds`` does belong to the identity: whether differences are paired follows from it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ NOT_PART = ("description", "matrix", "repetitions")
 """Keys of a scenario that say nothing about what one of its runs does."""
 
 
+COMMON = "common"
+
+
 def experiment_sha256(loaded: LoadedScenario) -> str:
     """Return the hash of the scenario without repetitions and without the values of its axes."""
     base = loaded.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude=set(NOT_PART)
     )
+    if base["seeds"] == COMMON:
+        del base["seeds"]  # so that identities from before this key stay
     axes = sorted({path for variant in loaded.variants for path in variant.values})
     for path in axes:
         _remove(base, path.split("."))

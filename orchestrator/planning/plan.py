@@ -3,6 +3,9 @@
 - Repetition 0 uses the scenario's ``seed`` itself. Repetition r > 0 uses the first eight bytes of
   sha256("<seed>:repetition:<r>"), big-endian, without the top bit. So neighbouring seeds share no
   repetition. Variants of a matrix share their seeds, so that they are compared under equal draws.
+- With ``seeds: independent`` a repetition's seed comes from
+  sha256("<seed>:variant:<variant>:repetition:<r>") likewise. <variant> is the JSON of its values by
+  path, with sorted keys and no spaces. So a further value of an axis changes no other seed.
 - A flow's jitter is floor(u x (J + 1)) microseconds. J is ``start_jitter`` in whole microseconds. u
   is the first number of Python's ``random.Random("<seed>:start:<index>")`` (Mersenne Twister seeded
   with the text). The index counts the expanded flows from 0. A draw depends on no other draw, and
@@ -14,8 +17,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path as FilePath
@@ -36,7 +40,7 @@ from orchestrator.planning.expansion import (
     name_faults,
     settings_faults,
 )
-from orchestrator.planning.identity import experiment_sha256
+from orchestrator.planning.identity import COMMON, experiment_sha256
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
 from orchestrator.planning.network_state import EventInputs
 from orchestrator.planning.planned_events import plan_events, with_events
@@ -95,8 +99,8 @@ def plan(
             raise ScenarioError([loaded.mark(where).fault(message)])
         if not faults:
             for number in numbers:
-                seed = repetition_seed(variant.scenario.seed, number)
-                if draft.drawn and number:
+                seed = _seed(variant, number)
+                if draft.drawn and seed != variant.scenario.seed:
                     draft = _draft(variant, seed)
                 run = _run(loaded, variant, draft, number, seed)
                 runs.append(replace(run, experiment_sha256=identity, repetition_rule=rule))
@@ -119,8 +123,24 @@ def repetition_seed(seed: int, repetition: int) -> int:
     """Return the seed of a repetition, from 0 to 2^63 - 1; see the module's docstring."""
     if repetition == 0:
         return seed
-    digest = hashlib.sha256(f"{seed}:repetition:{repetition}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
+    return _drawn_seed(f"{seed}:repetition:{repetition}")
+
+
+def independent_seed(seed: int, values: Mapping[str, Any], repetition: int) -> int:
+    """Return the seed of a repetition of the variant with these values by path."""
+    variant = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return _drawn_seed(f"{seed}:variant:{variant}:repetition:{repetition}")
+
+
+def _drawn_seed(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def _seed(variant: LoadedVariant, repetition: int) -> int:
+    scenario = variant.scenario
+    if scenario.seeds == COMMON:
+        return repetition_seed(scenario.seed, repetition)
+    return independent_seed(scenario.seed, variant.values, repetition)
 
 
 def start_jitter_ns(seed: int, index: int, most_s: float) -> int:
@@ -192,7 +212,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
         raise ScenarioError([variant.mark(path).fault(message) for path, message in found])
     network = with_events(network, events)
     resolved = variant.scenario.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions"}
+        mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions", "seeds"}
     )
     planned = Planned(variant.scenario, network, entries, layout.scenario_paths)
     largest = replace(planned, network=at_most(network, events))

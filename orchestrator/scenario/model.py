@@ -120,6 +120,11 @@ class Scenario(Strict):
     repetitions: Repetitions = Field(
         default=ONCE, description="runs of each variant, each with its own seed"
     )
+    seeds: Literal["common", "independent"] = Field(
+        default="common",
+        description="of the variants: `common` gives a repetition of all variants the same seed, "
+        "so that differences are paired; `independent` gives each variant seeds of its own",
+    )
     matrix: Annotated[
         dict[str, Any],
         WithJsonSchema(

@@ -1,22 +1,23 @@
-"""Paired differences, and the correction of their p values for many comparisons."""
+"""Differences of means, and the correction of their p values for many comparisons."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from results.statistics.estimates import CONFIDENCE, deviation_of, mean_of, student
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean of ``b - a`` over pairs, with Student's interval and the paired t test.
+    """The mean of ``b - a``, with its interval and a two-sided test.
 
-    ``p`` is two-sided. ``effect`` is the mean difference in standard deviations of the differences,
-    with Hedges' correction for small samples. Both are None for a single pair. Where all
-    differences are equal, there is no deviation to test with: ``p`` and ``effect`` are None, too,
-    unless the differences are zero (``p`` 1, ``effect`` 0).
+    ``n`` is the number of pairs, 0 for :func:`welch`. ``effect`` has Hedges' correction for small
+    samples. ``p`` and ``effect`` are None for single values. Where nothing deviates, there is no
+    deviation to test with: both are None, too, unless the difference is zero (``p`` 1, ``effect``
+    0).
     """
 
     mean: float
@@ -25,12 +26,16 @@ class Difference:
     p: float | None
     effect: float | None
     n: int
+    method: Literal["paired", "welch"] = "paired"
 
 
 def paired(
     a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE
 ) -> Difference | None:
     """Return the difference of pairs, one of each repetition; None without pairs.
+
+    The interval and the test are Student's over the differences of pairs. ``effect`` is the mean in
+    standard deviations of these differences.
 
     Raises:
         ValueError: the sequences have different lengths.
@@ -47,13 +52,51 @@ def paired(
         return Difference(mean, mean, mean, 1.0 if none else None, 0.0 if none else None, n)
     error = sd / math.sqrt(n)
     half = student(confidence, n - 1) * error
-    hedges = 1 - 3 / (4 * (n - 1) - 1)
-    return Difference(
-        mean, mean - half, mean + half, _two_sided(mean / error, n - 1), hedges * mean / sd, n
-    )
+    effect = _hedges(n - 1) * mean / sd
+    return Difference(mean, mean - half, mean + half, _two_sided(mean / error, n - 1), effect, n)
 
 
-def _two_sided(t: float, degrees: int) -> float:
+def welch(
+    a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE
+) -> Difference | None:
+    """Return the difference of two independent samples; None if one is empty.
+
+    The interval and the test are Welch's, whose degrees of freedom are Satterthwaite's (Biometrika
+    34, 1947). So the samples may have unequal variances and sizes. ``effect`` is the mean
+    difference in units of the root of the mean of both variances (Bonett, Psychol. Methods 13,
+    2008). Its degrees of freedom are those of that mean, by the same approximation.
+    """
+    if not a or not b:
+        return None
+    mean = mean_of(b) - mean_of(a)
+    if min(len(a), len(b)) < 2:
+        return Difference(mean, None, None, None, None, 0, "welch")
+    of_a, of_b = deviation_of(a) ** 2, deviation_of(b) ** 2
+    if of_a == of_b == 0.0:
+        p, effect = (1.0, 0.0) if mean == 0.0 else (None, None)
+        return Difference(mean, mean, mean, p, effect, 0, "welch")
+    error = math.sqrt(of_a / len(a) + of_b / len(b))
+    degrees = _satterthwaite((of_a / len(a), len(a)), (of_b / len(b), len(b)))
+    half = student(confidence, degrees) * error
+    effect = _hedges(_satterthwaite((of_a, len(a)), (of_b, len(b)))) * mean
+    effect /= math.sqrt((of_a + of_b) / 2)
+    p = _two_sided(mean / error, degrees)
+    return Difference(mean, mean - half, mean + half, p, effect, 0, "welch")
+
+
+def _satterthwaite(*parts: tuple[float, int]) -> float:
+    """Return the degrees of freedom of a sum of multiples of variances of n values each."""
+    total = sum(value for value, _n in parts)
+    # Divided first: squares of small variances would be zero.
+    return 1 / sum((value / total) ** 2 / (n - 1) for value, n in parts)
+
+
+def _hedges(degrees: float) -> float:
+    """Return the factor that makes the effect of a small sample unbiased."""
+    return 1 - 3 / (4 * degrees - 1)
+
+
+def _two_sided(t: float, degrees: float) -> float:
     from scipy import stats
 
     return float(2 * stats.t.sf(abs(t), degrees))

@@ -45,7 +45,7 @@ def deviation_of(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def student(confidence: float, degrees: int) -> float:
+def student(confidence: float, degrees: float) -> float:
     """Return the two-sided quantile of Student's t distribution."""
     from scipy import stats
 

@@ -51,6 +51,7 @@ LIMITS = "matrix.topology.bottleneck.queue.limit"
         (f"{LIMITS}=[10p, 20p, 400p]",),
         ("duration=2000ms",),
         ("start_jitter=0s",),
+        ("seeds=common",),
         ("topology.bottleneck.queue.limit=77p",),  # each variant has a limit of its own
     ],
 )
@@ -67,6 +68,7 @@ def test_comments_and_order_make_no_difference(identity: Identity) -> None:
     "overrides",
     [
         ("seed=2",),
+        ("seeds=independent",),
         ("duration=3s",),
         ("flows.one.congestion=vegas",),
         ("topology.bottleneck.rate=11mbit",),

@@ -12,6 +12,7 @@ from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import (
     Plan,
     plan,
+    independent_seed,
     repetition_seed,
     start_jitter_ns,
     validate,
@@ -173,6 +174,31 @@ def test_seeds_of_repetitions_are_distinct_and_stable() -> None:
     seeds = {repetition_seed(seed, number) for seed in range(50) for number in range(50)}
     assert len(seeds) == 50 * 50
     assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+MATRIX = "matrix={flows.reno.congestion: [reno, vegas], topology.bottleneck.rate: [5mbit]}"
+
+
+def test_variants_may_have_seeds_of_their_own() -> None:
+    runs = planned("repetitions=2", "seeds=independent", MATRIX).runs
+    assert [run.repetition for run in runs] == [0, 1, 0, 1]
+    assert len({run.seed for run in runs}) == 4
+    assert all(0 <= run.seed < 2**63 for run in runs)
+    assert runs[0].flows[0].start_s != runs[2].flows[0].start_s
+    more = planned("repetitions=3", "seeds=independent", MATRIX.replace("[reno,", "[bic, reno,"))
+    reno = [run for run in more.runs if run.variant["flows.reno.congestion"] == "reno"]
+    assert [run.seed for run in reno[:2]] == [run.seed for run in runs[:2]]
+    other = planned("repetitions=2", "seeds=independent", "seed=2", MATRIX).runs
+    assert not {run.seed for run in other} & {run.seed for run in runs}
+    assert independent_seed(1, {"b": "x", "a": 1}, 0) == independent_seed(1, {"a": 1, "b": "x"}, 0)
+
+
+def test_a_run_is_the_same_whoever_chose_its_seed() -> None:
+    own = planned("seeds=independent", MATRIX).runs[0]
+    alone = planned(f"seed={own.seed}", MATRIX).runs[0]
+    assert own.resolved == alone.resolved
+    assert own.flows == alone.flows
+    assert own.experiment_sha256 != alone.experiment_sha256
 
 
 def test_variants_share_their_seeds() -> None:

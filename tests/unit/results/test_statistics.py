@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from results.statistics import bootstrap, drift, stein
-from results.statistics.differences import Difference, holm, paired
+from results.statistics.differences import Difference, holm, paired, welch
 from results.statistics.estimates import Estimate, deviation_of, estimate
 from results.statistics.stein import Rule
 
@@ -144,6 +144,52 @@ def test_differences_without_deviation_have_no_p() -> None:
     assert (constant.mean, constant.low, constant.p) == (1.0, 1.0, None)
     with pytest.raises(ValueError, match="zip"):
         paired([1.0], [])
+
+
+def test_a_difference_of_independent_samples_is_that_of_scipy() -> None:
+    draw = np.random.default_rng(7)
+    a, b = draw.normal(5, 1, 4), draw.normal(6, 3, 9)
+    found = welch(a.tolist(), b.tolist())
+    expected = stats.ttest_ind(b, a, equal_var=False)
+    interval = expected.confidence_interval()
+    assert found is not None
+    assert (found.mean, found.p) == pytest.approx((np.mean(b) - np.mean(a), expected.pvalue))
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert (found.method, found.n) == ("welch", 0)
+
+
+def test_the_effect_of_independent_samples_is_unbiased() -> None:
+    """Means of 0 and 1, variances of 1 and 4: the effect is 1 / sqrt(2.5)."""
+    draw = np.random.default_rng(8)
+    effects = []
+    for _ in range(20_000):
+        found = welch(draw.normal(0, 1, 6).tolist(), draw.normal(1, 2, 12).tolist())
+        assert found is not None
+        effects.append(found.effect)
+    assert np.mean(np.asarray(effects, np.float64)) == pytest.approx(1 / math.sqrt(2.5), rel=0.02)
+
+
+def test_independent_samples_without_deviation_have_no_p() -> None:
+    assert welch([], [1.0]) is None
+    assert welch([1.0], [2.0, 3.0]) == Difference(1.5, None, None, None, None, 0, "welch")
+    assert welch([1.0, 1.0], [1.0, 1.0]) == Difference(0.0, 0.0, 0.0, 1.0, 0.0, 0, "welch")
+    assert welch([1.0, 1.0], [3.0, 3.0]) == Difference(2.0, 2.0, 2.0, None, None, 0, "welch")
+    found = welch([1.0, 1.0], [3.0, 4.0, 5.0])
+    assert found is not None
+    low, high = stats.t.interval(0.95, 2, 3.0, stats.sem([3.0, 4.0, 5.0]))
+    assert (found.low, found.high) == pytest.approx((low, high))  # one deviates: 3 - 1 degrees
+
+
+def test_intervals_of_independent_samples_hold_the_difference_as_often_as_they_say() -> None:
+    draw = np.random.default_rng(9)
+    held = 0
+    for _ in range(1000):
+        found = welch(draw.normal(0, 1, 10).tolist(), draw.normal(2, 3, 5).tolist())
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= 2 <= found.high
+    assert 0.92 <= held / 1000 <= 0.98
 
 
 def test_holm_is_that_of_its_paper() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from orchestrator.errors import UsageError
 from results.axes import axes, named, number
@@ -116,6 +118,49 @@ def test_differences_of_variants(store: Store) -> None:
     assert all(each["p_holm"] > 0.05 for each in by_limit)
     limits = [each["variant"][LIMIT] for each in summary(store, by=("limit",))["rows"]]
     assert limits == sorted(limits)
+
+
+def seeds_differ(store: Store, goodput: Any, variants: list[dict[str, str]]) -> None:
+    """Store runs whose seeds are others in each variant, as `seeds: independent` makes them."""
+    for number, variant in enumerate(variants):
+        for repetition in range(5):
+            flows = goodput(variant, repetition)
+            seed = 100 * number + repetition
+            made: dict[str, Any] = {"repetition": repetition, "seed": seed}
+            make(store, partial(_flows, flows), [variant], 1, **made)
+
+
+def _flows(flows: Any, _variant: object, _repetition: int) -> Any:
+    return flows
+
+
+def test_variants_without_a_common_seed_are_independent_samples(store: Store) -> None:
+    noise = [0.0, 3e5, -2e5, 1e5, 4e5]
+    base = {"reno": 2e6, "cubic": 2.1e6}
+    variants = [{CONTROL: name} for name in base]
+    seeds_differ(store, lambda v, r: {"a": base[v[CONTROL]] + noise[r], "b": 1e6 + r}, variants)
+    document = summary(store)
+    of_variants = [each for each in document["differences"] if each["axis"]]
+    (found,) = [each for each in of_variants if each["flow"] == "a"]
+    assert (found["method"], found["paired_n"]) == ("welch", 0)
+    assert (found["a_n"], found["b_n"]) == (5, 5)
+    assert found["mean"] == pytest.approx(1e5, abs=1)
+    # Twice the variance of the noise; with equal seeds the noise would cancel.
+    half = stats.t.ppf(0.975, 8) * np.std(noise, ddof=1) * np.sqrt(2 / 5)
+    assert (found["high"] - found["low"]) / 2 == pytest.approx(half, rel=1e-4)
+    of_flows = [each for each in document["differences"] if each["axis"] is None]
+    assert {(each["method"], each["paired_n"]) for each in of_flows} == {("paired", 5)}
+
+
+def test_a_crossing_of_variants_without_a_common_seed(store: Store) -> None:
+    shift = [0.9, 1.0, 1.1, 1.05, 0.95]
+    variants = [{LIMIT: f"{x}bdp"} for x in (0.25, 0.5, 1, 2, 4, 8)]
+    seeds_differ(
+        store, lambda v, r: {"a": 2e6 * shift[r] / float(v[LIMIT][:-3]), "b": 1e6}, variants
+    )
+    (found,) = summary(store)["crossings"]
+    assert (found["n"], found["of"]) == (5, 5)
+    assert found["low"] < 2 < found["high"]
 
 
 def test_a_crossing_has_an_interval_over_seeds(store: Store) -> None:
