@@ -11,8 +11,8 @@ from orchestrator.compile.probes import probes
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import (
     Plan,
-    plan,
     independent_seed,
+    plan,
     repetition_seed,
     start_jitter_ns,
     validate,

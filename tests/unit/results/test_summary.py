@@ -122,10 +122,10 @@ def test_differences_of_variants(store: Store) -> None:
 
 def seeds_differ(store: Store, goodput: Any, variants: list[dict[str, str]]) -> None:
     """Store runs whose seeds are others in each variant, as `seeds: independent` makes them."""
-    for number, variant in enumerate(variants):
+    for place, variant in enumerate(variants):
         for repetition in range(5):
             flows = goodput(variant, repetition)
-            seed = 100 * number + repetition
+            seed = 100 * place + repetition
             made: dict[str, Any] = {"repetition": repetition, "seed": seed}
             make(store, partial(_flows, flows), [variant], 1, **made)
 
