@@ -52,8 +52,14 @@ class Axis:
         return max(self.numbers) >= 8 * min(self.numbers)
 
 
-def conditions(where: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return values by axis as ``AXIS=VALUE``, which keeps the variants with these values."""
+Where = dict[str, Any] | str
+"""Which variants to keep: values by axis, or a condition of ``results.conditions``."""
+
+
+def conditions(where: Where) -> tuple[str, ...]:
+    """Return the conditions: of values by axis ``AXIS=VALUE``, and a text as it is."""
+    if isinstance(where, str):
+        return (where,)
     return tuple(f"{axis}={shown(value)}" for axis, value in where.items())
 
 

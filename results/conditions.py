@@ -1,4 +1,4 @@
-"""Conditions on runs, as users write them: ``congestion=cubic and jain_index<0.7``.
+"""Conditions on runs and variants, as users write them: ``limit<=1bdp and congestion=cubic``.
 
 ::
 
@@ -7,8 +7,10 @@
     factor     = "not" factor | "(" condition ")" | comparison
     comparison = NAME ("=" | "!=" | "<" | "<=" | ">" | ">=") VALUE
 
-NAME is a field of :mod:`results.run_fields`. VALUE is a word, a number with or without a unit, or a
-text in quotes. A comparison with a value that a run does not have is false. ``!=`` is always the
+NAME is a field of a run (:mod:`results.run_fields`), or an axis in a condition on the variants of
+an experiment (:mod:`results.variant_fields`). VALUE is a word, a number with or without a unit, or
+a text in quotes. A value of an axis that stands exactly so in the scenario needs no quotes. A
+comparison with a value that a run does not have is false. ``!=`` is always the
 opposite of ``=``. The value ``none`` is no value: ``jain_index=none``. Of something that a run has
 several times, one that fits is enough: ``congestion=cubic`` holds where any flow uses CUBIC, and
 ``congestion!=cubic`` where none does.
@@ -20,11 +22,13 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchestrator.units import shown
-from results.run_fields import Field, FieldError, Run, find
+from results import run_fields, variant_fields
+from results.axes import Axis
+from results.run_fields import Field, FieldError, Run
 
 Condition = Callable[[Run], bool]
 
@@ -77,17 +81,30 @@ def parse(text: str, runs: Sequence[Run]) -> Condition:
     Raises:
         ConditionError: the text is not a condition, names what no run can have, or compares it with
             a value of another kind.
+        ValueError: the text is too long.
     """
-    if len(text) > MAX_LENGTH:
-        raise ValueError(f"a condition may have {MAX_LENGTH} characters, not {len(text)}")
-    return _Parser(text, runs).whole()
+    return _Parser(text, lambda name: run_fields.find(name, runs)).whole()
+
+
+def of_variants(text: str, axes: Sequence[Axis]) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a condition on the variants (values by path) of an experiment with these axes.
+
+    Raises:
+        ConditionError: the text is not a condition, names what is no axis, or asks for equality
+            with what is no value of it.
+        ValueError: the text is too long.
+    """
+    holds = _Parser(text, lambda name: variant_fields.find(name, axes)).whole()
+    return lambda variant: holds({"variant": variant})
 
 
 class _Parser:
-    def __init__(self, text: str, runs: Sequence[Run]) -> None:
+    def __init__(self, text: str, find: Callable[[str], Field]) -> None:
+        if len(text) > MAX_LENGTH:
+            raise ValueError(f"a condition may have {MAX_LENGTH} characters, not {len(text)}")
         # One line, so that the marks are below what they mark.
         self._text = re.sub(r"\s", " ", text)
-        self._runs = runs
+        self._find = find
         self._tokens = self._split()
         self._at = 0
         self._depth = 0
@@ -157,19 +174,30 @@ class _Parser:
         if name.kind != "word" or name.text in _KEYWORDS:
             raise self._error(name, "here must be a name, such as `status` or `goodput_bps`")
         try:
-            field = find(name.text, self._runs)
+            field = self._find(name.text)
         except FieldError as error:
             raise self._error(name, str(error)) from None
         sign = self._take()
         if sign.text not in _OPERATORS or sign.kind != "operator":
             hint = "; write `=`" if sign.text == "==" else ""
             raise self._error(sign, f"here must be one of {' '.join(_OPERATORS)}{hint}")
-        value = self._take()
+        value = self._written(field) or self._take()
         if value.kind not in ("word", "quoted") or value.is_word(*_KEYWORDS):
             raise self._error(value, f"here must be a value of {name.text}, or `{NOTHING}`")
         if sign.text in _ORDER and not field.ordered:
             raise self._error(sign, f"{field.name} is compared by = or != only")
         return self._comparing(field, sign, value)
+
+    def _written(self, field: Field) -> _Token | None:
+        """Take a value that stands here as in the scenario, although it has spaces or brackets."""
+        start = self._next.start
+        for text in sorted(field.written, key=len, reverse=True):
+            end = start + len(text)
+            if self._text.startswith(text, start) and self._text[end : end + 1] in ("", " ", ")"):
+                while self._next.kind != "end" and self._next.start < end:
+                    self._take()
+                return _Token("quoted", f"'{text}'", start, end)
+        return None
 
     def _comparing(self, field: Field, sign: _Token, value: _Token) -> Condition:
         if value.is_word(NOTHING):
@@ -178,7 +206,8 @@ class _Parser:
             return lambda run: bool(field.values(run)) == (sign.text == "!=")
         text = value.text[1:-1] if value.kind == "quoted" else value.text
         try:
-            wanted = field.parse(text)
+            equal = field.parse_equal if sign.text not in _ORDER else None
+            wanted = (equal or field.parse)(text)
         except FieldError as error:
             raise self._error(value, str(error)) from None
         if sign.text not in _ORDER:

@@ -21,7 +21,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 from orchestrator.kinds.fields import Path, Probability, Slug, Strict
 from orchestrator.units import listed
 from orchestrator.units import shown as quoted
-from results.axes import conditions, number
+from results.axes import Where, conditions, number
 from results.experiments import Experiment
 from results.figures import MetricName, Surroundings
 from results.metrics import METRICS
@@ -86,8 +86,9 @@ class Expectation(Strict):
         default=None, description="flow entry whose metric it is; the run's own when not given"
     )
     window: Slug | None = Field(default=None, description="the metrics of this window")
-    where: dict[str, Any] = Field(
-        default_factory=dict, description="only in variants with this value on this axis"
+    where: Where = Field(
+        default_factory=dict,
+        description="only in variants with these values by axis, or that fit a condition",
     )
     above: Bound | None = Field(default=None, description="it is larger than this")
     below: Bound | None = Field(default=None, description="it is smaller than this")
@@ -155,8 +156,7 @@ class Expectation(Strict):
 
     def faults(self, around: Surroundings) -> Iterator[tuple[Path, str]]:
         """Yield (path inside the expectation, message) for what the scenario does not have."""
-        for axis, value in self.where.items():
-            yield from around.value_faults(("where", axis), axis, value)
+        yield from around.where_faults(self.where)
         if self.flow is not None:
             yield from around.flow_faults(("flow",), self.flow)
         if isinstance(self.bound, Rival):

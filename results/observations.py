@@ -8,13 +8,14 @@ counts, because nothing in them is random: they are one observation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import UsageError
 from orchestrator.suggestions import suggest
-from results.axes import Axis, key, named, shown
+from results.axes import Axis, key
+from results.conditions import of_variants
 from results.experiments import Experiment
 from results.metrics import METRICS, Metric, Span
 from results.metrics.base import Scope, columns_of
@@ -56,9 +57,10 @@ class Group:
 class Wanted:
     """Which values to take.
 
-    ``metrics`` are names; without any, those of the short tables. ``where`` keeps variants by
-    ``axis=value``, and ``entries`` flow entries. ``flows`` takes each flow instead of each entry.
-    ``parts`` is the number of parts of the window for drifts; 0 for none.
+    ``metrics`` are names; without any, those of the short tables. ``where`` keeps the variants that
+    fit all conditions (:mod:`results.conditions`), and ``entries`` flow entries. ``flows`` takes
+    each flow instead of each entry. ``parts`` is the number of parts of the window for drifts; 0
+    for none.
     """
 
     metrics: Sequence[str] = ()
@@ -73,11 +75,11 @@ def observe(store: Store, experiment: Experiment, wanted: Wanted) -> tuple[list[
     """Return the variants' observations, in the order of the axes, and the axes.
 
     Raises:
-        UsageError: there is no such metric, window, axis, value or flow entry.
+        UsageError: there is no such metric, window or flow entry, or a condition is not valid.
     """
     chosen = _metrics(wanted.metrics)
     there = experiment.axes()
-    groups = [each for each in _grouped(experiment, there) if _is_kept(each, there, wanted.where)]
+    groups = list(filter(_kept(wanted.where, there), _grouped(experiment, there)))
     known: set[str] = set()
     for group in groups:
         for row in group.runs:
@@ -145,22 +147,13 @@ def _rank(variant: Mapping[str, Any], order: Mapping[str, Sequence[str]]) -> tup
     )
 
 
-def _is_kept(group: Group, there: Sequence[Axis], where: Sequence[str]) -> bool:
-    """Tell whether a variant fits all conditions ``axis=value``."""
-    for condition in where:
-        label, equals, text = condition.partition("=")
-        if not equals:
-            raise UsageError(f"{condition}: give an axis and a value of it, AXIS=VALUE")
-        axis = named(label.strip(), there)
-        valid = [shown(value) for value in axis.values]
-        if text.strip() not in valid:
-            raise UsageError(
-                f"{condition}: {axis.label} has no value {text.strip()}"
-                f"{suggest(text.strip(), valid)}; its values are {', '.join(valid)}"
-            )
-        if axis.path not in group.variant or shown(group.variant[axis.path]) != text.strip():
-            return False
-    return True
+def _kept(where: Sequence[str], there: Sequence[Axis]) -> Callable[[Group], bool]:
+    """Return whether a variant fits all conditions."""
+    try:
+        holding = [of_variants(text, there) for text in where]
+    except ValueError as error:
+        raise UsageError(f"where: {error}") from None
+    return lambda group: all(holds(group.variant) for holds in holding)
 
 
 def _add(

@@ -17,12 +17,16 @@ from orchestrator.recording.model import Verdict
 from orchestrator.suggestions import suggest
 from orchestrator.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS_NS, listed, shown
 from results.axes import number
+from results.axes import shown as as_written
 from results.metrics import of_scope
 from results.model import Status
 
 Run = Mapping[str, Any]
 Value = tuple[str, Any]
 """The unit of a value, or "text", and the value itself. Values of one unit can be compared."""
+
+WRITTEN = "as written"
+"""The unit of a value of an axis as it stands in the scenario."""
 
 _WHOLE = re.compile(r"-?[0-9]{1,30}")
 _TEXTS = ("id", "experiment", "scenario", "backend", "kernel", "digest", "error")
@@ -48,13 +52,17 @@ class Field:
     """Something that conditions compare: how to read it from a run, and which values it may have.
 
     ``values`` returns no value, one, or several (the flows of a run have several congestion
-    controls). ``parse`` reads a value as users write it. ``ordered`` allows ``<`` and the like.
+    controls). ``parse`` reads a value as users write it, and ``parse_equal`` one behind ``=`` or
+    ``!=`` if that differs. ``ordered`` allows ``<`` and the like. ``written`` has values that need
+    no quotes, whatever is in them: those of an axis as they stand in the scenario.
     """
 
     name: str
     values: Callable[[Run], Sequence[Value]]
     parse: Callable[[str], Value]
     ordered: bool = True
+    parse_equal: Callable[[str], Value] | None = None
+    written: Sequence[str] = ()
 
 
 def find(name: str, runs: Sequence[Run]) -> Field:
@@ -154,18 +162,28 @@ def _axis_field(name: str, runs: Sequence[Run]) -> Field:
             f"there is no {shown(name)}{suggest(name, every)}; valid names:\n{valid_names(runs)}"
         )
     (path,) = found
+    stored = [run["variant"][path] for run in runs if path in run["variant"]]
+    whole = {as_written(value) for value in stored if isinstance(value, Mapping)}
 
     def values(run: Run) -> Sequence[Value]:
-        return [comparable(run["variant"][path])] if path in run["variant"] else []
+        return axis_values(run["variant"][path]) if path in run["variant"] else []
 
     def parse(text: str) -> Value:
         wanted = comparable(text)
-        stored = [run["variant"][path] for run in runs if path in run["variant"]]
         if wanted[0] not in {comparable(value)[0] for value in stored}:
             raise FieldError(f"{path} has values such as {shown(stored[0])}; not {shown(text)}")
         return wanted
 
-    return Field(path, values, parse)
+    def parse_equal(text: str) -> Value:
+        return (WRITTEN, text) if text in whole else parse(text)
+
+    written = sorted({as_written(value) for value in stored})
+    return Field(path, values, parse, parse_equal=parse_equal, written=written)
+
+
+def axis_values(value: object) -> Sequence[Value]:
+    """Return a value of an axis as what it may be compared with: itself, and as it is written."""
+    return [comparable(value), (WRITTEN, as_written(value))]
 
 
 def _of_window(run: Run, window: str, metric: str) -> Any:

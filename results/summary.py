@@ -27,6 +27,7 @@ from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
+from orchestrator.errors import UsageError
 from results.axes import Axis, key, named, shown
 from results.crossings import crossing
 from results.documents import SCHEMA, plain
@@ -55,9 +56,12 @@ def summarise(
     Rows are in the order of these axes first.
 
     Raises:
-        UsageError: there is no such metric, window, axis, value or flow entry.
+        UsageError: there is no such metric, window, axis or flow entry, a condition is not valid,
+            or no variant fits.
     """
     groups, axes = observe(store, experiment, wanted)
+    if wanted.where and not groups:
+        raise UsageError(f"no variant of {experiment.name} fits {' and '.join(wanted.where)}")
     along = [named(label, axes) for label in by] or [axis for axis in axes if axis.numbers is None]
     names = list(wanted.metrics) or [DEFAULT_METRIC]
     differences = [*_between_flows(groups, names), *_between_variants(groups, names, along)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 import click
 
 from orchestrator.errors import UsageError
+from results.axes import Where
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -19,7 +20,7 @@ NOT_OPTIONS = ("kind", "file")
 """Keys of a figure that the command line gives otherwise: by the command's name and by -o."""
 
 _METAVARS = {
-    "metric": "M", "delay": "M", "by": "AXIS", "flow": "ENTRY", "where": "AXIS=VALUE",
+    "metric": "M", "delay": "M", "by": "AXIS", "flow": "ENTRY", "where": "CONDITION",
     "names": "NAME=WORDS", "window": "NAME", "x_label": "TEXT", "y_label": "TEXT",
     "from_": "TIME", "to": "TIME", "bin": "TIME",
 }  # fmt: skip
@@ -43,9 +44,9 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     settings: dict[str, Any] = {"help": text, "required": field.is_required()}
     if get_origin(kind) is Literal:
         settings["type"] = click.Choice(get_args(kind))
-    elif get_origin(kind) in (list, dict):
+    elif get_origin(kind) in (list, dict) or kind is Where:
         settings["multiple"] = True
-        item = get_args(kind)[0]
+        item = next(iter(get_args(kind)), None)
         if get_origin(item) is Literal:
             settings["type"] = click.Choice(get_args(item))
     elif kind is int:
@@ -57,6 +58,8 @@ def _option(name: str, field: FieldInfo) -> click.Option:
 
 def _plain(annotation: Any) -> Any:
     """Return the type of a field without ``None``."""
+    if annotation == Where:
+        return Where
     if get_origin(annotation) in (Union, types.UnionType):
         (rest,) = [one for one in get_args(annotation) if one is not type(None)]
         return _plain(rest)
@@ -69,7 +72,8 @@ def _help(field: FieldInfo, kind: Any) -> str:
     default = field.default if isinstance(field.default, str | int) else None
     if default is not None and kind is not bool:
         text += f" Default: {default}."
-    return text + (" Repeatable." if get_origin(kind) in (list, dict) else "")
+    repeatable = get_origin(kind) in (list, dict) or kind is Where
+    return text + (" Repeatable." if repeatable else "")
 
 
 def made(figure: type[FigureSpec], file: str, given: Mapping[str, Any]) -> FigureSpec:
@@ -89,7 +93,9 @@ def made(figure: type[FigureSpec], file: str, given: Mapping[str, Any]) -> Figur
             continue
         field = figure.model_fields[name]
         key = field.alias or name
-        if get_origin(_plain(field.annotation)) is dict:
+        if _plain(field.annotation) is Where:
+            values[key] = value[0] if len(value) == 1 else " and ".join(f"({one})" for one in value)
+        elif get_origin(_plain(field.annotation)) is dict:
             values[key] = dict(_pair(name, text) for text in value)
         else:
             values[key] = list(value) if isinstance(value, tuple) else value

@@ -20,18 +20,18 @@ AGES = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days", "w": "weeks
 _AGE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([A-Za-z]*)")
 
 
-def matching(runs: Sequence[Run], condition: str) -> list[Run]:
-    """Return the runs that fit a condition of ``--where``; UsageError when it is not valid."""
+def matching(runs: Sequence[Run], conditions: Sequence[str]) -> Sequence[Run]:
+    """Return the runs that fit the conditions of ``--where``; UsageError when one is not valid."""
     from results.conditions import parse
 
     try:
-        holds = parse(condition, runs)
+        holding = [parse(condition, runs) for condition in conditions]
     except ValueError as error:
         raise UsageError(f"--where: {error}") from None
-    return [run for run in runs if holds(run)]
+    return [run for run in runs if all(holds(run) for holds in holding)]
 
 
-def since(runs: Sequence[Run], text: str, now: datetime | None = None) -> list[Run]:
+def since(runs: Sequence[Run], text: str, now: datetime | None = None) -> Sequence[Run]:
     """Return the runs that began at a time of ``--since`` or later, or at most so long ago."""
     first = _moment(text, now or datetime.now(UTC))
     return [run for run in runs if datetime.fromisoformat(run["started_utc"]) >= first]

@@ -19,7 +19,13 @@ STATUSES = ("running", "ok", "failed", "interrupted")
     shell_complete=_completion.experiments,
     help="List only the runs of this experiment.",
 )
-@click.option("--where", metavar="CONDITION", help="List only the runs that fit.")
+@click.option(
+    "--where",
+    "conditions",
+    metavar="CONDITION",
+    multiple=True,
+    help="List only the runs that fit. Repeatable.",
+)
 @click.option(
     "--since", metavar="TIME", help="List only runs since then, such as 2d or 2026-11-20."
 )
@@ -37,7 +43,7 @@ STATUSES = ("running", "ok", "failed", "interrupted")
 def command(
     db: Path,
     experiment: str | None,
-    where: str | None,
+    conditions: tuple[str, ...],
     since: str | None,
     statuses: tuple[str, ...],
     sort: str | None,
@@ -60,8 +66,7 @@ def command(
     with Store.open_read_only(db) as store:
         listing = store.listing(experiment)
     runs = listing["runs"]
-    if where is not None:
-        runs = _selection.matching(runs, where)
+    runs = _selection.matching(runs, conditions)
     if since is not None:
         runs = _selection.since(runs, since)
     if statuses:

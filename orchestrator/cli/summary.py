@@ -27,7 +27,9 @@ Form = Literal["json", "csv", "markdown", "latex"]
     help="A column. Repeatable.",
 )
 @click.option("--by", metavar="AXIS", multiple=True, help="Compare the values of this axis.")
-@click.option("--where", metavar="AXIS=VALUE", multiple=True, help="Only variants with this value.")
+@click.option(
+    "--where", metavar="CONDITION", multiple=True, help="Only the variants that fit. Repeatable."
+)
 @click.option("--flow", "entries", metavar="ENTRY", multiple=True, help="Only this flow entry.")
 @click.option("--flows", is_flag=True, help="A row for each flow, not for each flow entry.")
 @click.option("--window", metavar="NAME", default="", help="The metrics of this window.")
@@ -55,7 +57,8 @@ def command(
     Each value is a mean over repetitions with its 95% confidence interval. Unfaithful and failed
     runs are left out and counted. Differences are paired by seed, or Welch's where seeds are not
     common, with Holm's correction.
-    EXPERIMENT is a name or NAME@HASH; a scenario FILE means the runs that it makes.
+    EXPERIMENT is a name or NAME@HASH; a scenario FILE means the runs that it makes. A CONDITION
+    is that of `orchestrator runs` and names axes, such as limit=1bdp or 'limit<=1bdp or loss>0'.
 
     \b
     orchestrator summary bbr-vs-cubic --metric goodput_bps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from results.metrics.base import Span, running, within
 from results.stored import StoredRun
 
 if TYPE_CHECKING:
+    from results.axes import Where
     from results.figures._study import Study
 
 SampleName = Literal["rtt", "transfers"]
@@ -36,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 def pooled(
     study: Study,
     sample: SampleName,
-    where: Mapping[str, Any],
+    where: Where,
     entries: Sequence[str],
     names: Mapping[str, str],
 ) -> list[tuple[str, Floats]]:

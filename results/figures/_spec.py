@@ -14,6 +14,7 @@ from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path, Strict
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shortened, shown
+from results.axes import Where
 from results.figures._style import FONT
 
 if TYPE_CHECKING:
@@ -135,6 +136,19 @@ class Surroundings:
         except UsageError as error:
             yield path, str(error)
 
+    def where_faults(self, where: Where) -> Iterator[tuple[Path, str]]:
+        """Yield the fault of a condition, or of the values by axis."""
+        from results.conditions import of_variants
+
+        if not isinstance(where, str):
+            for axis, value in where.items():
+                yield from self.value_faults(("where", axis), axis, value)
+            return
+        try:
+            of_variants(where, self.axes)
+        except ValueError as error:
+            yield ("where",), str(error)
+
     def value_faults(self, path: Path, name: str, value: object) -> Iterator[tuple[Path, str]]:
         """Yield the fault of an axis, or of a value on it, that is not there."""
         from results.axes import named
@@ -172,8 +186,9 @@ class FigureSpec(Strict, ABC):
         default="ieee",
         description="width of the column or, with `-wide`, of the page that it goes into",
     )
-    where: dict[str, Any] = Field(
-        default_factory=dict, description="only variants with this value on this axis"
+    where: Where = Field(
+        default_factory=dict,
+        description="only variants with these values by axis, or that fit a condition",
     )
     names: dict[str, Words] = Field(
         default_factory=dict, description="other words for names in the legend and on axes"
@@ -203,8 +218,7 @@ class FigureSpec(Strict, ABC):
 
     def faults(self, around: Surroundings) -> Iterator[tuple[Path, str]]:
         """Yield (path inside the figure, message) for what the scenario does not have."""
-        for axis, value in self.where.items():
-            yield from around.value_faults(("where", axis), axis, value)
+        yield from around.where_faults(self.where)
         for path, name in self.named_axes():
             yield from around.axis_faults(path, name)
         for path, name in self.named_flows():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchestrator.errors import UsageError
-from results.axes import conditions
+from results.axes import Where, conditions
 from results.experiments import Experiment
 from results.model import WHOLE, RunRow
 from results.store import Store
@@ -45,13 +45,13 @@ class Study:
     def summary(
         self,
         metrics: Sequence[str],
-        where: Mapping[str, Any],
+        where: Where,
         entries: Sequence[str] = (),
         window: str | None = None,
     ) -> dict[str, Any]:
         """Return the summary of the metrics; see ``results.summary``.
 
-        ``where`` keeps variants by value and axis, and ``entries`` keeps flow entries.
+        ``where`` keeps variants, and ``entries`` keeps flow entries.
 
         Raises:
             UsageError: the experiment has no such axis, value, window or flow entry.
@@ -84,7 +84,7 @@ class Study:
         if text not in self.notes:
             self.notes.append(text)
 
-    def runs(self, where: Mapping[str, Any]) -> list[Chosen]:
+    def runs(self, where: Where) -> list[Chosen]:
         """Return the variants with the runs that count, in the order of the axes.
 
         Raises:
@@ -122,7 +122,7 @@ class Study:
             self.note(f"run {row.id} is unfaithful: `orchestrator show {row.id}` says why")
         return Chosen(row.variant, [row])
 
-    def run(self, where: Mapping[str, Any], repetition: int) -> StoredRun:
+    def run(self, where: Where, repetition: int) -> StoredRun:
         """Return the only run that the conditions and the repetition leave.
 
         Raises:

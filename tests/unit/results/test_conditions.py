@@ -1,4 +1,4 @@
-"""The conditions of ``runs --where``: what they select, and what they refuse."""
+"""The conditions of ``--where``: what they select, and what they refuse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from results.conditions import MAX_DEPTH, ConditionError, parse
+from results.axes import axes
+from results.conditions import MAX_DEPTH, ConditionError, of_variants, parse
 from results.documents import listed_flow
 from results.metrics import of_scope
 
@@ -175,3 +176,70 @@ def test_random_texts_are_read_or_refused_and_nothing_else() -> None:
         read += 1
         assert all(holds(each) in (True, False) for each in RUNS)
     assert read > 100
+
+
+LIMIT, QUEUE = "topology.bottleneck.queue.limit", "topology.bottleneck.queue"
+CONTROL, RATE = "flows.a.congestion", "topology.bottleneck.rate"
+TIBET: dict[str, Any] = {"name": "tibet", "parameters": {"beta": 2}}
+VARIANTS: list[dict[str, Any]] = [
+    {CONTROL: "reno", LIMIT: "0.5bdp", RATE: "10mbit"},
+    {CONTROL: {"name": "tibet"}, LIMIT: "1bdp(min)", RATE: "10mbit"},
+    {CONTROL: TIBET, LIMIT: "1bdp", RATE: "20mbit"},
+    {CONTROL: "none", QUEUE: {"kind": "codel"}, RATE: "20mbit"},
+]
+
+
+def kept(condition: str) -> list[int]:
+    holds = of_variants(condition, axes(VARIANTS))
+    return [index for index, variant in enumerate(VARIANTS) if holds(variant)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "numbers"),
+    [
+        ("congestion=reno", [0]),
+        ("flows.a.congestion = reno", [0]),
+        ("limit=1bdp(min)", [1]),
+        ("(limit=1bdp(min)) or limit=1bdp", [1, 2]),
+        ("limit='1bdp(min)'", [1]),
+        ("limit=1bdp", [2]),
+        ("limit<1bdp", [0]),
+        ("limit<=1bdp and not congestion=reno", [2]),
+        ("limit=none", [3]),
+        ("limit!=none and rate=10mbit", [0, 1]),
+        ("rate=10000kbit", [0, 1]),
+        ("rate>10mbit", [2, 3]),
+        ("congestion=none", [3]),  # a value of that name comes first
+        ("congestion=tibet", [1]),  # as it is written
+        ("congestion={name: tibet, parameters: {beta: 2}}", [2]),
+        ("congestion={name: tibet, parameters: {beta: 2}} or congestion=reno", [0, 2]),
+        ("queue={kind: codel}", [3]),
+        ("queue=codel", [3]),
+    ],
+)
+def test_variants_are_kept_by_the_same_language(condition: str, numbers: list[int]) -> None:
+    assert kept(condition) == numbers
+
+
+@pytest.mark.parametrize("condition", ["queue={kind: codel}", "limit=1bdp(min)", "queue=codel"])
+def test_runs_take_values_as_written_too(condition: str) -> None:
+    runs = [run(index, variant=variant) for index, variant in enumerate(VARIANTS)]
+    holds = parse(condition, runs)
+    assert [index for index, each in enumerate(runs) if holds(each)] == kept(condition)
+
+
+@pytest.mark.parametrize(
+    ("condition", "column", "said"),
+    [
+        ("limit=2bdp", 7, "limit has no value 2bdp (did you mean `1bdp`?); its values are 0.5bdp,"),
+        ("limit!=2bdp", 8, "limit has no value 2bdp"),
+        ("rate>2bdp", 6, "rate has values such as 10mbit; not `2bdp`"),
+        ("congestion<reno", 12, "is a text: compare it by = or !="),
+        ("jain_index<0.7", 1, "there is no axis jain_index; the axes are"),
+        ("rate=10mbit rate=20mbit", 13, "here must be `and`, `or` or the end"),
+    ],
+)
+def test_errors_of_conditions_on_variants(condition: str, column: int, said: str) -> None:
+    with pytest.raises(ConditionError) as caught:
+        kept(condition)
+    assert (caught.value.column, said in str(caught.value)) == (column, True), caught.value

@@ -211,7 +211,7 @@ def test_only_what_is_asked_for(store: Store) -> None:
     ("wanted", "message"),
     [
         ({"metrics": ("goodput",)}, "no metric goodput .did you mean `goodput_bps`"),
-        ({"where": ("limit",)}, "limit: give an axis and a value of it"),
+        ({"where": ("limit",)}, "column 6: here must be one of = != <"),
         ({"where": ("limit=6p",)}, "limit has no value 6p; its values are 5p, 10p"),
         ({"where": ("rate=6p",)}, "no axis rate; the axes are limit"),
         ({"entries": ("c",)}, "no flow entry c; the entries are a, b"),
