@@ -49,7 +49,7 @@ def test_a_metric_of_an_experiment(db: Path, tmp_path: Path) -> None:
         (["metric", "trial", "--metric", "goodput_bps", "-o", "no/f.pdf"], "cannot be written"),
         (
             ["metric", "trial", "--metric", "goodput_bps", "--where", "limit", "-o", "f.pdf"],
-            "--where limit: give AXIS=VALUE",
+            "column 6: here must be one of = != <",
         ),
     ],
 )
