@@ -2,9 +2,11 @@
 
 ::
 
-    {"schema": 1, "paper", "claim", "length", "kernel", "modules": {NAME: sha256}, "link_model",
-     "digest_version", "program", "statements": {ID: [{"label", "values", "least", "unfaithful",
-     "failed", "identical"}]}, "runs": [[EXPERIMENT, VARIANT, REPETITION, SEED, VERDICT, DIGEST]]}
+    {"schema": 1, "paper", "claim", "length", "kernel", "linux_sha256",
+     "modules": {NAME: sha256}, "link_model", "digest_version", "sandboxed",
+     "experiments": {NAME: [SCENARIO, [OVERRIDE]]},
+     "statements": {ID: [{"label", "values", "least", "unfaithful", "failed", "identical"}]},
+     "runs": [[EXPERIMENT, VARIANT, REPETITION, SEED, VERDICT, DIGEST]]}
 
 Values are in the unit of their statement, in the order of the repetitions. A verdict is not kept:
 it follows from the values and the claim's data, so a changed number of the paper changes it.
@@ -20,10 +22,9 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from results.claims.judge import Finding, judge
-from results.claims.model import Length, Statement
+from results.claims.model import Design, Length, Statement
 from results.claims.rows import Row, rows
-from results.claims.values import Series
-from results.stored import StoredRun
+from results.claims.values import Series, Used
 
 SCHEMA = 1
 
@@ -31,8 +32,10 @@ Part = tuple[Statement, Sequence[tuple[Row, Series, int]]]
 """A statement with its rows, their values, and the repetitions that were made at first."""
 
 
-def text(paper: str, claim: str, length: Length, parts: Sequence[Part]) -> str:
-    """Return the summary of a claim as JSON."""
+def text(
+    paper: str, claim: str, length: Length, parts: Sequence[Part], designs: Mapping[str, Design]
+) -> str:
+    """Return the summary of a claim as JSON; ``designs`` has the paper's experiments by name."""
     used = {
         run_id: run
         for _s, made in parts
@@ -46,6 +49,7 @@ def text(paper: str, claim: str, length: Length, parts: Sequence[Part]) -> str:
         "claim": claim,
         "length": length,
         **_origin(runs),
+        "experiments": experiments(parts, length, designs),
     }
     statements = {
         statement.id: [
@@ -72,32 +76,46 @@ def text(paper: str, claim: str, length: Length, parts: Sequence[Part]) -> str:
     return "\n".join(["{", *lines, " ]", "}", ""])
 
 
+def experiments(
+    parts: Sequence[Part], length: Length, designs: Mapping[str, Design]
+) -> dict[str, list[Any]]:
+    """Return scenario and overrides of the experiments of some rows, by name."""
+    used = {
+        str(quantity.experiment)
+        for _statement, made in parts
+        for row, _series, _least in made
+        for quantity in row.quantities()
+    }
+    return {
+        name: [designs[name].scenario, list(designs[name].overrides(length))]
+        for name in sorted(used)
+    }
+
+
 def _list(items: Sequence[str], indent: str) -> list[str]:
     last = len(items) - 1
     return [f"{indent}{each}{',' if index < last else ''}" for index, each in enumerate(items)]
 
 
-def _order(run: StoredRun) -> tuple[Any, ...]:
+def _order(run: Used) -> tuple[Any, ...]:
     row = run.row
     return row.experiment, json.dumps(dict(row.variant), sort_keys=True), row.repetition
 
 
-def _run(run: StoredRun) -> list[Any]:
+def _run(run: Used) -> list[Any]:
     row = run.row
     return [
         row.experiment, dict(row.variant), row.repetition, row.seed, row.verdict, row.digest,
     ]  # fmt: skip
 
 
-def _origin(runs: Sequence[StoredRun]) -> dict[str, Any]:
+def _origin(runs: Sequence[Used]) -> dict[str, Any]:
     """Return what all runs have in common, and the modules that any of them has loaded."""
-    modules: dict[str, Any] = {}
-    for run in runs:
-        for name, each in (run.provenance.get("modules") or {}).items():
-            modules[name] = each.get("sha256") if isinstance(each, Mapping) else each
+    modules = {name: each for run in runs for name, each in run.modules.items()}
     rows = [run.row for run in runs]
     return {
         "kernel": _one(row.kernel for row in rows),
+        "linux_sha256": _one(run.linux_sha256 for run in runs),
         "modules": dict(sorted(modules.items())),
         "link_model": _one(row.link_model for row in rows),
         "digest_version": _one(row.digest_version for row in rows),

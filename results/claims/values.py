@@ -18,7 +18,7 @@ from results.claims.model import Quantity
 from results.claims.rows import Row
 from results.metrics.base import running, within
 from results.metrics.estimate import estimates
-from results.model import WHOLE
+from results.model import WHOLE, RunRow
 from results.stored import StoredRun
 from results.values import RunValues, Subject
 
@@ -89,6 +89,18 @@ class Runs:
         return self.runs[found[0]] if found else None
 
 
+@dataclass(frozen=True)
+class Used:
+    """What is kept of a run that counts.
+
+    ``modules`` has the hash of each module that it has loaded, ``linux_sha256`` that of its kernel.
+    """
+
+    row: RunRow
+    modules: Mapping[str, str]
+    linux_sha256: str | None
+
+
 @dataclass
 class Series:
     """The values of a row in the order of the repetitions, and what was left out.
@@ -101,7 +113,7 @@ class Series:
     failed: int = 0
     identical: int = 0
     present: bool = True
-    used: dict[str, StoredRun] = field(default_factory=dict)
+    used: dict[str, Used] = field(default_factory=dict)
 
 
 def series(row: Row, experiments: Mapping[str, Runs]) -> Series:
@@ -138,8 +150,19 @@ def series(row: Row, experiments: Mapping[str, Runs]) -> Series:
         value = _combined(row, [[(each, runs[repetition]) for each, runs in one] for one in there])
         if value is not None:
             found.values.append(value)
-            found.used |= {run.id: run for run in known}
+            found.used |= {run.id: _used(run) for run in known}
     return found
+
+
+def _used(run: StoredRun) -> Used:
+    loaded = run.provenance.get("modules") or {}
+    hashes = {
+        name: each.get("sha256") if isinstance(each, Mapping) else each
+        for name, each in loaded.items()
+    }
+    kernel = run.provenance.get("guest_kernel")
+    linux = kernel.get("linux_sha256") if isinstance(kernel, Mapping) else None
+    return Used(run.row, {name: str(each) for name, each in hashes.items()}, linux)
 
 
 def _counts(run: StoredRun) -> bool:

@@ -8,11 +8,16 @@ from orchestrator.cli import _reproducing
 from orchestrator.cli._reproducing import CLAIMS, PAPERS, Study
 from orchestrator.recording.model import TCP_INFO_FIELDS
 from results.claims.model import LENGTHS, Length, Quantity, load_all, select
+from results.claims.page import page
+from results.claims.record import read_all
 from results.claims.rows import rows
 from results.claims.values import ESTIMATE, INPUT_RATE
 
 NUMBERS = {"W": ("westwoodplus", 8), "L": ("logwestwood", 9), "T": ("tibet", 17), "B": ("libra", 6)}
 SAMPLES = {name for name, _type in TCP_INFO_FIELDS} | {ESTIMATE, INPUT_RATE}
+
+PAGE = PAPERS.parents[1] / "docs" / "reproduction.md"
+MEASURED = read_all(CLAIMS / "measured")
 
 papers = load_all(CLAIMS)
 
@@ -63,3 +68,21 @@ def test_scenarios_of_claims_are_below_the_papers() -> None:
         for design in paper.experiments.values():
             assert (PAPERS / design.scenario).is_file()
             assert design.why or not design.set
+
+
+def test_the_page_is_what_claims_and_summaries_make() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(papers, MEASURED), (
+        "make it again with tools/reproduction.py"
+    )
+
+
+def test_each_summary_has_values_of_rows_that_exist() -> None:
+    for (name, claim), measured in MEASURED.items():
+        there = {each.id: each for each in papers[name].claims[claim].statements}
+        for identifier, labels in measured.labels().items():
+            known = {row.label for row in rows(there[identifier])}
+            assert set(labels) <= known, f"{identifier}: measure it again, its data have changed"
+        for experiment, made in measured.document["experiments"].items():
+            design = papers[name].experiments[experiment]
+            now = [design.scenario, list(design.overrides(measured.length))]
+            assert made == now, f"{claim}: measure it again, {experiment} has changed"

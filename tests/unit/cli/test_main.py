@@ -41,6 +41,7 @@ NAMES = [
     "plan",
     "plot",
     "report",
+    "reproduce",
     "rm",
     "run",
     "runs",

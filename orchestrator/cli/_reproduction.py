@@ -1,0 +1,252 @@
+"""Shows what was found of papers' statements, and writes it down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli import _options, _output, _reproducing
+from orchestrator.errors import UsageError
+
+if TYPE_CHECKING:
+    from results.claims.model import Length, Paper, Statement
+
+
+def show_plan(studies: _reproducing.Studies, as_json: bool) -> None:
+    """Print the runs of each experiment at first, and the most that undecided rows can ask for."""
+    found: list[dict[str, Any]] = []
+    for (paper, name), study in studies.items():
+        design = study.design.run(study.length)
+        once_s = study.cost_s(dict.fromkeys(study.needed, 1)) if study.needed else 0.0
+        found.append(
+            {
+                "paper": paper,
+                "experiment": name,
+                "scenario": study.design.scenario,
+                "variants": len(study.needed),
+                "least": design.least,
+                "most": design.limit,
+                "minutes_least": round(once_s * design.least / 60, 1),
+                "minutes_most": round(once_s * design.limit / 60, 1),
+            }
+        )
+    if as_json:
+        _output.print_json({"schema": 1, "experiments": found})
+        return
+    headings = ["paper", "scenario", "variants", "repetitions", "minutes", "at most"]
+    rows = [
+        [
+            each["paper"], each["scenario"], str(each["variants"]),
+            str(each["least"]), f"{each['minutes_least']:.1f}", f"{each['minutes_most']:.1f}",
+        ]
+        for each in found
+    ]  # fmt: skip
+    out = _output.console()
+    out.print(_output.table(headings, rows, right=range(2, len(headings))))
+    total, most = (sum(each[key] for each in found) for key in ("minutes_least", "minutes_most"))
+    out.print(f"about {total:.0f} min with one job, {most:.0f} min at most", markup=False)
+
+
+def document(
+    outcomes: Sequence[_reproducing.Outcome],
+    studies: _reproducing.Studies,
+    other: Mapping[str, Mapping[str, Any]],
+    length: Length,
+) -> dict[str, Any]:
+    """Return all that was found, JSON-ready. Values are in the unit of their statement."""
+    return {
+        "schema": 1,
+        "length": length,
+        "statements": [
+            {
+                "paper": each.paper,
+                "claim": each.statement.claim,
+                "id": each.statement.id,
+                "says": each.statement.says,
+                "place": each.statement.place,
+                "verdict": each.verdict,
+                "cannot": each.statement.cannot,
+                "in_part": each.statement.in_part,
+                "unit": each.statement.unit,
+                "reason_of_tolerance": each.statement.reason,
+                "absent": each.absent,
+                "cost": _reproducing.cost(each, studies)
+                if each.rows
+                else other.get(each.statement.id),
+                "command": again(each, length),
+                "rows": [_row(judged) for judged in each.rows],
+            }
+            for each in outcomes
+        ],
+    }
+
+
+def again(outcome: _reproducing.Outcome, length: Length) -> str:
+    """Return the command that tests a statement again."""
+    return f"orchestrator reproduce {outcome.paper}:{outcome.statement.id} --{length}"
+
+
+def _row(judged: _reproducing.Judged) -> dict[str, Any]:
+    finding, series = judged.finding, judged.series
+    return {
+        "label": judged.row.label,
+        "paper": judged.row.paper,
+        "accepted": [judged.row.accepted.low, judged.row.accepted.high],
+        "mean": finding.mean,
+        "low": finding.low,
+        "high": finding.high,
+        "n": finding.n,
+        "verdict": finding.verdict,
+        "reason": finding.reason,
+        "needed": finding.needed,
+        "least": judged.least,
+        "left_out": {
+            "unfaithful": series.unfaithful,
+            "failed": series.failed,
+            "identical": series.identical,
+        },
+        "values": series.values,
+        "runs": list(series.used),
+    }
+
+
+def show(found: Mapping[str, Any], papers: Mapping[str, Paper]) -> None:
+    """Print a table of each claim, its statements' verdicts, and what deciding would cost."""
+    from results.claims.judge import together
+
+    out = _output.console()
+    claims: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for each in found["statements"]:
+        claims.setdefault((each["paper"], each["claim"]), []).append(each)
+    for (paper, claim), statements in claims.items():
+        verdict = together(each["verdict"] for each in statements)
+        out.print(f"{paper} {claim}: {verdict}. {papers[paper].claims[claim].says}", markup=False)
+        rows = [line for each in statements for line in _lines(each)]
+        headings = ["id", "", "paper", "here", "runs", "verdict"]
+        out.print(_output.table(headings, rows, right=(4,)))
+        for each in statements:
+            for note in _notes(each, found["length"]):
+                out.print(f"{each['id']}: {note}", markup=False)
+        out.print()
+    counts = [each["verdict"] for each in found["statements"]]
+    told = ", ".join(f"{counts.count(one)} {one}" for one in dict.fromkeys(sorted(counts)))
+    out.print(f"{_output.plural(len(counts), 'statement')}: {told}", markup=False)
+    if found["length"] == "reduced":
+        out.print("the reduced length only tries the runs: its verdicts mean nothing", markup=False)
+
+
+def _lines(statement: Mapping[str, Any]) -> Iterable[list[str]]:
+    """Yield the cells of a statement's own line and of its rows; of one row only one line."""
+    rows = statement["rows"]
+    says = f"{statement['says']} ({statement['place']})"
+    if len(rows) != 1:
+        yield [statement["id"], says, "", "", "", statement["verdict"]]
+    for row in rows:
+        label = row["label"] or says
+        if len(rows) == 1 and row["label"]:
+            label = f"{says} {row['label']}"
+        yield [
+            statement["id"] if len(rows) == 1 else "",
+            label if len(rows) == 1 else f"  {label}",
+            f"{row['paper']} {statement['unit']}".strip(),
+            measured(row),
+            str(row["n"]),
+            row["verdict"],
+        ]
+
+
+def measured(row: Mapping[str, Any]) -> str:
+    """Return the mean with its interval."""
+    if row["mean"] is None:
+        return _output.NO_VALUE
+    if row["low"] is None or row["n"] == 1:
+        return f"{row['mean']:.4g}"
+    return f"{row['mean']:.4g} [{row['low']:.4g}, {row['high']:.4g}]"
+
+
+def _notes(statement: Mapping[str, Any], length: Length) -> Iterable[str]:
+    if statement["cannot"]:
+        yield f"cannot be tested here: {statement['cannot']}"
+        return
+    if statement["in_part"]:
+        yield f"testable in part: {statement['in_part']}"
+    if statement["absent"]:
+        places = _output.plural(statement["absent"], "place")
+        yield f"{places} not tested at this length"
+    unfaithful, failed = (
+        sum(row["left_out"][kind] for row in statement["rows"]) for kind in ("unfaithful", "failed")
+    )
+    if unfaithful or failed:
+        yield f"left out: {unfaithful} unfaithful and {failed} failed values"
+    cost = statement["cost"]
+    if cost is not None and (length != "reduced" or "length" in cost):
+        yield _cost(statement, cost)
+    yield f"{_options.program()}{statement['command'].removeprefix('orchestrator')}"
+
+
+def _cost(statement: Mapping[str, Any], cost: Mapping[str, Any]) -> str:
+    if "length" in cost:
+        command = statement["command"].rpartition(" --")[0]
+        return (
+            f"not part of this length; {command} --full makes {cost['runs']} runs in about "
+            f"{cost['minutes']:.0f} min"
+        )
+    if cost["runs"] is None:
+        return "undecided: a mean is at the edge of what is accepted, and no number of runs decides"
+    runs = _output.plural(cost["runs"], "more run")
+    return f"undecided: about {runs} would decide, {cost['minutes']:.1f} min with one job"
+
+
+def require_whole(papers: Mapping[str, Paper], chosen: Sequence[tuple[str, Statement]]) -> None:
+    """Check that whole claims were chosen, as a summary is of a claim.
+
+    Raises:
+        UsageError: a statement of a claim is missing.
+    """
+    ids = {(name, statement.id) for name, statement in chosen}
+    for name, statement in chosen:
+        missing = [
+            each.id
+            for each in papers[name].claims[statement.claim].statements
+            if (name, each.id) not in ids
+        ]
+        if missing:
+            whole = f"{name}:{statement.claim}"
+            raise UsageError(f"--write: a summary is of a whole claim: give {whole}")
+
+
+def write(
+    found: Mapping[str, Any],
+    outcomes: Sequence[_reproducing.Outcome],
+    papers: Mapping[str, Paper],
+    folder: Path,
+) -> None:
+    """Write a summary of each whole claim that has values, as PAPER-CLAIM-LENGTH.json.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    from results.claims import record
+
+    by_claim: dict[tuple[str, str], list[_reproducing.Outcome]] = {}
+    for outcome in outcomes:
+        by_claim.setdefault((outcome.paper, outcome.statement.claim), []).append(outcome)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for (paper, claim), parts in by_claim.items():
+            if not any(judged.series.values for part in parts for judged in part.rows):
+                continue
+            made = [
+                (each.statement, [(row.row, row.series, row.least) for row in each.rows])
+                for each in parts
+            ]
+            designs = papers[paper].experiments
+            text = record.text(paper, claim, found["length"], made, designs)
+            file = folder / f"{paper}-{claim}-{found['length']}.json"
+            file.write_text(text, encoding="utf-8")
+            click.echo(f"{file}", err=True)
+    except OSError as error:
+        raise UsageError(f"--write {folder}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,126 @@
+"""``orchestrator reproduce``: test what papers state, and say what holds."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator import backends
+from orchestrator.cli import _options, _output, _reproducing, _reproduction, run
+from orchestrator.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from results.claims.model import Length, Statement
+
+
+@click.command()
+@click.argument("targets", metavar="[PAPER[:ID]]...", nargs=-1)
+@click.option(
+    "--reduced", "length", flag_value="reduced", help="Seconds: tries it, decides nothing."
+)
+@click.option(
+    "--quick", "length", flag_value="quick", default=True, help="The least that decides (default)."
+)
+@click.option("--full", "length", flag_value="full", help="The papers' durations and points.")
+@click.option(
+    "--jobs",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of runs at a time, with a CPU each.",
+)
+@_options.database
+@_options.as_json
+@click.option("--plan", "only_plan", is_flag=True, help="Run nothing: list runs and their time.")
+@click.option(
+    "--write",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also write a summary of each claim there, as JSON, for docs/reproduction.md.",
+)
+@click.option(
+    "--claims",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=_reproducing.CLAIMS,
+    help="Folder of the papers' claims; scenarios are found beside it.",
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def command(
+    targets: tuple[str, ...],
+    length: Length,
+    jobs: int,
+    db: Path,
+    as_json: bool,
+    only_plan: bool,
+    folder: Path | None,
+    claims: Path,
+    quiet: bool,
+) -> int:
+    """Test the statements of papers by runs, and judge each.
+
+    What is stored already is not run again. A statement holds if the 95% confidence interval of
+    our mean lies within what agrees with the paper, and does not hold if it lies outside. The exit
+    status is 0 when each statement has a verdict, whatever it is, and 1 when a run failed. Without
+    PAPER, all papers are tested. ID is a claim (W3) or one of its statements (W3.1).
+
+    \b
+    orchestrator reproduce westwoodplus:W3
+    orchestrator reproduce tibet --quick --jobs 2
+    orchestrator reproduce --full --plan
+    """
+    from results.claims.model import load_all, select
+
+    papers = load_all(claims)
+    if not papers:
+        raise UsageError(f"--claims {claims}: there are no claims (files NAME.yaml)")
+    chosen: list[tuple[str, Statement]] = []
+    for target in targets or list(papers):
+        chosen += [each for each in select(papers, target) if each not in chosen]
+    if folder is not None:
+        _reproduction.require_whole(papers, chosen)
+    studies = _reproducing.prepare(papers, chosen, length, claims.parent)
+    if only_plan:
+        _reproduction.show_plan(studies, as_json)
+        return 0
+    request = run._Request(db, backends.DEFAULT, jobs, False, quiet)
+    with _naming_the_command(quiet):
+        outcomes = _reproducing.decide(
+            chosen, studies, lambda plan: run._run(plan, True, request), db, quiet
+        )
+    other = _reproducing.elsewhere(papers, outcomes, length, claims.parent)
+    document = _reproduction.document(outcomes, studies, other, length)
+    if folder is not None:
+        _reproduction.write(document, outcomes, papers, folder)
+    if as_json:
+        _output.print_json(document)
+    else:
+        _reproduction.show(document, papers)
+    return RunError.exit_status if _failed(studies, db) else 0
+
+
+def _failed(studies: _reproducing.Studies, db: Path) -> bool:
+    """Tell whether the newest run of a repetition failed."""
+    from results.store import Store
+
+    ids = {run_id for study in studies.values() for made in study.made.values() for run_id in made}
+    if not ids:
+        return False
+    with Store.open_read_only(db) as store:
+        return any(row.status != "ok" for row in store.list_runs() if row.id in ids)
+
+
+@contextlib.contextmanager
+def _naming_the_command(quiet: bool) -> Iterator[None]:
+    """Say that the same command continues when the user interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not quiet:
+            click.echo("runs that ended are stored; the same command runs the others", err=True)
+        raise

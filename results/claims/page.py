@@ -1,0 +1,238 @@
+"""The document of all claims with their verdicts, made of claims and summaries alone."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+
+from results.claims.judge import CANNOT, UNDECIDED, VERDICTS, Finding, Verdict, together
+from results.claims.model import Paper, Statement
+from results.claims.record import Measured
+from results.claims.rows import Row, rows
+
+NOT_YET = "not measured yet"
+COLUMNS = 118
+NO_VALUE = "-"
+
+HEAD = """\
+# Claims of the papers, and what holds
+
+Four papers state what this project measures again on a real kernel. This page has each of their
+forty claims. `tools/reproduction.py` makes it of the claims in `scenarios/papers/claims/` and the
+summaries in `scenarios/papers/claims/measured/`. [Compared with the papers](papers.md) and
+[Measurements](measurements.md) discuss causes.
+
+```
+orchestrator reproduce westwoodplus:W3        # one claim: runs what is missing, and judges
+orchestrator reproduce tibet --jobs 2         # all claims of a paper
+orchestrator reproduce --full --plan          # what the papers' own size would cost
+```
+
+## How a verdict is made
+
+- A claim has statements, and a statement one or more rows. A row compares a mean of ours with the
+  paper.
+- What agrees with the paper is an interval around its number or range. The statement's *tolerance*
+  makes it, and its reason is given. Tolerances were committed before anything was judged by them.
+  Some values were known by then, from [earlier measurements](measurements.md).
+- A row **holds** if the whole 95% confidence interval of our mean agrees. It **does not hold** if
+  none of it agrees. Otherwise it is **undecided**.
+- Values are independent runs with seeds of their own. Ratios are of runs with equal seeds.
+  Unfaithful and failed runs are left out and counted.
+- Each row has an interval of its own. So of twenty rows one may err.
+- Undecided rows are repeated once more, as often as their first deviation asks for, up to a limit
+  ([Stein's rule](experiments.md#enough-repetitions)).
+- A statement **holds in part** if some of its rows hold and others do not. The same is true of a
+  claim and its statements.
+- The *quick* length has shorter runs than the papers and fewer points. The *full* length has the
+  papers' size.
+- An ordering is shown as the ratio of each value to the next. It must be above 1 by more than the
+  tolerance.
+
+The data also say how each experiment is run: its scenario, what each length sets, and how often it
+is repeated. A summary has the values of each row, and seed and digest of each run. The command
+that is printed with a claim makes runs with the same digests.
+"""
+
+
+def page(papers: Mapping[str, Paper], measured: Mapping[tuple[str, str], Measured]) -> str:
+    """Return the document as Markdown."""
+    verdicts = {
+        (name, claim): _verdict(paper, claim, measured.get((name, claim)))
+        for name, paper in papers.items()
+        for claim in paper.claims
+    }
+    lines = [HEAD, *_matrix(papers, verdicts)]
+    for name, paper in papers.items():
+        lines += ["", f"## {name}", "", *textwrap.wrap(f"{paper.title}.", COLUMNS)]
+        for claim in paper.claims:
+            lines += ["", *_claim(name, paper, claim, verdicts[name, claim], measured)]
+    return "\n".join([*lines, ""])
+
+
+def _verdict(paper: Paper, claim: str, made: Measured | None) -> Verdict | None:
+    """Return the verdict on a claim, None where nothing of it was measured yet."""
+    statements = paper.claims[claim].statements
+    if made is None and any(each.cannot is None for each in statements):
+        return None
+    return together(_of_statement(each, made) for each in statements)
+
+
+def _of_statement(statement: Statement, made: Measured | None) -> Verdict:
+    if statement.cannot is not None:
+        return CANNOT
+    found = made.findings(statement) if made is not None else []
+    return together(finding.verdict for _row, finding in found) if found else UNDECIDED
+
+
+def _matrix(
+    papers: Mapping[str, Paper], verdicts: Mapping[tuple[str, str], Verdict | None]
+) -> Iterator[str]:
+    """Yield the table of all claims by verdict."""
+    columns: list[tuple[str, Verdict | None]] = [
+        *((each, each) for each in VERDICTS),
+        (NOT_YET, None),
+    ]
+    yield "## Claims by verdict"
+    yield ""
+    yield f"| paper | {' | '.join(heading for heading, _verdict in columns)} |"
+    yield f"|---|{'---|' * len(columns)}"
+    for name in papers:
+        cells = []
+        for _heading, wanted in columns:
+            ids = [
+                claim
+                for (paper, claim), found in verdicts.items()
+                if paper == name and found == wanted
+            ]
+            cells.append(" ".join(f"[{claim}](#{claim.lower()})" for claim in ids) or NO_VALUE)
+        yield f"| {name} | {' | '.join(cells)} |"
+    counts = [sum(found == wanted for found in verdicts.values()) for _heading, wanted in columns]
+    yield f"| all {len(verdicts)} | {' | '.join(map(str, counts))} |"
+
+
+def _claim(
+    name: str,
+    paper: Paper,
+    claim: str,
+    verdict: Verdict | None,
+    measured: Mapping[tuple[str, str], Measured],
+) -> Iterator[str]:
+    statements = paper.claims[claim].statements
+    made = measured.get((name, claim))
+    yield f"### {claim}"
+    yield ""
+    told = verdict or NOT_YET
+    yield from textwrap.wrap(
+        f"**{told[0].upper()}{told[1:]}.** {paper.claims[claim].says}", COLUMNS
+    )
+    yield ""
+    yield "| id | statement | place | paper | here | runs | verdict |"
+    yield "|---|---|---|---|---|---|---|"
+    for each in statements:
+        yield from _statement(each, made)
+    yield ""
+    length = made.length if made is not None else "quick"
+    if any(each.cannot is None for each in statements):
+        yield f"- Command: `orchestrator reproduce {name}:{claim} --{length}`"
+    if made is not None:
+        yield from _origin(name, claim, made)
+    for each in statements:
+        yield from _reasons(each, made)
+
+
+def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
+    """Yield the lines of a statement; its rows have lines of their own where there are several."""
+    found = made.findings(statement) if made is not None else []
+    says = f"{statement.says} {_setting(statement)}".strip()
+    if statement.cannot is not None:
+        yield _line(statement.id, says, statement.place, NO_VALUE, NO_VALUE, NO_VALUE, CANNOT)
+    elif not found:
+        stated = "; ".join(dict.fromkeys(_paper(row, statement) for row in rows(statement)))
+        told = NOT_YET if made is None else "undecided: not part of this length"
+        yield _line(statement.id, says, statement.place, stated, NO_VALUE, NO_VALUE, told)
+    else:
+        if len(found) > 1:
+            verdict = together(finding.verdict for _row, finding in found)
+            yield _line(statement.id, says, statement.place, "", "", "", f"**{verdict}**")
+        for row, finding in found:
+            alone = len(found) == 1
+            label = " ".join(part for part in (says if alone else "", row.label) if part)
+            yield _line(
+                statement.id if alone else "",
+                label,
+                statement.place if alone else "",
+                _paper(row, statement),
+                _here(finding),
+                str(finding.n),
+                f"**{finding.verdict}**" if alone else finding.verdict,
+            )
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _setting(statement: Statement) -> str:
+    return "(testable in part)" if statement.in_part is not None else ""
+
+
+def _paper(row: Row, statement: Statement) -> str:
+    return f"{row.paper} {statement.unit}".strip()
+
+
+def _here(finding: Finding) -> str:
+    if finding.mean is None:
+        return NO_VALUE
+    if finding.low is None or finding.high is None or finding.n == 1:
+        return f"{finding.mean:.4g}"
+    return f"{finding.mean:.4g} [{finding.low:.4g}, {finding.high:.4g}]"
+
+
+def _origin(name: str, claim: str, made: Measured) -> Iterator[str]:
+    """Yield where the values come from."""
+    document = made.document
+    number = len(document["runs"])
+    file = f"../scenarios/papers/claims/measured/{name}-{claim}-{made.length}.json"
+    text = (
+        f"- Measured at the length *{made.length}*: {number} runs, kernel {document['kernel']}, "
+        f"link model {document['link_model']}. [Values, seeds, digests and hashes]({file})"
+    )
+    yield from textwrap.wrap(text, COLUMNS, subsequent_indent="  ", break_long_words=False)
+
+
+def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
+    """Yield why a statement cannot be tested, or which tolerance it has and why."""
+    found: Sequence[str]
+    if statement.cannot is not None:
+        found = [f"- {statement.id} cannot be tested here. {statement.cannot}"]
+    else:
+        found = [f"- {statement.id}: tolerance {_tolerance(statement)}. {statement.reason}"]
+    if statement.in_part is not None:
+        found = [*found, f"- {statement.id} is testable in part. {statement.in_part}"]
+    if made is not None and statement.cannot is None:
+        unfaithful, failed = made.left_out(statement)
+        if unfaithful or failed:
+            found = [
+                *found,
+                f"- {statement.id}: left out {unfaithful} unfaithful, {failed} failed values.",
+            ]
+        undecided = [
+            finding for _row, finding in made.findings(statement) if finding.verdict == UNDECIDED
+        ]
+        if undecided:
+            needed = [finding.needed for finding in undecided]
+            most = None if None in needed else max(each for each in needed if each is not None)
+            told = "a mean is at the edge" if most is None else f"about {most} repetitions decide"
+            found = [*found, f"- {statement.id} is undecided in {len(undecided)} rows: {told}."]
+    for each in found:
+        yield from textwrap.wrap(each, COLUMNS, subsequent_indent="  ", break_long_words=False)
+
+
+def _tolerance(statement: Statement) -> str:
+    tolerance = statement.tolerance
+    if tolerance is None:
+        raise AssertionError("a validated statement has a tolerance")
+    if tolerance.share:
+        return f"{100 * tolerance.share:g}%"
+    return f"{tolerance.amount:g}"

@@ -1,0 +1,236 @@
+"""``reproduce`` makes the runs that are missing, judges statements, and says what is open."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from results.claims import values
+from results.claims.model import Quantity, load_all
+from results.claims.page import page
+from results.claims.record import read_all
+from results.store import Store
+from results.stored import StoredRun
+from tests.unit.cli.test_run import FakeRunner, fake, orchestrator
+from tests.unit.planning.test_identity import TEXT
+
+__all__ = ["fake"]
+
+CLAIMS = """\
+title: A. Author, "A paper", 2004
+experiments:
+  sweep:
+    scenario: sweep.yaml
+    quick: {least: 3, most: 9}
+    full: {set: [duration=4s], least: 4}
+claims:
+  W1:
+    says: One is slow, and faster with a longer queue.
+    statements:
+      - id: W1.1
+        says: One has its goodput.
+        place: Table I
+        relation: value
+        tolerance: 10%
+        reason: why not
+        unit: Mbit/s
+        of: {experiment: sweep, metric: goodput_bps, flows: [one], scale: 1.0e-6}
+        cases:
+          - {label: short, of: {where: {limit: 10p}}, paper: 1.0}
+          - {label: long, of: {where: {limit: 20p}}, paper: PAPER}
+      - id: W1.2
+        says: The queue helps.
+        place: Fig. 1
+        relation: ordering
+        tolerance: 0
+        reason: the direction is stated
+        of: {experiment: sweep, metric: goodput_bps, flows: [one]}
+        compare: [{name: long, of: {where: {limit: 20p}}}, {name: short, of: {where: {limit: 10p}}}]
+  W2:
+    says: It is seen in the air.
+    statements:
+      - {id: W2.1, says: Radio waves shine., place: Fig. 2, cannot: There is no air.}
+"""
+WORDS = ("--claims", "papers/claims", "--db", "runs.db")
+
+
+@pytest.fixture
+def paper(fake: FakeRunner, monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
+    """Goodputs near 1 Mbit/s with the short queue, and 2 with the long one, which varies more."""
+
+    def value(run: StoredRun, _quantity: Quantity) -> float:
+        wide = "20p" in run.row.variant.values()
+        spread = random.Random(f"{run.row.seed} {wide}").uniform(-1, 1)
+        return (2 + 0.2 * spread if wide else 1 + 0.01 * spread) * (_quantity.scale or 1e-6) * 1e6
+
+    monkeypatch.setattr(values, "value", value)
+    Path("papers/claims").mkdir(parents=True)
+    Path("papers/sweep.yaml").write_text(
+        f"{TEXT}reduced: {{duration: 1s, matrix.topology.bottleneck.queue.limit: [10p]}}\n"
+    )
+    state("2.0")
+    return fake
+
+
+def state(number: str) -> None:
+    Path("papers/claims/paper.yaml").write_text(CLAIMS.replace("PAPER", number))
+
+
+def reproduce(*words: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Return the exit status and the statements by id."""
+    result = orchestrator("reproduce", *words, *WORDS, "--json")
+    assert result.stdout, result.stderr
+    return result.exit_code, {each["id"]: each for each in json.loads(result.stdout)["statements"]}
+
+
+def made() -> dict[str, list[int]]:
+    """Repetitions by variant."""
+    found: dict[str, list[int]] = {}
+    with Store.open_read_only(Path("runs.db")) as store:
+        for row in store.list_runs():
+            found.setdefault(row.variant["topology.bottleneck.queue.limit"], []).append(
+                row.repetition
+            )
+    return found
+
+
+def test_every_statement_gets_a_verdict_and_the_second_call_runs_nothing(paper: FakeRunner) -> None:
+    status, found = reproduce()
+    assert status == 0
+    assert found["W1.1"]["rows"][0]["verdict"] == "holds"
+    assert found["W1.2"]["verdict"] == "holds"
+    assert found["W2.1"]["verdict"] == "cannot be tested here"
+    plans = len(paper.asked)
+    runs = made()
+    again = reproduce()
+    assert again == (status, found)
+    assert (len(paper.asked), made()) == (plans, runs)
+
+
+def test_an_undecided_row_is_repeated_as_often_as_it_asks_for_and_no_other(
+    paper: FakeRunner,
+) -> None:
+    _status, found = reproduce("paper:W1.1")
+    short, long = found["W1.1"]["rows"]
+    assert (short["n"], short["verdict"]) == (3, "holds")
+    assert 3 < long["n"] <= 9
+    assert made() == {"10p": [0, 1, 2], "20p": list(range(long["n"]))}
+    assert len(paper.asked) == 2
+    if long["verdict"] == "undecided":
+        assert found["W1.1"]["cost"]["runs"] == long["needed"] - 9
+
+
+def test_another_number_of_the_paper_changes_the_verdict_without_runs(paper: FakeRunner) -> None:
+    _status, before = reproduce("paper:W1.1")
+    plans = len(paper.asked)
+    state("4.0")
+    status, after = reproduce("paper:W1.1")
+    assert before["W1.1"]["rows"][1]["verdict"] != "does not hold"
+    assert after["W1.1"]["rows"][1]["verdict"] == "does not hold"
+    assert (status, after["W1.1"]["verdict"]) == (0, "holds in part")
+    assert len(paper.asked) == plans
+
+
+def test_unfaithful_runs_are_left_out_and_counted(paper: FakeRunner) -> None:
+    paper.verdict[1] = "unfaithful"  # the seed of the first repetition
+    status, found = reproduce("paper:W1.2")
+    (row,) = found["W1.2"]["rows"]
+    assert status == 0
+    assert row["left_out"]["unfaithful"] == 2  # one of each of the two variants
+    assert row["n"] == len(made()["10p"]) - 1
+
+
+def test_a_failed_run_is_the_exit_status(paper: FakeRunner) -> None:
+    paper.failed.add(1)
+    status, found = reproduce("paper:W1.2")
+    assert status == 1
+    assert found["W1.2"]["rows"][0]["left_out"]["failed"] == 2
+    paper.failed.clear()
+    assert reproduce("paper:W1.2")[0] == 0  # made again
+
+
+def test_an_interrupted_command_continues(paper: FakeRunner) -> None:
+    paper.interrupting.add(1)
+    result = orchestrator("reproduce", "paper", *WORDS)
+    assert result.exit_code != 0
+    assert "the same command runs the others" in result.stderr
+    paper.interrupting.clear()
+    assert reproduce()[0] == 0
+
+
+def test_the_text_has_the_papers_number_beside_ours_and_the_command(paper: FakeRunner) -> None:
+    assert paper is not None
+    result = orchestrator("reproduce", "paper", *WORDS)
+    assert result.exit_code == 0
+    (line,) = [each for each in result.stdout.splitlines() if each.strip().startswith("short ")]
+    assert "1 Mbit/s" in line
+    assert "[0.9" in line
+    assert line.rstrip().endswith("3   holds")
+    assert "reproduce paper:W1.2 --quick" in result.stdout
+    assert "W2.1: cannot be tested here: There is no air." in result.stdout
+    assert "3 statements: " in result.stdout
+
+
+def test_a_length_without_a_variant_says_what_the_full_one_costs(paper: FakeRunner) -> None:
+    assert paper is not None
+    status, found = reproduce("--reduced")
+    assert status == 0
+    assert found["W1.2"]["verdict"] == "undecided"
+    assert found["W1.2"]["cost"]["runs"] == 8
+    assert found["W1.2"]["cost"]["length"] == "full"
+    assert found["W1.1"]["absent"] == 1
+    text = orchestrator("reproduce", "--reduced", *WORDS).stdout
+    assert "its verdicts mean nothing" in text
+    assert "W1.2: not part of this length" in text
+
+
+def test_a_plan_runs_nothing(paper: FakeRunner) -> None:
+    result = orchestrator("reproduce", "--full", "--plan", *WORDS)
+    assert (result.exit_code, paper.asked) == (0, [])
+    assert "about 0 min with one job" in result.stdout
+    document = json.loads(orchestrator("reproduce", "--plan", "--json", *WORDS).stdout)
+    (experiment,) = document["experiments"]
+    assert (experiment["variants"], experiment["least"], experiment["most"]) == (2, 3, 9)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("papr", "there is no paper papr (did you mean `paper`?)"),
+        ("paper:W9", "paper has no claim W9; its claims are W1, W2"),
+    ],
+)
+def test_an_unknown_target_is_wrong_usage(paper: FakeRunner, target: str, message: str) -> None:
+    result = orchestrator("reproduce", target, *WORDS)
+    assert (result.exit_code, paper.asked) == (2, [])
+    assert message in result.stderr
+
+
+def test_a_summary_makes_the_page_and_the_papers_number_its_verdict(paper: FakeRunner) -> None:
+    assert paper is not None
+    before = page(load_all(Path("papers/claims")), {})
+    assert "| paper | - | - | - | - | [W2](#w2) | [W1](#w1) |" in before
+    status, found = reproduce("--write", "measured")
+    assert status == 0
+    measured = read_all(Path("measured"))
+    assert list(measured) == [("paper", "W1")]
+    document = measured["paper", "W1"].document
+    assert len(document["runs"]) == sum(map(len, made().values()))
+    assert {run[5] for run in document["runs"]} >= {"digest of 1"}
+    assert document["statements"]["W1.1"][0]["values"] == found["W1.1"]["rows"][0]["values"]
+    after = page(load_all(Path("papers/claims")), measured)
+    assert "| W1.2 | The queue helps. long / short | Fig. 1 | above 1 | " in after
+    state("4.0")
+    changed = page(load_all(Path("papers/claims")), measured)
+    assert "**Holds in part.** One is slow" in changed
+    assert changed != after
+
+
+def test_a_summary_is_of_a_whole_claim(paper: FakeRunner) -> None:
+    result = orchestrator("reproduce", "paper:W1.2", "--write", "measured", *WORDS)
+    assert (result.exit_code, paper.asked) == (2, [])
+    assert "give paper:W1" in result.stderr
