@@ -70,6 +70,7 @@ def document(
                 "verdict": each.verdict,
                 "cannot": each.statement.cannot,
                 "in_part": each.statement.in_part,
+                "cause": each.statement.cause,
                 "unit": each.statement.unit,
                 "reason_of_tolerance": each.statement.reason,
                 "absent": each.absent,
@@ -173,6 +174,8 @@ def _notes(statement: Mapping[str, Any], length: Length) -> Iterable[str]:
         return
     if statement["in_part"]:
         yield f"testable in part: {statement['in_part']}"
+    if statement["cause"]:
+        yield f"cause: {statement['cause']}"
     if statement["absent"]:
         places = _output.plural(statement["absent"], "place")
         yield f"{places} not tested at this length"

@@ -149,6 +149,9 @@ class Statement(Strict):
     place: str = Field(description="section, figure or table of the paper")
     cannot: str | None = Field(default=None, description="why it cannot be tested here")
     in_part: str | None = Field(default=None, description="why it is testable in part only")
+    cause: str | None = Field(
+        default=None, description="why it does not hold here, with the run that shows it"
+    )
     relation: Relation | None = Field(default=None, description="see Relation")
     paper: Numbers | None = Field(default=None, description="the paper's number or range")
     tolerance: Annotated[Tolerance, PlainValidator(_tolerance)] | None = Field(

@@ -210,6 +210,8 @@ def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
         found = [f"- {statement.id}: tolerance {_tolerance(statement)}. {statement.reason}"]
     if statement.in_part is not None:
         found = [*found, f"- {statement.id} is testable in part. {statement.in_part}"]
+    if made is not None and statement.cause is not None:
+        found = [*found, f"- {statement.id}, cause: {statement.cause}"]
     if made is not None and statement.cannot is None:
         unfaithful, failed = made.left_out(statement)
         if unfaithful or failed:

@@ -48,6 +48,7 @@ claims:
         relation: ordering
         tolerance: 0
         reason: the direction is stated
+        cause: The cable is short.
         of: {experiment: sweep, metric: goodput_bps, flows: [one]}
         compare: [{name: long, of: {where: {limit: 20p}}}, {name: short, of: {where: {limit: 10p}}}]
   W2:
@@ -172,6 +173,7 @@ def test_the_text_has_the_papers_number_beside_ours_and_the_command(paper: FakeR
     assert line.rstrip().endswith("3   holds")
     assert "reproduce paper:W1.2 --quick" in result.stdout
     assert "W2.1: cannot be tested here: There is no air." in result.stdout
+    assert "W1.2: cause: The cable is short." in result.stdout
     assert "3 statements: " in result.stdout
 
 
@@ -224,6 +226,8 @@ def test_a_summary_makes_the_page_and_the_papers_number_its_verdict(paper: FakeR
     assert document["statements"]["W1.1"][0]["values"] == found["W1.1"]["rows"][0]["values"]
     after = page(load_all(Path("papers/claims")), measured)
     assert "| W1.2 | The queue helps. long / short | Fig. 1 | above 1 | " in after
+    assert "- W1.2, cause: The cable is short." in after
+    assert "cause" not in before
     state("4.0")
     changed = page(load_all(Path("papers/claims")), measured)
     assert "**Holds in part.** One is slow" in changed
