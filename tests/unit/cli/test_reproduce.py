@@ -227,7 +227,7 @@ def test_a_summary_makes_the_page_and_the_papers_number_its_verdict(paper: FakeR
     after = page(load_all(Path("papers/claims")), measured)
     assert "| W1.2 | The queue helps. long / short | Fig. 1 | above 1 | " in after
     assert "- W1.2, cause: The cable is short." in after
-    assert "cause" not in before
+    assert ", cause: " not in before
     state("4.0")
     changed = page(load_all(Path("papers/claims")), measured)
     assert "**Holds in part.** One is slow" in changed
