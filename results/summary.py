@@ -5,17 +5,19 @@ The JSON contract, in SI units::
     {"schema": 1, "experiment": NAME, "identity": HASH, "window": NAME or null,
      "axes": [{"path", "label", "unit", "values", "numbers"}],
      "rows": [{"variant", "flow", "link", "n", "left_out": {"unfaithful", "failed", "identical"},
-       "metrics": {NAME: {"mean", "low", "high", "sd", "n", "drifting", "steady_from_s", "rule",
-                          "median", "values", "runs"}}}],
+       "metrics": {NAME: {"mean", "low", "high", "sd", "n", "drifting", "rise", "steady_from_s",
+                          "rule", "median", "quantiles", "values", "runs"}}}],
      "differences": [{"variant", "axis", "flow", "a", "b", "metric", "mean", "low", "high", "p",
                       "p_holm", "effect", "method", "paired_n", "a_n", "b_n"}],
      "crossings": [{"variant", "axis", "a", "b", "metric", "mean", "low", "high", "n", "of"}]}
 
 Rows without a flow and a link are of the whole run. Intervals are of 95% (see
-``results.statistics``). A difference is ``b - a``: of two flow entries of the same runs, or of two
-variants that differ in one axis. Values are paired by seed. Variants without a common seed are
-independent samples, and ``method`` is "welch", not "paired". Holm's correction is over all
-differences of a metric.
+``results.statistics``). ``rise`` is the change of a metric over its window, as a share of its mean.
+``quantiles`` are those that were asked for: "share", "value", "low", "high", "n".
+
+A difference is ``b - a``: of two flow entries of the same runs, or of two variants that differ in
+one axis. Values are paired by seed. Variants without a common seed are independent samples, and
+``method`` is "welch", not "paired". Holm's correction is over all differences of a metric.
 """
 
 from __future__ import annotations
@@ -48,9 +50,15 @@ MOST_PAIRED = 6
 
 
 def summarise(
-    store: Store, experiment: Experiment, wanted: Wanted, by: Sequence[str] = ()
+    store: Store,
+    experiment: Experiment,
+    wanted: Wanted,
+    by: Sequence[str] = (),
+    quantiles: Sequence[float] = (),
 ) -> dict[str, Any]:
     """Return the summary. ``by`` names axes between whose values differences are taken.
+
+    ``quantiles`` are the shares of which each metric has a quantile over repetitions.
 
     Without any, differences between variants are taken along the axes whose values are no numbers.
     Rows are in the order of these axes first.
@@ -67,13 +75,14 @@ def summarise(
     differences = [*_between_flows(groups, names), *_between_variants(groups, names, along)]
     _correct(differences)
     groups = _ordered(groups, [axis for axis in along if by])
+    rules = _rule(experiment, wanted)
     document = {
         "schema": SCHEMA,
         "experiment": experiment.name,
         "identity": experiment.identity,
         "window": wanted.window or None,
         "axes": [_axis(axis) for axis in axes],
-        "rows": [row for group in groups for row in _rows(group, _rule(experiment, wanted))],
+        "rows": [row for group in groups for row in _rows(group, rules, quantiles)],
         "differences": differences,
         "crossings": list(_crossings(groups, axes, names)),
     }
@@ -115,12 +124,13 @@ def _rule(experiment: Experiment, wanted: Wanted) -> RuleOf:
     return {(rule.get("flow"), rule["metric"]): found}
 
 
-def _rows(group: Group, rules: RuleOf) -> Iterator[dict[str, Any]]:
+def _rows(group: Group, rules: RuleOf, quantiles: Sequence[float]) -> Iterator[dict[str, Any]]:
     left_out = {name: getattr(group, name) for name in ("unfaithful", "failed", "identical")}
     subjects = list(dict.fromkeys(subject for subject, _name in group.values)) or [Subject()]
     for subject in subjects:
         metrics = {
             name: _metric(group, subject, name, _rule_of(rules, subject, name))
+            | {"quantiles": list(_quantiles(group.values[subject, name], quantiles))}
             for of, name in group.values
             if of == subject
         }
@@ -147,11 +157,21 @@ def _metric(group: Group, subject: Subject, name: str, rule: stein.Rule | None) 
     return {
         **(asdict(found) if found is not None else {}),
         "drifting": drift.drifting(parts) if parts else None,
+        "rise": drift.rise(parts),
         "steady_from_s": _steady_from_s(group, observations),
         "median": None if middle is None else asdict(middle),
         "values": values,
         "runs": [each.run for each in observations],
     }
+
+
+def _quantiles(
+    observations: Sequence[Observation], shares: Sequence[float]
+) -> Iterator[dict[str, Any]]:
+    for share in shares:
+        found = bootstrap.quantile([each.value for each in observations], share)
+        if found is not None:
+            yield {"share": share, **asdict(found)}
 
 
 def _steady_from_s(group: Group, observations: Sequence[Observation]) -> float | None:

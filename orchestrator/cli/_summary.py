@@ -38,7 +38,9 @@ def print_text(document: Document, form: Form | None = None) -> None:
 
 def tables(document: Document) -> list[Table]:
     """Return (title, headings, rows) of means, differences and crossings, if there are any."""
-    found = [_means(document), _differences(document), _crossings(document)]
+    found = [
+        _means(document), _quantiles(document), _differences(document), _crossings(document)
+    ]  # fmt: skip
     return [each for each in found if each is not None]
 
 
@@ -55,7 +57,7 @@ def notes(document: Document) -> Iterator[str]:
         if count:
             yield f"{_output.plural(count, 'run')} {words}"
     drifting = [
-        " ".join(filter(None, (_variant(document, row), row["flow"], name))) + _steady(metric)
+        " ".join(filter(None, (_variant(document, row), row["flow"], name))) + _rise(metric)
         for row in document["rows"]
         for name, metric in row["metrics"].items()
         if metric["drifting"]
@@ -68,9 +70,12 @@ def notes(document: Document) -> Iterator[str]:
         yield "a single run has no interval; --repetitions N makes more"
 
 
-def _steady(metric: Document) -> str:
+def _rise(metric: Document) -> str:
+    """Return by how much a metric still rises or falls, and from when on it is steady."""
+    word = "rises" if metric["rise"] > 0 else "falls"
     since_s = metric["steady_from_s"]
-    return "" if since_s is None else f" (steady from {since_s:.3g} s)"
+    since = "" if since_s is None else f", steady from {since_s:.3g} s"
+    return f" ({word} by {abs(metric['rise']):.0%}{since})"
 
 
 def _variant(document: Document, row: Document) -> str:
@@ -102,6 +107,45 @@ def _means(document: Document) -> Table:
     window = f" in the window {document['window']}" if document["window"] else ""
     title = f"{document['experiment']}@{document['identity'][:8]}: means with 95% intervals{window}"
     return title, headings, rows
+
+
+def _quantiles(document: Document) -> Table | None:
+    """Return the table of quantiles, a row for each metric of a variant and flow."""
+    from results.axes import shown
+
+    units, axes = _units(), document["axes"]
+    rows = [
+        [
+            *(shown(row["variant"].get(axis["path"], "")) for axis in axes),
+            row["flow"] or row["link"] or "run",
+            _heading(name, units[name]),
+            *(_interval({**each, "mean": each["value"]}, units[name])
+              for each in metric["quantiles"]),
+            str(metric["n"]),
+        ]
+        for row in document["rows"]
+        for name, metric in row["metrics"].items()
+        if metric["quantiles"]
+    ]  # fmt: skip
+    if not rows:
+        return None
+    shares = _shares(document)
+    headings = [*(axis["label"] for axis in axes), "of", "metric", *map(_percent, shares), "runs"]
+    return "Quantiles over repetitions [95% interval by bootstrap]", headings, rows
+
+
+def _shares(document: Document) -> list[float]:
+    found = (
+        each["share"]
+        for row in document["rows"]
+        for metric in row["metrics"].values()
+        for each in metric["quantiles"]
+    )
+    return list(dict.fromkeys(found))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g}%"
 
 
 def _differences(document: Document) -> Table | None:
@@ -165,12 +209,13 @@ def csv(document: Document) -> str:
     """Return one line for each row and metric, in SI units, with a column for each axis."""
     from results.axes import shown
 
-    axes, units = document["axes"], _units()
+    axes, units, shares = document["axes"], _units(), _shares(document)
     out = io.StringIO()
     lines = writer.writer(out, lineterminator="\n")
     lines.writerow(
         [*(axis["label"] for axis in axes), "flow", "link", "metric", "unit", "n", "mean", "low",
-         "high", "sd", "drifting", "unfaithful", "failed"]
+         "high", "sd", "drifting", "unfaithful", "failed",
+         *(f"{_percent(share)}{end}" for share in shares for end in ("", " low", " high"))]
     )  # fmt: skip
     for row in document["rows"]:
         place = [shown(row["variant"].get(axis["path"], "")) for axis in axes]
@@ -178,7 +223,8 @@ def csv(document: Document) -> str:
             numbers = [metric[key] for key in ("mean", "low", "high", "sd", "drifting")]
             lines.writerow(
                 [*place, row["flow"], row["link"], name, units[name], metric["n"], *numbers,
-                 row["left_out"]["unfaithful"], row["left_out"]["failed"]]
+                 row["left_out"]["unfaithful"], row["left_out"]["failed"],
+                 *(each[key] for each in metric["quantiles"] for key in ("value", "low", "high"))]
             )  # fmt: skip
     return out.getvalue()
 

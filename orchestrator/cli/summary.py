@@ -32,6 +32,10 @@ Form = Literal["json", "csv", "markdown", "latex"]
 )
 @click.option("--flow", "entries", metavar="ENTRY", multiple=True, help="Only this flow entry.")
 @click.option("--flows", is_flag=True, help="A row for each flow, not for each flow entry.")
+@click.option(
+    "--quantile", "quantiles", metavar="SHARE", multiple=True,
+    help="Also this quantile over repetitions, such as 50% or 90%. Repeatable.",
+)  # fmt: skip
 @click.option("--window", metavar="NAME", default="", help="The metrics of this window.")
 @_options.overrides
 @_options.reduced
@@ -47,6 +51,7 @@ def command(
     where: tuple[str, ...],
     entries: tuple[str, ...],
     flows: bool,
+    quantiles: tuple[str, ...],
     window: str,
     overrides: tuple[str, ...],
     reduced: bool,
@@ -72,12 +77,26 @@ def command(
     if flows and entries:
         raise UsageError("--flows: give it without --flow, which names flow entries")
     wanted = Wanted(metrics, window, where, entries, flows, PARTS)
+    shares = [_share(text) for text in quantiles]
     with Store.open_read_only(db) as store:
         found = _experiments.find(store, experiment, overrides, reduced)
-        document = summarise(store, found, wanted, by)
+        document = summarise(store, found, wanted, by, shares)
     if form == "json":
         _output.print_json(document)
     elif form == "csv":
         click.echo(_summary.csv(document), nl=False)
     else:
         _summary.print_text(document, form)
+
+
+def _share(text: str) -> float:
+    """Return the share that ``--quantile`` names."""
+    from orchestrator.units import parse_probability
+
+    try:
+        share = parse_probability(text)
+    except ValueError as error:
+        raise UsageError(f"--quantile {text}: {error}") from None
+    if not 0 < share < 1:
+        raise UsageError(f"--quantile {text}: give more than 0% and less than 100%")
+    return share

@@ -36,6 +36,12 @@ def change(parts: Sequence[float]) -> float | None:
     return slope * len(parts) / abs(mean)
 
 
+def rise(runs: Sequence[Sequence[float]]) -> float | None:
+    """Return the mean of :func:`change` over runs; None where no run has one."""
+    changes = [found for run in runs if (found := change(run)) is not None]
+    return mean_of(changes) if changes else None
+
+
 def drifting(runs: Sequence[Sequence[float]]) -> bool | None:
     """Tell whether a metric drifts, from its values in the parts of the window of each run.
 

@@ -121,7 +121,7 @@ def test_what_a_reader_must_know_is_said(store: Path) -> None:
     assert "4 runs are equal to another one to the bit" not in same  # each has a digest of its own
     rising = orchestrator("summary", "rising", "--metric", "goodput_bps").stdout
     assert "still drifting (marked ~)" in rising
-    assert "limit=10p one goodput_bps" in rising
+    assert "limit=10p one goodput_bps (rises by 103%, steady from " in rising
     assert "2 runs were unfaithful and are left out" in orchestrator("summary", "bad").stdout
 
 
@@ -148,6 +148,31 @@ def test_an_experiment_is_exported_as_one_table(store: Path) -> None:
     ):
         refused = CliRunner().invoke(commands, ["export", *words])
         assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
+
+
+@pytest.mark.usefixtures("store")
+def test_quantiles_have_a_table_and_columns() -> None:
+    words = (
+        "summary",
+        "sweep",
+        "--metric",
+        "goodput_bps",
+        "--quantile",
+        "50%",
+        "--quantile",
+        "0.9",
+    )
+    text = orchestrator(*words).stdout
+    lines = [line.split() for line in text.splitlines()]
+    assert ["limit", "of", "metric", "50%", "90%", "runs"] in lines
+    (line,) = [line for line in lines if line[:2] == ["10p", "two"] and line[3] == "(Mbit/s)"]
+    assert (line[2], line[4], line[-1]) == ("goodput_bps", "2.90", "5")
+    table = list(csv.DictReader(io.StringIO(orchestrator(*words, "--csv").stdout)))
+    assert float(table[2]["50%"]) == pytest.approx(2.9e6, rel=1e-4)
+    assert float(table[2]["50% low"]) < 2.9e6 < float(table[2]["50% high"])
+    for share in ("0", "100%", "2", "most"):
+        refused = CliRunner().invoke(commands, ["summary", "sweep", "--quantile", share])
+        assert (refused.exit_code, f"--quantile {share}" in refused.stderr) == (2, True)
 
 
 def test_an_experiment_is_exported_as_parquet(store: Path) -> None:

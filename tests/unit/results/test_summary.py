@@ -190,6 +190,29 @@ def test_a_metric_that_rises_through_the_window_is_drifting(store: Store) -> Non
     assert row(document, "b")["metrics"]["goodput_bps"]["drifting"] is False
 
 
+def test_a_rise_and_a_fall_are_told_apart(store: Store) -> None:
+    for sign in (1, -1):
+        rates = [1e6 * (1 + sign * 0.2 * (part - 9.5) / 20) for part in range(20)]
+        make(store, partial(_flows, {"a": rates}), name=f"t{sign}")
+        found, _others = find(store, f"t{sign}")
+        document = summarise(store, found, Wanted(("goodput_bps",), parts=PARTS))
+        metric = row(document, "a")["metrics"]["goodput_bps"]
+        assert (metric["drifting"], metric["rise"]) == (True, pytest.approx(sign * 0.2, rel=0.01))
+
+
+def test_quantiles_are_over_repetitions(store: Store) -> None:
+    values = [1e6, 2e6, 3e6, 4e6, 9e6]
+    make(store, lambda _v, r: {"a": values[r]})
+    found, _others = find(store, "trial")
+    document = summarise(store, found, Wanted(("goodput_bps",)), quantiles=(0.5, 0.9))
+    middle, high = row(document, "a")["metrics"]["goodput_bps"]["quantiles"]
+    assert (middle["share"], middle["n"]) == (0.5, 5)
+    assert middle["value"] == pytest.approx(3e6, rel=1e-5)
+    assert high["value"] == pytest.approx(7e6, rel=1e-5)
+    assert middle["low"] < 3e6 < middle["high"] <= 9e6 * (1 + 1e-5)
+    assert row(summary(store), "a")["metrics"]["goodput_bps"]["quantiles"] == []
+
+
 def test_the_interval_is_that_of_the_rule_that_ended_the_repetitions(store: Store) -> None:
     rule = {"metric": "goodput_bps", "flow": "a", "interval": 0.02, "least": 3, "most": 9}
     make(store, two, repetition_rule=rule)
