@@ -222,7 +222,8 @@ def more(
 ) -> dict[tuple[str, str], dict[int, int]]:
     """Return the repetitions in all that undecided rows need, of the variants that need more.
 
-    ``limited`` bounds them by the most that the length allows.
+    ``limited`` leaves out rows that need more than the most that the length allows: their runs
+    would decide nothing.
     """
     numbers: dict[tuple[str, str], dict[int, int]] = {}
     for outcome in outcomes:
@@ -237,12 +238,18 @@ def more(
                 if index is None:
                     continue
                 wanted = judged.finding.needed + lost
-                if limited:
-                    wanted = min(wanted, study.design.run(study.length).limit)
+                if limited and wanted > _limit(judged.row, outcome.paper, studies) + lost:
+                    continue
                 if wanted > len(study.made.get(index, ())):
                     place = numbers.setdefault(key, {})
                     place[index] = max(place.get(index, 0), wanted)
     return numbers
+
+
+def _limit(row: Row, paper: str, studies: Studies) -> int:
+    """Return the most repetitions that the length allows of all that a row needs."""
+    every = [studies[paper, str(each.experiment)] for each in row.quantities()]
+    return min(study.design.run(study.length).limit for study in every)
 
 
 def cost(outcome: Outcome, studies: Studies) -> dict[str, Any] | None:
@@ -275,7 +282,8 @@ def decide(
     """Make the runs that are missing and judge the statements.
 
     Each variant is repeated ``least`` times. Where that leaves a row undecided, its variants are
-    repeated once more as often as its deviation asks for, up to ``most`` (Stein's two stages).
+    repeated as often as its deviation asks for (Stein's two stages). A row that would need more
+    than ``most`` repetitions stays as it is, as fewer would not decide it.
     """
     run(studies, execute, first(studies))
     outcomes = judge(chosen, studies, db)

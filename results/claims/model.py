@@ -216,7 +216,7 @@ class Run(Strict):
     set: tuple[str, ...] = Field(default=(), strict=False, description="as `--set` of `run`")
     least: int = Field(default=1, ge=1, description="repetitions of each variant")
     most: int | None = Field(
-        default=None, ge=1, description="repetitions where the first do not decide; `least`"
+        default=None, ge=1, description="limit of repetitions where the first do not decide"
     )
 
     @property

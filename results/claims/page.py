@@ -40,8 +40,8 @@ orchestrator reproduce --full --plan          # what the papers' own size would 
 - Values are independent runs with seeds of their own. Ratios are of runs with equal seeds.
   Unfaithful and failed runs are left out and counted.
 - Each row has an interval of its own. So of twenty rows one may err.
-- Undecided rows are repeated once more, as often as their first deviation asks for, up to a limit
-  ([Stein's rule](experiments.md#enough-repetitions)).
+- Undecided rows get as many repetitions as their first deviation asks for, if a limit allows it
+  ([Stein's rule](experiments.md#enough-repetitions)). Otherwise the page says how many decide.
 - A statement **holds in part** if some of its rows hold and others do not. The same is true of a
   claim and its statements.
 - The *quick* length has shorter runs than the papers and fewer points. The *full* length has the

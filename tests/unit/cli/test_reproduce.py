@@ -66,7 +66,7 @@ def paper(fake: FakeRunner, monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     def value(run: StoredRun, _quantity: Quantity) -> float:
         wide = "20p" in run.row.variant.values()
         spread = random.Random(f"{run.row.seed} {wide}").uniform(-1, 1)
-        return (2 + 0.2 * spread if wide else 1 + 0.01 * spread) * (_quantity.scale or 1e-6) * 1e6
+        return (2 + 0.12 * spread if wide else 1 + 0.01 * spread) * (_quantity.scale or 1e-6) * 1e6
 
     monkeypatch.setattr(values, "value", value)
     Path("papers/claims").mkdir(parents=True)
@@ -118,11 +118,24 @@ def test_an_undecided_row_is_repeated_as_often_as_it_asks_for_and_no_other(
     _status, found = reproduce("paper:W1.1")
     short, long = found["W1.1"]["rows"]
     assert (short["n"], short["verdict"]) == (3, "holds")
-    assert 3 < long["n"] <= 9
-    assert made() == {"10p": [0, 1, 2], "20p": list(range(long["n"]))}
+    assert (long["n"], long["verdict"]) == (6, "holds")  # (4.303 x 0.072 / 0.134)^2 = 5.4
+    assert made() == {"10p": [0, 1, 2], "20p": [0, 1, 2, 3, 4, 5]}
     assert len(paper.asked) == 2
-    if long["verdict"] == "undecided":
-        assert found["W1.1"]["cost"]["runs"] == long["needed"] - 9
+
+
+def test_a_row_that_needs_more_than_the_limit_stays_undecided_and_says_so(
+    paper: FakeRunner,
+) -> None:
+    state("2.13")  # its lower edge is 1.917, and the mean of the first three is 1.934
+    status, found = reproduce("paper:W1.1")
+    long = found["W1.1"]["rows"][1]
+    assert (status, long["n"], long["verdict"]) == (0, 3, "undecided")
+    assert long["needed"] > 9
+    assert found["W1.1"]["cost"]["runs"] == long["needed"] - 3
+    assert found["W1.1"]["cost"]["minutes"] > 0
+    text = orchestrator("reproduce", "paper:W1.1", *WORDS).stdout
+    assert f"undecided: about {long['needed'] - 3} more runs would decide" in text
+    assert len(paper.asked) == 1
 
 
 def test_another_number_of_the_paper_changes_the_verdict_without_runs(paper: FakeRunner) -> None:
