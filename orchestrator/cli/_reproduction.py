@@ -1,4 +1,18 @@
-"""Shows what was found of papers' statements, and writes it down."""
+"""Shows what was found of papers' statements, and writes it down.
+
+The JSON contract, in the unit of each statement::
+
+    {"schema": 1, "length": LENGTH, "statements": [
+       {"paper", "claim", "id", "says", "place", "verdict", "cannot", "in_part", "cause", "unit",
+        "reason_of_tolerance", "absent", "command",
+        "cost": null or {"runs", "minutes"} or {"runs", "minutes", "length": "full"},
+        "rows": [{"label", "paper", "accepted": [LOW, HIGH], "mean", "low", "high", "n", "verdict",
+                  "reason", "needed", "least", "values", "runs",
+                  "left_out": {"unfaithful", "failed", "identical"}}]}]}
+
+``absent`` counts rows that the length has no runs for. ``cost`` is that of deciding: of more runs,
+or of the full length for a statement without rows; ``runs`` is null where no number decides.
+"""
 
 from __future__ import annotations
 

@@ -139,6 +139,8 @@ def _claim(
         yield from _origin(name, claim, made)
     for each in statements:
         yield from _reasons(each, made)
+    if made is not None:
+        yield from _causes(statements)
 
 
 def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
@@ -198,7 +200,7 @@ def _origin(name: str, claim: str, made: Measured) -> Iterator[str]:
         f"- Measured at the length *{made.length}*: {number} runs, kernel {document['kernel']}, "
         f"link model {document['link_model']}. [Values, seeds, digests and hashes]({file})"
     )
-    yield from textwrap.wrap(text, COLUMNS, subsequent_indent="  ", break_long_words=False)
+    yield from _wrapped(text)
 
 
 def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
@@ -210,8 +212,6 @@ def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
         found = [f"- {statement.id}: tolerance {_tolerance(statement)}. {statement.reason}"]
     if statement.in_part is not None:
         found = [*found, f"- {statement.id} is testable in part. {statement.in_part}"]
-    if made is not None and statement.cause is not None:
-        found = [*found, f"- {statement.id}, cause: {statement.cause}"]
     if made is not None and statement.cannot is None:
         unfaithful, failed = made.left_out(statement)
         if unfaithful or failed:
@@ -228,7 +228,21 @@ def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
             told = "a mean is at the edge" if most is None else f"about {most} repetitions decide"
             found = [*found, f"- {statement.id} is undecided in {len(undecided)} rows: {told}."]
     for each in found:
-        yield from textwrap.wrap(each, COLUMNS, subsequent_indent="  ", break_long_words=False)
+        yield from _wrapped(each)
+
+
+def _causes(statements: Sequence[Statement]) -> Iterator[str]:
+    """Yield why statements do not hold, once where several have one cause."""
+    causes = dict.fromkeys(each.cause for each in statements if each.cause is not None)
+    for cause in causes:
+        ids = ", ".join(each.id for each in statements if each.cause == cause)
+        yield from _wrapped(f"- {ids}, cause: {cause}")
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _tolerance(statement: Statement) -> str:
