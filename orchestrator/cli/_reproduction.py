@@ -6,8 +6,8 @@ The JSON contract, in the unit of each statement::
        {"paper", "claim", "id", "says", "place", "verdict", "cannot", "in_part", "cause", "unit",
         "reason_of_tolerance", "absent", "command",
         "cost": null or {"runs", "minutes"} or {"runs", "minutes", "length": "full"},
-        "rows": [{"label", "paper", "accepted": [LOW, HIGH], "mean", "low", "high", "n", "verdict",
-                  "reason", "needed", "least", "values", "runs",
+        "rows": [{"label", "paper", "numbers", "accepted": [LOW, HIGH], "mean", "low", "high", "n",
+                  "verdict", "reason", "needed", "least", "values", "runs",
                   "left_out": {"unfaithful", "failed", "identical"}}]}]}
 
 ``absent`` counts rows that the length has no runs for. ``cost`` is that of deciding: of more runs,
@@ -109,6 +109,7 @@ def _row(judged: _reproducing.Judged) -> dict[str, Any]:
     return {
         "label": judged.row.label,
         "paper": judged.row.paper,
+        "numbers": list(judged.row.numbers),
         "accepted": [judged.row.accepted.low, judged.row.accepted.high],
         "mean": finding.mean,
         "low": finding.low,
@@ -215,6 +216,25 @@ def _cost(statement: Mapping[str, Any], cost: Mapping[str, Any]) -> str:
         return "undecided: a mean is at the edge of what is accepted, and no number of runs decides"
     runs = _output.plural(cost["runs"], "more run")
     return f"undecided: about {runs} would decide, {cost['minutes']:.1f} min with one job"
+
+
+def draw(found: Mapping[str, Any], folder: Path) -> None:
+    """Draw each statement that has values as SVG, the paper's numbers beside ours.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    from results.claims.figure import figure
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in found["statements"]:
+            if any(row["mean"] is not None for row in each["rows"]):
+                file = folder / f"{each['paper']}-{each['id']}-{found['length']}.svg"
+                file.write_bytes(figure(each))
+                click.echo(f"{file}", err=True)
+    except OSError as error:
+        raise UsageError(f"--figures {folder}: cannot be written: {error.strerror}") from None
 
 
 def require_whole(papers: Mapping[str, Paper], chosen: Sequence[tuple[str, Statement]]) -> None:

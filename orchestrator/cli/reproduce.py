@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     help="Also write a summary of each claim there, as JSON, for docs/reproduction.md.",
 )
 @click.option(
+    "--figures",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also draw each statement there, as SVG: the paper's numbers beside ours.",
+)
+@click.option(
     "--claims",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
@@ -59,6 +65,7 @@ def command(
     as_json: bool,
     only_plan: bool,
     folder: Path | None,
+    figures: Path | None,
     claims: Path,
     quiet: bool,
 ) -> int:
@@ -97,6 +104,8 @@ def command(
     document = _reproduction.document(outcomes, studies, other, length)
     if folder is not None:
         _reproduction.write(document, outcomes, papers, folder)
+    if figures is not None:
+        _reproduction.draw(document, figures)
     if as_json:
         _output.print_json(document)
     else:

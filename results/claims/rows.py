@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from results.claims.judge import Accepted
@@ -16,7 +16,8 @@ class Row:
 
     ``terms`` has the values that it is made of: one, or a numerator and a denominator. Where the
     largest or least of several places is judged (``across``), it has those of each place.
-    ``divisor`` divides the value. ``paper`` says what the paper has.
+    ``divisor`` divides the value. ``paper`` says what the paper has, and ``numbers`` has its
+    numbers.
     """
 
     label: str
@@ -25,6 +26,7 @@ class Row:
     terms: tuple[tuple[Quantity, ...], ...]
     across: str | None = None
     divisor: float = 1.0
+    numbers: tuple[float, ...] = ()
 
     @property
     def is_ratio(self) -> bool:
@@ -46,7 +48,7 @@ def rows(statement: Statement) -> list[Row]:
         first = every[0]
         terms = tuple(row.terms[0] for row in every)
         label = f"{statement.across} of all"
-        return [Row(label, first.paper, first.accepted, terms, statement.across, first.divisor)]
+        return [replace(first, label=label, terms=terms, across=statement.across)]
     if statement.relation == "monotone":
         return _steps(statement)
     return [row for case in cases for row in _rows(statement, case)]
@@ -81,15 +83,14 @@ def _rows(statement: Statement, case: Case) -> Iterator[Row]:
             )
         return
     accepted, text = _accepted(statement, paper)
+    stated = dict.fromkeys(each for each in paper or () if each is not None)
+    row = Row(case.label, text, accepted, ((base,),), None, statement.whole or 1.0, tuple(stated))
     if statement.relation == "factor":
         upper, lower = statement.compare
         label = f"{upper.name} / {lower.name}"
-        yield Row(
-            f"{case.label}: {label}" if case.label else label,
-            text, accepted, ((_of(upper, base), _of(lower, base)),),
-        )  # fmt: skip
-    else:
-        yield Row(case.label, text, accepted, ((base,),), divisor=statement.whole or 1.0)
+        label = f"{case.label}: {label}" if case.label else label
+        row = replace(row, label=label, terms=((_of(upper, base), _of(lower, base)),))
+    yield row
 
 
 def _steps(statement: Statement) -> list[Row]:

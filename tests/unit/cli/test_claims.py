@@ -35,6 +35,14 @@ def test_each_statement_has_a_reason_for_its_tolerance_or_says_why_it_cannot_be_
             assert each.cannot or (each.reason and each.tolerance is not None), each.id
 
 
+def test_rows_of_a_statement_have_different_labels() -> None:
+    # A summary keeps the values of a row by its label.
+    for paper in papers.values():
+        for statement in paper.statements():
+            labels = [row.label for row in rows(statement)]
+            assert len(set(labels)) == len(labels), statement.id
+
+
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", papers)
 def test_all_that_the_claims_name_exists(name: str, length: Length) -> None:

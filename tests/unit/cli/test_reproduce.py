@@ -251,3 +251,17 @@ def test_a_summary_is_of_a_whole_claim(paper: FakeRunner) -> None:
     result = orchestrator("reproduce", "paper:W1.2", "--write", "measured", *WORDS)
     assert (result.exit_code, paper.asked) == (2, [])
     assert "give paper:W1" in result.stderr
+
+
+def test_a_figure_has_the_papers_numbers_beside_ours(paper: FakeRunner) -> None:
+    assert paper is not None
+    reproduce("--figures", "figures")
+    made = sorted(path.name for path in Path("figures").iterdir())
+    assert made == ["paper-W1.1-quick.svg", "paper-W1.2-quick.svg"]
+    before = {name: Path("figures", name).read_bytes() for name in made}
+    reproduce("--figures", "figures")
+    assert before == {name: Path("figures", name).read_bytes() for name in made}
+    state("4.0")
+    reproduce("--figures", "figures")
+    assert before["paper-W1.1-quick.svg"] != Path("figures/paper-W1.1-quick.svg").read_bytes()
+    assert before["paper-W1.2-quick.svg"] == Path("figures/paper-W1.2-quick.svg").read_bytes()

@@ -1,0 +1,94 @@
+"""A figure of one statement: the paper's number or range beside our means, row by row."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from results.figures._canvas import Canvas, line
+from results.figures._style import applied
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROW_IN = 0.24
+AROUND_IN = 0.85
+LABEL_COLUMNS = 34
+TITLE_COLUMNS = 62
+BAND = "#D9D9D9"
+
+
+def figure(statement: Mapping[str, Any], form: str = "svg", width: str = "ieee-wide") -> bytes:
+    """Return a figure of a statement as a file; equal statements give equal bytes.
+
+    ``statement`` is one of the document of ``orchestrator reproduce --json``. A grey band has what
+    agrees with the paper, an open marker the paper's number, and a point our mean with its
+    interval. Rows without a value have no point.
+    """
+    rows = statement["rows"]
+    with applied():
+        canvas = Canvas(width)
+        canvas.figure.set_figheight(ROW_IN * len(rows) + AROUND_IN)
+        panel = canvas.panel()
+        handles = _draw(panel, rows)
+        panel.set_yticks(range(len(rows)), [_short(row["label"]) for row in rows])
+        panel.set_ylim(len(rows) - 0.4, -0.6)
+        panel.set_xlabel(statement["unit"] or _axis(rows))
+        panel.set_title(
+            textwrap.fill(f"{statement['id']}: {statement['says']}", TITLE_COLUMNS), fontsize=8
+        )
+        canvas.legend(list(handles.values()), list(handles))
+        return canvas.content(form)
+
+
+def _axis(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "ratio" if any("/" in row["label"] for row in rows) else "value"
+
+
+def _short(label: str) -> str:
+    return textwrap.shorten(label, LABEL_COLUMNS, placeholder="...")
+
+
+def _draw(panel: Axes, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Draw bands, numbers and means; return what the legend names."""
+    low, high = _limits(rows)
+    handles: dict[str, Any] = {}
+    for place, row in enumerate(rows):
+        first, last = row["accepted"]
+        left, right = low if first is None else first, high if last is None else last
+        band = panel.barh(place, right - left, left=left, height=0.7, color=BAND, zorder=1)
+        handles["agrees with the paper"] = band
+        for number in row["numbers"]:
+            (mark,) = panel.plot(
+                number,
+                place,
+                line(1).marker,
+                color=line(1).color,
+                markerfacecolor="white",
+                zorder=3,
+            )
+            handles["paper"] = mark
+        if row["mean"] is None:
+            continue
+        ends = [row["mean"] if row[end] is None else row[end] for end in ("low", "high")]
+        point = panel.errorbar(
+            row["mean"], place, xerr=[[row["mean"] - ends[0]], [ends[1] - row["mean"]]],
+            fmt=line(0).marker, color=line(0).color, capsize=2, elinewidth=0.9, zorder=4,
+        )  # fmt: skip
+        handles["here, 95%"] = point
+    panel.set_xlim(low, high)
+    return handles
+
+
+def _limits(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """Return the ends of the axis: all values with a margin, where open bands end, too."""
+    values = [
+        value
+        for row in rows
+        for value in (*row["accepted"], *row["numbers"], row["mean"], row["low"], row["high"])
+        if value is not None
+    ]
+    low, high = min(values), max(values)
+    room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+    return low - room, high + room
