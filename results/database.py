@@ -44,13 +44,13 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise unwritable(path, error) from error
-    _refuse_strangers(path)
+    _require_regular(path)
     try:
         connection = _connect(path, "rwc")
     except ERRORS as error:
         raise unwritable(path, error) from error
     try:
-        _check_kind(connection, path, newest(migrations))
+        _require_ours(connection, path, newest(migrations))
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = NORMAL")  # with WAL: always whole, see wal.html
         connection.execute("PRAGMA cache_size = -65536")  # KiB; a large run spills less often
@@ -80,13 +80,13 @@ def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connect
             f"{path}: there is no results database; `orchestrator run` makes one, "
             "or name another with --db"
         )
-    _refuse_strangers(path)
+    _require_regular(path)
     needed = newest(migrations)
     connection = None
     try:
         connection = _connect(path, "ro")
         try:
-            _check_kind(connection, path, needed)
+            _require_ours(connection, path, needed)
         except sqlite3.OperationalError:
             # WAL needs a -shm file beside the database. On a read-only medium the database can be
             # read without it if the -wal file is empty.
@@ -94,7 +94,7 @@ def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connect
                 raise
             connection.close()
             connection = _connect(path, "ro", "&immutable=1")
-            _check_kind(connection, path, needed)
+            _require_ours(connection, path, needed)
     except ERRORS as error:
         if connection is not None:
             connection.close()
@@ -188,21 +188,31 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _refuse_strangers(path: Path) -> None:
-    """Raise NotAStoreError for an existing file that is neither empty nor a SQLite database."""
+def _require_regular(path: Path) -> None:
+    """Raise NotAStoreError for what is there and is no regular file.
+
+    It must not be opened but by SQLite: when a process closes a file, the kernel drops all of the
+    process's locks on it, those of other threads' connections, too (sqlite.org/howtocorrupt.html,
+    2.2). Another process could then remove the write-ahead log that is in use.
+    """
     try:
         files.require_regular(path)
     except files.FileError as error:
         raise NotAStoreError(f"{error}: a results database is one") from error
+
+
+def _require_ours(connection: sqlite3.Connection, path: Path, known: int) -> None:
+    """Raise NotAStoreError unless it is a database of ours; else as :func:`_check_kind`."""
     try:
-        with path.open("rb") as file:
+        _check_kind(connection, path, known)
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_NOTADB:
+            raise
+        with path.open("rb") as file:  # SQLite has no lock on what is no database
             start = file.read(len(_MAGIC))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StoreError(f"{path}: cannot read the results database: {error}") from error
-    if start and start != _MAGIC:
-        raise NotAStoreError(f"{path}: not a SQLite database; it was left as it is")
+        if start == _MAGIC:
+            raise
+        raise NotAStoreError(f"{path}: not a SQLite database; it was left as it is") from error
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path, known: int) -> None:

@@ -124,3 +124,26 @@ def test_several_writers_share_a_store_that_none_of_them_found(tmp_path: Path) -
     with Store.open_read_only(path) as store:
         assert [row.status for row in store.list_runs()] == ["ok"] * 15
         assert len({row.id for row in store.list_runs()}) == 15
+
+
+OTHER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("SELECT count(*) FROM runs").fetchall()
+connection.execute("UPDATE runs SET status = status WHERE 0")
+connection.close()
+"""
+
+
+def test_opening_a_store_again_keeps_the_locks_of_this_process(tmp_path: Path) -> None:
+    """Otherwise another process takes itself for the only one, and removes the log in use."""
+    path = tmp_path / "runs.db"
+    with Store(path) as first:
+        first.begin(head())
+        with Store(path) as second, Store.open_read_only(path) as third:
+            assert len(second.list_runs()) == len(third.list_runs()) == 1
+        subprocess.run([sys.executable, "-c", OTHER, str(path)], check=True)
+        assert path.with_name("runs.db-wal").exists()
+        first.begin(head())
+        with Store.open_read_only(path) as again:
+            assert len(again.list_runs()) == 2
