@@ -58,9 +58,9 @@ test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM,
 test-long: test-hostile test-faults test-determinism test-flent fuzz  ## what `make test` has no time for, but for test-vagrant
 	@:
 
-test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, and a sweep with ten kills, for equal digests
+test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, a sweep with ten kills and one with a lost worker, for equal digests
 	@$(BIN)/orchestrator guest build --quiet
-	$(BIN)/pytest -m long tests/guest/test_determinism.py tests/guest/test_interrupted_sweep.py
+	$(BIN)/pytest -m long tests/guest/test_determinism.py tests/guest/test_interrupted_sweep.py tests/guest/test_cluster.py
 
 test-flent: $(DEV_READY)  ## install flent into build/flent, and let it read an exported run
 	$(PYTHON) -m venv build/flent
@@ -103,7 +103,7 @@ lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet uv==$(UV_VERSION)
 	compile() { build/lock/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header --no-annotate pyproject.toml --group build "$$@"; }; \
+		--no-emit-index-url --no-header --no-annotate pyproject.toml --extra dask --group build "$$@"; }; \
 	compile --output-file requirements.lock; \
 	compile --group dev --constraints requirements.lock --output-file requirements-dev.lock; \
 	echo uv==$(UV_VERSION) | build/lock/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes \

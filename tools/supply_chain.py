@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,19 @@ ALLOWED = {
 ALLOWED_FOR_BUILDING = ALLOWED | {"Apache-2.0"}
 """Build tools never run together with the package."""
 
+ALLOWED_SEPARATELY = ALLOWED | {"Apache-2.0"}
+"""Of packages that only an extra of pyproject.toml needs.
+
+The program is complete without them and imports them only on request. Nobody distributes them with
+it: each user installs them from their own source, and running the combination is not restricted
+(GPL-2.0, section 0). Whoever distributes both as one work needs other terms: docs/workers.md.
+"""
+
 DATA = {"tzdata": {"Apache-2.0"}}
 """Further licences of packages that hold data and no code, so nothing is linked with them."""
+
+DECLARED = {"partd": "BSD-3-Clause"}
+"""Licences of packages that name none by SPDX, by their licence files."""
 
 # SPDX names for classifiers of packages without a licence expression.
 WORDS = {
@@ -63,6 +74,8 @@ def locked(lock: Path = LOCK) -> dict[str, str]:
 
 def licence(name: str) -> str:
     """Return an installed package's licence as an SPDX expression, or else as it is declared."""
+    if name in DECLARED:
+        return DECLARED[name]
     about = importlib.metadata.metadata(name)
     if "License-Expression" in about:
         return about["License-Expression"]
@@ -84,8 +97,23 @@ def is_allowed(expression: str, allowed: set[str]) -> bool:
 
 def running() -> set[str]:
     """Return the names of all packages that the program needs when it runs."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [Requirement(one) for one in project["dependencies"]]
+    return _closure(_project()["dependencies"])
+
+
+def separate() -> set[str]:
+    """Return the names of the packages that only extras need."""
+    extras = _project()["optional-dependencies"].values()
+    return _closure([one for extra in extras for one in extra]) - running()
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return project
+
+
+def _closure(requirements: Iterable[str]) -> set[str]:
+    """Return the names of packages and of all that they need, as installed."""
+    wanted = [Requirement(one) for one in requirements]
     found: set[str] = set()
     while wanted:
         need = wanted.pop()
@@ -98,17 +126,18 @@ def running() -> set[str]:
 
 def wrong_licences(packages: Mapping[str, str]) -> list[str]:
     """Return a line for each package whose licence is unknown or not allowed."""
-    runs = running()
+    runs, apart = running(), separate()
     return [
         f"{name} {version}: {expression}"
         for name, version in packages.items()
         for expression in [licence(name)]
-        if not is_allowed(expression, _allowed(name, name in runs))
+        if not is_allowed(expression, _allowed(name, runs, apart))
     ]
 
 
-def _allowed(name: str, runs: bool) -> set[str]:
-    return (ALLOWED if runs else ALLOWED_FOR_BUILDING) | DATA.get(name, set())
+def _allowed(name: str, runs: set[str], apart: set[str]) -> set[str]:
+    by_use = ALLOWED_SEPARATELY if name in apart else ALLOWED_FOR_BUILDING
+    return (ALLOWED if name in runs else by_use) | DATA.get(name, set())
 
 
 def check_licences() -> int:

@@ -7,6 +7,7 @@ which ``decode.assemble`` builds the recording.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -75,7 +76,9 @@ class RunContext:
     of this plan uses the CPU ``cpu``. A process group passed to ``add_group`` is ended when this
     process is interrupted or dies, until it is passed to ``remove_group``. A back end without a
     process group checks ``stopping`` periodically, and ends the run when it is set. ``bounds``
-    limits how long the run may take and how much it may write.
+    limits how long the run may take and how much it may write. ``held`` is closed when the run has
+    been stored, or has failed. ``restart_clock`` is called if the run begins later than this
+    context was made; the run's wall time does not include what was before.
     """
 
     folder: Path
@@ -84,6 +87,8 @@ class RunContext:
     remove_group: Callable[[int], None]
     stopping: threading.Event = field(default_factory=threading.Event)
     bounds: Bounds = field(default_factory=Bounds)
+    held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    restart_clock: Callable[[], None] = lambda: None
 
     @property
     def console(self) -> Path:
@@ -116,6 +121,21 @@ class Traits:
     jobs_reason: str = ""
     follows_live_paths: bool = False
     on_other_hosts: bool = False
+
+
+class Slots(Protocol):
+    """Decides how many runs are under way at a time."""
+
+    @property
+    def lanes(self) -> int:
+        """The largest number ever. Each lane is a thread of the runner."""
+
+    def slot(self, stopping: threading.Event) -> contextlib.AbstractContextManager[int | None]:
+        """Wait for a place for one run, and yield the CPU for it; None once ``stopping`` is set.
+
+        Raises:
+            MachineError: there will be no place any more.
+        """
 
 
 class Backend(Protocol):

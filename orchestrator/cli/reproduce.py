@@ -11,6 +11,7 @@ import click
 
 from orchestrator import backends
 from orchestrator.cli import _options, _output, _reproducing, _reproduction, run
+from orchestrator.cli._executor import Executor
 from orchestrator.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def command(
     if only_plan:
         _reproduction.show_plan(studies, as_json)
         return 0
-    request = run._Request(db, backends.DEFAULT, jobs, False, quiet)
+    request = run._Request(db, backends.DEFAULT, Executor(None, jobs), False, quiet)
     with _naming_the_command(quiet):
         outcomes = _reproducing.decide(
             chosen, studies, lambda plan: run._run(plan, True, request), db, quiet

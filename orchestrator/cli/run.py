@@ -14,6 +14,7 @@ import click
 from orchestrator import backends
 from orchestrator.cli import (
     _completion,
+    _executor,
     _expectations,
     _junit,
     _options,
@@ -22,6 +23,7 @@ from orchestrator.cli import (
     _repeating,
     _report,
 )
+from orchestrator.cli._executor import Executor
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
 
@@ -49,11 +51,10 @@ DETAILED_RUNS = 4
 @_options.repetitions
 @click.option(
     "--jobs",
-    default=1,
-    show_default=True,
     type=click.IntRange(1),
-    help="Number of runs at a time, with a CPU each.",
+    help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
 )
+@_executor.options
 @_options.database
 @click.option("--resume", is_flag=True, help="Skip the runs that are stored already.")
 @click.option(
@@ -87,7 +88,9 @@ def command(
     overrides: tuple[str, ...],
     reduced: bool,
     repetitions: int | None,
-    jobs: int,
+    jobs: int | None,
+    executor: str,
+    tls_files: tuple[Path | None, Path | None, Path | None],
     db: Path,
     resume: bool,
     verify: str | None,
@@ -108,12 +111,20 @@ def command(
     orchestrator run scenarios/quickstart.yaml
     orchestrator run mine.yaml --set topology.bottleneck.rate=20mbit --jobs 2
     orchestrator run mine.yaml --resume --json > result.json
+    orchestrator run mine.yaml --executor dask=local --jobs 4
     orchestrator run --verify last
     """
     backends.require_known(backend)
     if junit is not None:
         _junit.require_writable(junit)
-    request = _Request(db, backend, jobs, unconfined, quiet, _options.wall_time(timeout))
+    request = _Request(
+        db,
+        backend,
+        _executor.choose(executor, backend, jobs, tls_files),
+        unconfined,
+        quiet,
+        _options.wall_time(timeout),
+    )
     figures: Sequence[FigureSpec] = ()
     expected: Sequence[Expectation] = ()
     if verify is not None:
@@ -157,7 +168,7 @@ class _Request:
 
     db: Path
     backend: str
-    jobs: int
+    executor: Executor
     unconfined: bool
     quiet: bool
     timeout_s: float | None = None
@@ -254,17 +265,17 @@ def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
     from orchestrator.backends.contract import BackendOptions
     from orchestrator.cli._guest_build import progress_on
     from orchestrator.cli._progress import LiveProgress
-    from orchestrator.execution.runner import RunOptions, run_plan
+    from orchestrator.execution.runner import run_plan
 
     with StatusLine(request.quiet) as line:
-        backend = backends.make(
-            request.backend, BackendOptions(progress_on(line), request.unconfined, request.jobs)
-        )
+        executor = request.executor
+        options = BackendOptions(progress_on(line), request.unconfined, executor.local_jobs)
+        backend = backends.make(request.backend, options)
         if again and not backend.traits.reproducible:
             raise UsageError(f"--verify: runs on the back end {backend.name} are not bit-identical")
         return run_plan(
             plan,
-            RunOptions(request.db, backend, request.jobs, request.timeout_s),
+            executor.run_options(request.db, backend, request.timeout_s, line.say),
             LiveProgress(plan, line),
         )
 

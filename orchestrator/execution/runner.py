@@ -7,7 +7,6 @@ this process is killed by SIGKILL, the crash reaper does the same.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import sqlite3
@@ -21,13 +20,14 @@ from types import FrameType
 from typing import Protocol
 
 from orchestrator import backends
-from orchestrator.backends.contract import Backend, RunContext
+from orchestrator.backends.contract import Backend, RunContext, Slots
 from orchestrator.compile import bounds
 from orchestrator.decode.output import believing_nothing, console_text, malformed
 from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
 from orchestrator.execution import judging
 from orchestrator.execution.commit import git_commit
 from orchestrator.execution.crash_reaper import CrashReaper
+from orchestrator.execution.slots import LocalSlots
 from orchestrator.files.temporary import (
     RUN_FOLDER,
     TemporaryFolder,
@@ -53,12 +53,14 @@ class RunOptions:
     """How to run a plan: where to store it, on what, and how many runs at a time.
 
     ``timeout_s`` limits the wall time of each run; the default depends on the run's estimate.
+    ``slots`` decides when runs begin; by default, up to ``jobs`` run at a time, with a CPU each.
     """
 
     db: Path
     backend: Backend
     jobs: int = 1
     timeout_s: float | None = None
+    slots: Slots | None = None
 
 
 @dataclass(frozen=True)
@@ -95,22 +97,10 @@ class _Session:
     stopping: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
     groups: set[int] = field(default_factory=set)
-    free_cpus: list[int] = field(default_factory=list)
 
     def report(self, progress: Progress) -> None:
         with self.lock:
             self.observer.progress(progress)
-
-    @contextlib.contextmanager
-    def cpu(self) -> Iterator[int]:
-        """Yield a CPU that no other run of this session uses."""
-        with self.lock:
-            cpu = self.free_cpus.pop(0)
-        try:
-            yield cpu
-        finally:
-            with self.lock:
-                self.free_cpus.append(cpu)
 
     def add_group(self, group: int) -> None:
         with self.lock:
@@ -162,7 +152,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
     temporary = TemporaryFolder(RUN_FOLDER)
     # The crash reaper must be forked before any thread starts.
     reaper = CrashReaper(temporary.path, lambda: Store(options.db).close())
-    session = _Session(options, observer, temporary.path, reaper, free_cpus=_cpus(options.jobs))
+    session = _Session(options, observer, temporary.path, reaper)
     try:
         with _signals_interrupt():
             backend.prepare(plan)
@@ -175,9 +165,10 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
 
 def _run_all(plan: Plan, session: _Session) -> list[str]:
     head = _HeadMaker(plan.experiment, session.options)
-    with ThreadPoolExecutor(session.options.jobs) as pool:
+    slots = session.options.slots or LocalSlots(session.options.jobs)
+    with ThreadPoolExecutor(slots.lanes) as pool:
         futures = [
-            pool.submit(_run_guarded, index, spec, head, session)
+            pool.submit(_run_guarded, index, spec, head, session, slots)
             for index, spec in enumerate(plan.runs)
         ]
         try:
@@ -202,21 +193,30 @@ def _run_all(plan: Plan, session: _Session) -> list[str]:
     return ids
 
 
-def _run_guarded(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str | None:
+def _run_guarded(
+    index: int, spec: RunSpec, head: _HeadMaker, session: _Session, slots: Slots
+) -> str | None:
     """Execute and store one run, return its id; return None without a run if the reaper is lost.
 
     Runs that have begun when the crash reaper is killed are completed. Whatever killed it, a user
     or the kernel short of memory, may kill the controller next. So no other run starts.
     """
-    return None if session.reaper.lost else _run_one(index, spec, head, session)
+    with slots.slot(session.stopping) as cpu:
+        if cpu is None or session.reaper.lost:
+            return None
+        return _run_one(index, spec, head, session, cpu)
 
 
-def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> str:
+def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, cpu: int) -> str:
     """Execute and store one run; return its id. Called in a thread of its own."""
     options = session.options
     began = time.monotonic()
-    with Store(options.db) as store, session.cpu() as cpu:
+    with Store(options.db) as store, contextlib.ExitStack() as held:
         run_id = store.begin(head.make(spec))
+
+        def restart_clock() -> None:
+            nonlocal began
+            began = time.monotonic()
 
         def report(phase: str, simulated_s: float, verdict: Verdict | None = None) -> None:
             wall_s = time.monotonic() - began
@@ -226,8 +226,9 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session) -> 
         folder.mkdir()
         limits = bounds.of(spec, options.timeout_s, not options.backend.traits.reproducible)
         context = RunContext(
-            folder, cpu, session.add_group, session.remove_group, session.stopping, limits
-        )
+            folder, cpu, session.add_group, session.remove_group, session.stopping, limits, held,
+            restart_clock,
+        )  # fmt: skip
         try:
             with explain_full_disk(folder):
                 recording = options.backend.run(spec, context, report)
@@ -318,15 +319,6 @@ class _HeadMaker:
         if not self.options.backend.traits.reproducible:
             return None
         return not engines.exact_under_sampling(flow.engine for flow in spec.flows)
-
-
-def _cpus(jobs: int) -> list[int]:
-    """Return a CPU for each job, beginning with the one on which this process runs."""
-    allowed = sorted(os.sched_getaffinity(0))
-    here = ctypes.CDLL(None).sched_getcpu()
-    first = allowed.index(here) if here in allowed else 0
-    rotated = allowed[first:] + allowed[:first]
-    return [rotated[job % len(rotated)] for job in range(jobs)]
 
 
 @contextlib.contextmanager

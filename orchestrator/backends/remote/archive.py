@@ -29,8 +29,10 @@ def pack(files: Iterable[tuple[Path, str]]) -> bytes:
     return stream.getvalue()
 
 
-def unpack(archive: Path, folder: Path, who: object, most_bytes: int = MOST_BYTES) -> None:
+def unpack(archive: Path | bytes, folder: Path, who: object, most_bytes: int = MOST_BYTES) -> None:
     """Unpack regular files and folders below ``folder``; refuse everything else.
+
+    ``archive`` is a file or its content.
 
     Raises:
         RemoteError: it is no archive; it has links, devices, sparse files or names that lead
@@ -38,7 +40,9 @@ def unpack(archive: Path, folder: Path, who: object, most_bytes: int = MOST_BYTE
     """
     total = 0
     try:
-        with tarfile.open(archive, "r:") as packed:
+        content = io.BytesIO(archive) if isinstance(archive, bytes) else None
+        path = None if isinstance(archive, bytes) else archive
+        with tarfile.open(path, "r:", content) as packed:
             for number, member in enumerate(packed, start=1):
                 name = PurePosixPath(member.name)
                 plain = member.isdir() or (member.isreg() and not member.issparse())

@@ -1,0 +1,57 @@
+"""What hostile and unlucky workers do in place of booting a guest."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.backends.cluster import wire
+from orchestrator.backends.cluster.wire import Answer, Order
+from tests.unit.hostile import captured_files
+
+
+def play(kinds: Mapping[int, str], marks: str, message: bytes, _topic: str, _number: int) -> Any:
+    """Answer an order by what ``kinds`` has for its seed; ``marks`` is a folder for notes."""
+    order = Order.from_bytes(message)
+    files = captured_files()
+    match kinds[order.boot.seed]:
+        case "garbage":
+            return b"\x80\x04garbage"
+        case "an object":
+            return {"status": "ok"}
+        case "a bomb":
+            return Answer("ok", "hostile", "", bytes(order.bounds.total_bytes + 2**23)).to_bytes()
+        case "a link":
+            return Answer("ok", "hostile", "", linked()).to_bytes()
+        case "an escape":
+            return Answer("ok", "hostile", "", wire.packed({"../../escaped": b"x"})).to_bytes()
+        case "half a record":
+            files["tcp.bin"] = files["tcp.bin"][:-7]
+        case "an error":
+            raise ValueError("\x1b[31mred")
+        case "a death" if mark(Path(marks) / str(order.boot.seed)):
+            os._exit(1)
+    return Answer("ok", "honest", "", wire.packed(files), b"a console\n").to_bytes()
+
+
+def mark(path: Path) -> bool:
+    """Make a file; return whether it is new."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def linked() -> bytes:
+    """Return an archive with a symbolic link."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        about = tarfile.TarInfo("tcp.bin")
+        about.type, about.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(about)
+    return stream.getvalue()
