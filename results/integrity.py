@@ -90,6 +90,18 @@ def examine(path: Path, migrations: Path = MIGRATIONS) -> Integrity:
         return Integrity(path, schema, problems, runs)
 
 
+def has_schema(connection: sqlite3.Connection, migrations: Path = MIGRATIONS) -> bool:
+    """Return whether tables, indexes, triggers and views are those of the file's schema version.
+
+    Only their definitions are read. So a view that a stranger added is never evaluated.
+
+    Raises:
+        StoreError: the program does not know this version.
+    """
+    with closing(database.in_memory(database.schema_version(connection), migrations)) as model:
+        return _objects(connection) == _objects(model)
+
+
 def examine_run(connection: sqlite3.Connection, key: int) -> RunState:
     """Compare one run's rows with its checksums; ``key`` is ``runs.run``."""
     try:

@@ -37,6 +37,7 @@ NAMES = [
     "init",
     "judge",
     "kmods",
+    "merge",
     "note",
     "plan",
     "plot",

@@ -1,0 +1,203 @@
+"""Takes runs from other stores into one: with samples, metrics, judgements, notes and tags.
+
+A source may be anyone's file, so nothing in it is believed. It is copied first, and only the copy
+is used. The copy's tables, triggers and views must be exactly those of its schema version before
+anything else of it is read. Then it is migrated, all its checksums are compared, and every run is
+read as commands would read it. Rows are copied as they are, so checksums stay valid.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator import plaintext
+from orchestrator.errors import NotAStoreError, OrchestratorError, StoreError, UsageError
+from orchestrator.files.temporary import temporary_folder
+from results import database, integrity, removal, typed
+from results.store import Store
+
+RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}", re.ASCII)
+MOST_TEXT_BYTES = 2**28
+"""Limit of a console or a log; see orchestrator/plaintext.py for what this program stores."""
+
+_COPIED = tuple(table for table in removal.TABLES if table not in ("checksums", "judgements"))
+_ROWS = 1000
+
+
+@dataclass
+class Merged:
+    """What became of the runs of one source, by their ids.
+
+    ``there`` are equal runs that the store had, ``removed`` those that were removed from it before,
+    and ``running`` those that had not ended.
+    """
+
+    source: Path
+    taken: list[str] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    running: list[str] = field(default_factory=list)
+
+
+def merge(target: Path, sources: Sequence[Path]) -> list[Merged]:
+    """Take the runs of all sources into a store, all in one transaction.
+
+    The store is made if it does not exist. A run that it has, by its id and its checksums, is left
+    as it is, with its own notes, tags and judgements.
+
+    Raises:
+        UsageError: a source is the store itself, or has another run with the id of one.
+        NotAStoreError: a source is malformed, damaged, or of a newer schema. Nothing was changed.
+        StoreError: the store cannot be written. Nothing was changed.
+    """
+    for source in sources:
+        if target.exists() and source.exists() and target.samefile(source):
+            raise UsageError(f"{source}: a store cannot be merged into itself")
+    with temporary_folder("merge") as folder:
+        copies = [_checked_copy(each, folder / f"{n}.db") for n, each in enumerate(sources)]
+        with Store(target) as store, store.writing() as connection:
+            connection.execute("PRAGMA defer_foreign_keys = ON")
+            return [_take(connection, target, *copy) for copy in copies]
+
+
+def _checked_copy(source: Path, place: Path) -> tuple[Path, Path, list[str]]:
+    """Copy a source to ``place`` and check the copy; return both and the runs that had not ended.
+
+    Raises:
+        NotAStoreError: it is not a whole store that this program can read.
+    """
+    with _refusing(source):
+        with closing(database.open_read_only(source)) as original:
+            if database.schema_version(original) == 0:
+                raise StoreError("it has no runs")
+            with closing(sqlite3.connect(place)) as copy:
+                original.backup(copy)
+        with closing(database.open_read_only(place)) as copy:
+            copy.execute("PRAGMA trusted_schema = OFF")
+            if not integrity.has_schema(copy):
+                raise StoreError("its tables are not those of its schema version")
+            running = [
+                str(run_id)
+                for (run_id,) in copy.execute("SELECT id FROM runs WHERE status = 'running'")
+            ]
+        with Store(place) as migrated:  # which also marks runs as interrupted, in the copy
+            rows = migrated.list_runs()
+        found = integrity.examine(place)
+        damage = [f"run {run.id}: {run.damage[0].problem}" for run in found.runs if run.damage]
+        if found.problems or damage:
+            raise StoreError("; ".join([*found.problems, *damage][:5]))
+        with Store.open_read_only(place) as store:
+            for row in rows:
+                _require_readable(store, row.id)
+    return source, place, running
+
+
+@contextmanager
+def _refusing(source: Path) -> Iterator[None]:
+    """Turn each error of reading a source into the one that names it."""
+    try:
+        yield
+    except NotAStoreError:
+        raise
+    except (OrchestratorError, *database.ERRORS, *typed.SYMPTOMS) as error:
+        said = plaintext.visible(plaintext.shortened(str(error), 1000))
+        raise NotAStoreError(f"{source}: nothing was merged: {said}") from error
+
+
+def _require_readable(store: Store, run_id: str) -> None:
+    """Read all of a run but its samples, which the checksums have read.
+
+    Raises:
+        StoreError, or one of ``typed.SYMPTOMS``: a part has a value that is never stored.
+    """
+    if not RUN_ID.fullmatch(run_id):
+        raise StoreError(f"{plaintext.shortened(run_id, 100)!r} is no id of a run")
+    run = store.load(run_id)
+    for part in ("head", "flows", "queues", "entries", "judgements", "provenance", "evidence"):
+        getattr(run, part)
+    for (content,) in store.connection.execute(
+        "SELECT text FROM artefacts JOIN runs USING (run) WHERE id = ?", (run_id,)
+    ):
+        inflater = zlib.decompressobj()
+        inflater.decompress(content, MOST_TEXT_BYTES)
+        if not inflater.eof:
+            raise StoreError(f"run {run_id} has a log of more than {MOST_TEXT_BYTES} bytes")
+
+
+def _take(
+    connection: sqlite3.Connection, target: Path, source: Path, place: Path, running: list[str]
+) -> Merged:
+    """Copy the runs of a checked copy into the open store, inside the caller's transaction."""
+    merged = Merged(source, running=list(running))
+    gone = {run_id for (run_id,) in connection.execute("SELECT id FROM removed")}
+    with closing(database.open_read_only(place)) as copy:
+        for key, run_id in copy.execute("SELECT run, id FROM runs ORDER BY run").fetchall():
+            there = connection.execute("SELECT run FROM runs WHERE id = ?", (run_id,)).fetchone()
+            if run_id in running:
+                continue
+            if there is not None:
+                if _sums(connection, there[0]) != _sums(copy, key):
+                    raise UsageError(
+                        f"{source}: run {run_id} is another run than the one of this id in "
+                        f"{target}; nothing was merged"
+                    )
+                merged.there.append(run_id)
+            elif run_id in gone:
+                merged.removed.append(run_id)
+            else:
+                _copy(copy, key, connection, run_id)
+                merged.taken.append(run_id)
+    return merged
+
+
+def _sums(connection: sqlite3.Connection, key: int) -> list[tuple[Any, ...]]:
+    """Return what identifies a run's content: its checksums, or else its digest and its end."""
+    sums = connection.execute(
+        'SELECT "table", rows, sha256 FROM checksums WHERE run = ? AND "table" <> \'judgements\' '
+        "ORDER BY 1",
+        (key,),
+    ).fetchall()
+    return (
+        sums
+        or connection.execute(
+            "SELECT digest, seed, started_utc, finished_utc FROM runs WHERE run = ?", (key,)
+        ).fetchall()
+    )
+
+
+def _copy(source: sqlite3.Connection, key: int, target: sqlite3.Connection, run_id: str) -> None:
+    """Copy all rows of a run, under a key that no run of the target has or had."""
+    new = removal.next_key(target)
+    for table in ("runs", *_COPIED):
+        _copy_rows(source, key, target, new, table)
+    # Triggers count judgements in ``checksums``, from the row of ``runs`` on.
+    _copy_rows(source, key, target, new, "checksums", "AND \"table\" <> 'judgements'")
+    _copy_rows(source, key, target, new, "judgements")
+    integrity.require_judgements_intact(target, new, run_id)
+
+
+def _copy_rows(
+    source: sqlite3.Connection,
+    key: int,
+    target: sqlite3.Connection,
+    new: int,
+    table: str,
+    condition: str = "",
+) -> None:
+    columns = target.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+    names = [name for (name,) in columns if name != "run"]
+    listed = ", ".join(f'"{name}"' for name in names)
+    # Rows of transfers with equal times are ordered by their rowid.
+    (sql,) = source.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+    order = "" if "WITHOUT ROWID" in sql.upper() else "ORDER BY rowid"
+    rows = source.execute(f"SELECT {listed} FROM {table} WHERE run = ? {condition} {order}", (key,))
+    places = ", ".join("?" * len(names))
+    while chunk := rows.fetchmany(_ROWS):
+        target.executemany(f"INSERT INTO {table} (run, {listed}) VALUES ({new:d}, {places})", chunk)
