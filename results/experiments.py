@@ -88,16 +88,19 @@ def experiments(store: Store) -> list[Experiment]:
     return ordered
 
 
-def find(store: Store, text: str) -> tuple[Experiment, list[Experiment]]:
+def find(
+    store: Store, text: str, known: Sequence[Experiment] | None = None
+) -> tuple[Experiment, list[Experiment]]:
     """Return the experiment that ``NAME`` or ``NAME@HASH`` names, and the others that it may mean.
 
     A name alone means the experiment of that name with the newest run. HASH may be shortened.
+    ``known`` are the store's experiments, if they were read already.
 
     Raises:
         UsageError: there is none, or several have that HASH.
     """
     name, at, start = text.rpartition("@") if "@" in text else (text, "", "")
-    there = experiments(store)
+    there = experiments(store) if known is None else known
     found = [one for one in there if one.name == name and one.identity.startswith(start)]
     if not found:
         raise UsageError(_unknown(store, text, name if at else None, there))

@@ -52,11 +52,14 @@ GONE = "the process that ran it ended without finishing it"
 """The error of a run that is found interrupted."""
 
 _OWNER = "owner_pid, owner_start_ticks, owner_boot_id, owner_pid_namespace"
-_LATEST = (
+LATEST_VERDICT = (
     "coalesce((SELECT verdict FROM judgements WHERE judgements.run = runs.run "
     "ORDER BY number DESC LIMIT 1), verdict)"
 )
-_ROW = ", ".join(_LATEST if field.name == "verdict" else field.name for field in fields(RunRow))
+_ROW = ", ".join(
+    LATEST_VERDICT if field.name == "verdict" else field.name for field in fields(RunRow)
+)
+_CHOSEN = "run IN (SELECT value FROM json_each(?1))"
 
 
 class Store:
@@ -254,19 +257,30 @@ class Store:
         """Return the JSON document of ``run`` and ``show``, the runs in the order given."""
         return documents.document([self.load(run_id) for run_id in run_ids])
 
-    def listing(self, experiment: str | None = None) -> dict[str, Any]:
-        """Return the JSON document of ``runs``: of flows only names, no links and no checks."""
-        rows = self._rows("?1 IS NULL OR experiment = ?1", experiment)
+    def listing(
+        self, experiment: str | None = None, keys: Sequence[int] | None = None
+    ) -> dict[str, Any]:
+        """Return the JSON document of ``runs``: of flows only names, no links and no checks.
+
+        ``keys`` keeps the runs with these keys of the table ``runs``.
+        """
+        chosen = () if keys is None else (json.dumps(list(keys)),)
+        if chosen:
+            rows = self._rows(_CHOSEN, *chosen)
+        else:
+            rows = self._rows("?1 IS NULL OR experiment = ?1", experiment)
         with reading(self.path):
             stored = self._connection.execute(
-                'SELECT run, "window", name, value FROM metrics WHERE flow IS NULL AND link IS NULL'
+                'SELECT run, "window", name, value FROM metrics '
+                f"WHERE flow IS NULL AND link IS NULL{f' AND {_CHOSEN}' if chosen else ''}",
+                chosen,
             ).fetchall()
         values: dict[int, dict[str, Values]] = {}
         for key, window, name, value in stored:
             if not isinstance(value, int | float | None) or not isinstance(name, str):
                 raise integrity.damaged(f"#{key}", f"table metrics: {name!r:.80} is {value!r:.80}")
             values.setdefault(key, {}).setdefault(window, {})[name] = value
-        flows, remarks = self._flows_listed(), self.remarks()
+        flows, remarks = self._flows_listed(chosen), self.remarks()
         return {
             "schema": documents.SCHEMA,
             "runs": [
@@ -282,13 +296,15 @@ class Store:
         with reading(self.path):
             return read_remarks(self._connection)
 
-    def _flows_listed(self) -> dict[int, list[dict[str, Any]]]:
-        """Return the flows of every run by its key, as the list of runs has them."""
+    def _flows_listed(self, chosen: tuple[str, ...]) -> dict[int, list[dict[str, Any]]]:
+        """Return the flows of every run, or of the chosen ones, by key, for the list of runs."""
         with reading(self.path):
             stored = self._connection.execute(
                 "SELECT run, flows.name, traffic, congestion_control, "
                 "CASE flow WHEN 0 THEN resolved END "
-                "FROM flows JOIN runs USING (run) ORDER BY run, flow"
+                "FROM flows JOIN runs USING (run) "
+                f"{f'WHERE {_CHOSEN} ' if chosen else ''}ORDER BY run, flow",
+                chosen,
             ).fetchall()
         by_run = itertools.groupby(stored, lambda row: row[0])
         return {key: _flows_of(key, [row[1:] for row in rows]) for key, rows in by_run}

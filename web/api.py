@@ -1,5 +1,7 @@
 """The JSON API, below ``/api/``: read only, SI base units in the names, times in simulated seconds.
 
+``/api/experiments``
+    The document of ``orchestrator experiments --json``: ``{"experiments": [...]}``.
 ``/api/runs``
     The document of ``orchestrator runs --json``: ``{"runs": [...]}``, oldest first.
 ``/api/runs/<id>``
@@ -32,6 +34,9 @@ from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
 
+from results import overview
+from results.documents import SCHEMA
+from results.experiments import experiments as all_experiments
 from results.stored import StoredRun
 from web import query, series
 from web.reader import reading_run, reading_store
@@ -41,6 +46,15 @@ api = Blueprint("api", __name__, url_prefix="/api")
 TCP_FIELDS = ("snd_cwnd_segments", "snd_ssthresh_segments", "rtt_us")
 QUEUE_FIELDS = ("backlog_packets", "backlog_bytes", "queue_delay_s", "drops")
 RANGE = ("from", "to", "points")
+
+
+@api.get("/experiments")
+def experiments() -> Response:
+    """Every experiment, as ``orchestrator experiments --json`` has it."""
+    query.check_names(request.args, ())
+    with reading_store() as store:
+        found = [overview.document(one) for one in all_experiments(store)]
+    return jsonify({"schema": SCHEMA, "experiments": found})
 
 
 @api.get("/runs")

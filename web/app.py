@@ -9,7 +9,9 @@ from flask import Flask, Response, jsonify, make_response, render_template, requ
 from werkzeug.exceptions import HTTPException
 
 from orchestrator.errors import StoreError, UsageError
-from web import api, formats, pages, reader, security
+from web import api, formats, pages, reader, security, several
+from web.cache import CACHE, Cache
+from web.experiments import experiments
 
 
 def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) -> Flask:
@@ -25,11 +27,14 @@ def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) 
     """
     app = Flask(__name__)
     app.config[reader.DB] = Path(db)
+    app.config[CACHE] = Cache()
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     formats.register(app)
     security.protect(app, token, hosts)
+    app.register_blueprint(experiments)
     app.register_blueprint(pages.pages)
+    app.register_blueprint(several.several)
     app.register_blueprint(api.api)
     app.register_error_handler(StoreError, _store_error)
     app.register_error_handler(UsageError, _usage_error)

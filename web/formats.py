@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from flask import Flask
@@ -87,6 +87,26 @@ def variant(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{path}={value}" for path, value in values.items())
 
 
+def plural(number_of: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 run`` and ``2 runs``."""
+    return f"{number(number_of)} {noun}{'' if number_of == 1 else 's'}"
+
+
+def age(text: str, now: datetime) -> str:
+    """Return how long ago a moment (ISO 8601, UTC) was, such as ``3 min ago``."""
+    try:
+        past = datetime.fromisoformat(text)
+    except ValueError:
+        return NONE
+    passed_s = (now - (past if past.tzinfo else past.replace(tzinfo=UTC))).total_seconds()
+    if passed_s < 60:
+        return "just now"
+    for size_s, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if passed_s >= size_s:
+            return f"{int(passed_s / size_s)} {unit} ago"
+    return NONE
+
+
 def breakable(text: str) -> Markup:
     """Return the text as markup with possible line breaks after dots and equals signs."""
     return Markup(re.sub(r"([.=])", r"\1<wbr>", str(escape(text))))
@@ -118,5 +138,8 @@ def _si(value: float, unit: str, digits: int = 4) -> str:
 def register(app: Flask) -> None:
     """Make the formats template filters of the application, and show texts safely."""
     app.jinja_env.finalize = finalized
-    for one in (rate, size, time, percent, number, quantity, moment, variant, breakable):
-        app.jinja_env.filters[f"as_{one.__name__}"] = one
+    for one in (
+        rate, size, time, percent, number, quantity, moment, variant, breakable, plural,
+    ):  # fmt: skip
+        filters: dict[str, Callable[..., Any]] = app.jinja_env.filters
+        filters[f"as_{one.__name__}"] = one

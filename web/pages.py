@@ -1,4 +1,4 @@
-"""The pages: the list of runs, a run, and its downloads."""
+"""The pages of runs: their list, a run, and its downloads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from flask import (
 from jinja2 import nodes
 from werkzeug.wrappers import Response as AnyResponse
 
-from results import columns
+from orchestrator.errors import UsageError
+from results import columns, listing
+from results.axes import axes
 from results.model import RunRow
 from results.stored import StoredRun
 from web import query, view
@@ -30,27 +32,31 @@ PAGE = 200
 """Runs on one page of the list."""
 
 
-@pages.get("/")
+@pages.get("/runs")
 def runs() -> str:
-    """List the stored runs, newest first."""
-    words, status, page, chosen = _filter()
+    """List the stored runs, newest first unless the address says another order."""
+    wanted, page, chosen = _filter()
     with reading_store() as store:
-        listed = store.listing()["runs"][::-1]
-    found = [run for run in listed if view.matches(run, words, status)]
+        found = listing.page(store, wanted)
     return render_template(
         "runs.html",
-        runs=found[page * PAGE : (page + 1) * PAGE],
-        total=len(listed),
-        found=len(found),
+        runs=found.runs,
+        total=found.total,
+        found=found.found,
         page=page,
-        pages=max(-(-len(found) // PAGE), 1),
-        words=words,
-        status=status,
+        pages=max(-(-found.found // PAGE), 1),
+        wanted=wanted,
+        axes=axes([run["variant"] for run in found.runs]),
+        most_axes=view.MOST_AXES,
+        variant_words=view.variant_words,
         statuses=view.STATUSES,
         columns=view.run_columns(chosen),
         choosable=view.choosable(),
         chosen=chosen,
-        live=any(run["status"] == "running" for run in listed),
+        short=view.short_error,
+        congestion=view.congestion,
+        arguments=request.args.to_dict(flat=False),
+        live=found.running > 0,
     )
 
 
@@ -108,14 +114,25 @@ def _text(run: StoredRun, name: str) -> str:
     return text
 
 
-def _filter() -> tuple[str, str, int, list[str]]:
-    """Return words, status, page and the metrics chosen as columns; UsageError when not valid."""
-    query.check_names(request.args, ("q", "status", "page", "metric"))
+def _filter() -> tuple[listing.Wanted, int, list[str]]:
+    """Return the wanted runs, page and metrics chosen as columns; UsageError when not valid."""
+    query.check_names(request.args, ("q", "where", "status", "sort", "page", "metric"))
     status = query.read_choice(request.args, "status", ("", *view.STATUSES))
-    page = query.read_whole(request.args, "page", 1, 1, 10**6)
+    page = query.read_whole(request.args, "page", 1, 1, 10**6) - 1
     names = [column.name for column in view.choosable()]
     chosen = [names[index] for index in query.read_indices(request.args, "metric", names, ())]
-    return request.args.get("q", "")[:200], status, page - 1, chosen
+    where = [text for text in request.args.getlist("where") if text.strip()]
+    if len(where) > listing.MOST_CONDITIONS:
+        raise UsageError(f"where: give at most {listing.MOST_CONDITIONS} conditions")
+    wanted = listing.Wanted(
+        where=where,
+        words=request.args.get("q", "")[:200],
+        status=status,
+        sort=request.args.get("sort", "")[:500],
+        first=page * PAGE,
+        most=PAGE,
+    )
+    return wanted, page, chosen
 
 
 def _provenance(run: StoredRun) -> Iterator[tuple[str, object]]:

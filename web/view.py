@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, get_args
 
+from results import overview
+from results.axes import Axis, shown
+from results.experiments import Experiment
 from results.metrics import Metric, channel, columns_of, of_scope
 from results.metrics.base import Scope, Table
 from results.model import Status
+from results.notes import Remarks
 from results.stored import StoredRun
 from web import formats
 
@@ -17,19 +23,66 @@ STATUSES: tuple[str, ...] = get_args(Status)
 _TAIL_LINES = 60
 
 
-def matches(run: Mapping[str, Any], words: str, status: str) -> bool:
-    """Return whether a listed run has the status, and its names contain every word."""
-    if status and run["status"] != status:
-        return False
-    text = " ".join(
-        str(part)
-        for part in (
-            run["id"], run["experiment"], run["scenario"], formats.variant(run["variant"]),
-            f"seed={run['seed']}", run["status"], run["fidelity"]["verdict"] or "",
-            run["backend"], run["error"] or "", *run["tags"],
-        )
-    ).lower()  # fmt: skip
-    return all(word in text for word in words.lower().split())
+MOST_CELLS = (12, 40)
+"""Variants and repetitions of a grid in the list of experiments."""
+
+
+@dataclass(frozen=True)
+class ExperimentLine:
+    """An experiment in the list. ``cells`` are states by variant, None where there is no run."""
+
+    label: str
+    name: str
+    identity: str
+    question: str
+    variants: int
+    repetitions: int
+    cells: list[list[overview.State | None]]
+    counts: list[tuple[overview.State, int]]
+    runs: int
+    age: str
+    newest_utc: str
+    tags: list[str]
+    notes: int
+
+    @property
+    def shape(self) -> str:
+        """The number of variants and repetitions in words."""
+        variants = formats.plural(self.variants, "variant")
+        return f"{variants} × {formats.plural(self.repetitions, 'repetition')}"
+
+    @property
+    def states(self) -> str:
+        """The number of runs in each state in words, such as ``5 faithful, 1 failed``."""
+        return ", ".join(f"{number} {state}" for state, number in self.counts)
+
+
+def experiment_line(
+    experiment: Experiment, remarks: Mapping[str, Remarks], now: datetime
+) -> ExperimentLine:
+    """Return what the list shows of an experiment."""
+    rows, grid = experiment.rows, overview.grid(experiment)
+    states = Counter(overview.state(row) for row in rows)
+    most_variants, most_repetitions = MOST_CELLS
+    of_runs = [remarks[row.id] for row in rows if row.id in remarks]
+    return ExperimentLine(
+        experiment.label,
+        experiment.name,
+        experiment.identity,
+        rows[-1].description,
+        len(grid.variants),
+        len(grid.repetitions),
+        [
+            [None if row is None else overview.state(row) for row in line[:most_repetitions]]
+            for line in grid.lines[:most_variants]
+        ],
+        [(state, states[state]) for state in overview.STATES if states[state]],
+        len(rows),
+        formats.age(rows[-1].started_utc, now),
+        rows[-1].started_utc,
+        sorted({tag for one in of_runs for tag in one.tags}),
+        len({note.text for one in of_runs for note in one.notes}),
+    )
 
 
 @dataclass(frozen=True)
@@ -104,6 +157,32 @@ def run_columns(chosen: Sequence[str]) -> list[MetricColumn]:
 def choosable() -> list[MetricColumn]:
     """Return every metric of a run as a column for the list of runs."""
     return [_column(one, one.title) for one in of_scope("run")]
+
+
+MOST_AXES = 6
+"""Axes in the heading of the list of runs, to sort by."""
+
+MOST_ERROR = 140
+"""Characters of an error in the list of runs."""
+
+
+def short_error(text: str) -> str:
+    """Return the first line of an error, shortened; the run's page has all of it."""
+    lines = text.strip().splitlines()
+    first = lines[0] if lines else ""
+    return first if len(lines) < 2 and len(first) <= MOST_ERROR else f"{first[:MOST_ERROR]} …"
+
+
+def variant_words(variant: Mapping[str, Any], axes: Sequence[Axis]) -> str:
+    """Return the values of a run's matrix by the short labels of their axes."""
+    labels = {axis.path: axis.label for axis in axes}
+    return ", ".join(f"{labels[path]}={shown(value)}" for path, value in variant.items())
+
+
+def congestion(run: Mapping[str, Any]) -> str:
+    """Return the congestion controls of a run's flows with the numbers of flows."""
+    counts = Counter(flow["congestion_control"] or "none" for flow in run["flows"])
+    return ", ".join(f"{number} × {one}" if number > 1 else one for one, number in counts.items())
 
 
 def paired(names: Iterable[str], subjects: Iterable[Mapping[str, Any]]) -> Iterable[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv as writer
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -111,6 +109,7 @@ def _means(document: Document) -> Table:
 
 def _quantiles(document: Document) -> Table | None:
     """Return the table of quantiles, a row for each metric of a variant and flow."""
+    from results import summary_csv
     from results.axes import shown
 
     units, axes = _units(), document["axes"]
@@ -129,23 +128,9 @@ def _quantiles(document: Document) -> Table | None:
     ]  # fmt: skip
     if not rows:
         return None
-    shares = _shares(document)
-    headings = [*(axis["label"] for axis in axes), "of", "metric", *map(_percent, shares), "runs"]
+    shares = map(summary_csv.percent, summary_csv.shares(document))
+    headings = [*(axis["label"] for axis in axes), "of", "metric", *shares, "runs"]
     return "Quantiles over repetitions [95% interval by bootstrap]", headings, rows
-
-
-def _shares(document: Document) -> list[float]:
-    found = (
-        each["share"]
-        for row in document["rows"]
-        for metric in row["metrics"].values()
-        for each in metric["quantiles"]
-    )
-    return list(dict.fromkeys(found))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g}%"
 
 
 def _differences(document: Document) -> Table | None:
@@ -203,30 +188,6 @@ def _crossings(document: Document) -> Table | None:
         ["variant", "flows", "metric", "at", "repetitions"],
         rows,
     )
-
-
-def csv(document: Document) -> str:
-    """Return one line for each row and metric, in SI units, with a column for each axis."""
-    from results.axes import shown
-
-    axes, units, shares = document["axes"], _units(), _shares(document)
-    out = io.StringIO()
-    lines = writer.writer(out, lineterminator="\n")
-    lines.writerow(
-        [*(axis["label"] for axis in axes), "flow", "link", "metric", "unit", "n", "mean", "low",
-         "high", "sd", "drifting", "unfaithful", "failed",
-         *(f"{_percent(share)}{end}" for share in shares for end in ("", " low", " high"))]
-    )  # fmt: skip
-    for row in document["rows"]:
-        place = [shown(row["variant"].get(axis["path"], "")) for axis in axes]
-        for name, metric in row["metrics"].items():
-            numbers = [metric[key] for key in ("mean", "low", "high", "sd", "drifting")]
-            lines.writerow(
-                [*place, row["flow"], row["link"], name, units[name], metric["n"], *numbers,
-                 row["left_out"]["unfaithful"], row["left_out"]["failed"],
-                 *(each[key] for each in metric["quantiles"] for key in ("value", "low", "high"))]
-            )  # fmt: skip
-    return out.getvalue()
 
 
 def _units() -> dict[str, str]:

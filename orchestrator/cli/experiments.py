@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,10 +19,11 @@ def command(db: Path, as_json: bool) -> None:
     """
     from results.documents import SCHEMA
     from results.experiments import experiments
+    from results.overview import document
     from results.store import Store
 
     with Store.open_read_only(db) as store:
-        found = [_document(each) for each in experiments(store)]
+        found = [document(each) for each in experiments(store)]
     if as_json:
         _output.print_json({"schema": SCHEMA, "experiments": found})
         return
@@ -41,24 +41,3 @@ def command(db: Path, as_json: bool) -> None:
     ]
     headings = ["experiment", "axes", "variants", "runs", "failed", "unfaithful", "newest run"]
     _output.console().print(_output.table(headings, rows, right=(2, 3, 4, 5)))
-
-
-def _document(experiment: Any) -> dict[str, Any]:
-    from results.axes import key
-
-    rows = experiment.rows
-    return {
-        "name": experiment.name,
-        "identity": experiment.identity,
-        "axes": [
-            {"path": axis.path, "label": axis.label, "values": list(axis.values)}
-            for axis in experiment.axes()
-        ],
-        "variants": len({key(dict(row.variant)) for row in rows}),
-        "runs": len(rows),
-        "failed": sum(row.status in ("failed", "interrupted") for row in rows),
-        "unfaithful": sum(row.verdict == "unfaithful" for row in rows),
-        "link_model": rows[-1].link_model,
-        "backend": rows[-1].backend,
-        "newest_utc": rows[-1].started_utc,
-    }

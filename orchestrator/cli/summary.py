@@ -69,6 +69,7 @@ def command(
     orchestrator summary bbr-vs-cubic --metric goodput_bps
     orchestrator summary sweep.yaml --by congestion --where rate=10mbit --latex
     """
+    from results import summary_csv
     from results.observations import Wanted
     from results.statistics.drift import PARTS
     from results.store import Store
@@ -84,7 +85,7 @@ def command(
     if form == "json":
         _output.print_json(document)
     elif form == "csv":
-        click.echo(_summary.csv(document), nl=False)
+        click.echo(summary_csv.text(document), nl=False)
     else:
         _summary.print_text(document, form)
 

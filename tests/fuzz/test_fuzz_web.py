@@ -25,7 +25,9 @@ WORDS = [
     b"%F0%9F%90%8D", b"<script>", b"' OR 1=1", b"last", b"&", b"=", b"+", b"from=1", b"to=0",
 ]  # fmt: skip
 PATHS = [
-    b"/", b"/?q=%s&status=ok&page=1", b"/runs/%s", b"/runs/%s/console.txt",
+    b"/", b"/?page=%s", b"/runs?q=%s&where=%s&status=ok&sort=%s&page=1", b"/runs/%s",
+    b"/experiments/%s?metric=%s&x=%s", b"/experiments/fuzz/figure.svg?by=%s", b"/compare?run=%s",
+    b"/export.csv?run=%s", b"/runs/%s/console.txt",
     b"/runs/%s/document.json",
     b"/api/runs", b"/api/runs/%s", b"/api/runs/%s/tcp?flow=0&endpoint=receiver&fields=rtt_us",
     b"/api/runs/%s/queues?queue=0&from=0&to=1&points=100", b"/api/runs/%s/goodput?points=10",

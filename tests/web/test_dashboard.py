@@ -106,9 +106,9 @@ def open_run(page: Page, address: str, run: str) -> None:
 def test_links_lead_from_the_list_to_the_charts(
     page: Page, address: str, store: tuple[Path, dict[str, str]]
 ) -> None:
-    page.goto(address)
+    page.goto(f"{address}/runs")
     assert page.locator("table.runs tbody th").count() == 5
-    page.get_by_label("Filter").fill("quickstart seed=1")
+    page.get_by_label("Words").fill("quickstart seed=1")
     expect(page.locator("table.runs tbody th")).to_have_count(1)
     assert urlsplit(page.url).query == "q=quickstart+seed%3D1"
     page.get_by_role("link", name=store[1]["ok"]).click()
@@ -212,7 +212,7 @@ def test_pages_fit_a_phones_width(
         has_touch=True,
     )
     page = context.new_page()
-    for url in ("/", f"/runs/{store[1]['off']}"):
+    for url in ("/", "/runs", "/experiments/quickstart", f"/runs/{store[1]['off']}"):
         page.goto(address + url)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
     colours = page.evaluate("getComputedStyle(document.body).backgroundColor")

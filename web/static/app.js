@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=a614a4d5921cdad108e4576b5459687e21680a856bb666495e3a0645101b01ca body=bbdd3f3c0f7ac426df8c46a9f7c722b69e89a9f5f848a40e851dfb2ad187bdc1
+// Built by web/ts/build.mjs, not edited. sources=a8f2969ece39313afb367abe53b913574405591d4feff647d7632b54509926d5 body=90623c2f72feb3098d9586d0a60cdd560a9e8d1ef2cf393d6e372a3945414a11
 "use strict";
 (() => {
   // src/api.ts
@@ -200,8 +200,8 @@
           none: { range: [0, 1] }
         },
         axes: [
-          { ...axis, size: 26, gap: 3, values: (_plot, ticks) => ticks.map((tick) => `${+tick.toFixed(6)} s`) },
-          { ...axis, size: AXIS, gap: 4, values: (_plot, ticks) => ticks.map(spec.write) }
+          { ...axis, size: 26, gap: 3, values: (_plot, ticks2) => ticks2.map((tick) => `${+tick.toFixed(6)} s`) },
+          { ...axis, size: AXIS, gap: 4, values: (_plot, ticks2) => ticks2.map(spec.write) }
         ],
         series: [
           { label: "time", value: (_plot, value) => value == null ? "–" : `${value.toFixed(3)} s` },
@@ -514,20 +514,61 @@
   var PERIOD_MS = 1e3;
   var RETRY_MS = 5e3;
   var live = () => document.getElementById("live");
+  var shown = "";
   async function fetchLive(url, signal) {
     try {
       const response = await fetch(url, { signal });
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      return response.ok ? page.getElementById("live") : null;
+      if (response.ok) return { fresh: page.getElementById("live") ?? void 0 };
+      return { problem: page.querySelector(".message")?.textContent ?? response.statusText };
     } catch {
-      return null;
+      return {};
     }
   }
   function show(fresh) {
     const now = live();
-    if (now && now.outerHTML !== fresh.outerHTML) now.replaceWith(fresh);
+    if (!now || fresh.outerHTML === shown) return;
+    shown = fresh.outerHTML;
+    const ticked = new Set(ticks(now).filter((box) => box.checked).map((box) => box.value));
+    const open = new Set(openDetails(now).filter((one) => one.open).map(nameOf));
+    const focus = keyOf(document.activeElement);
+    now.replaceWith(fresh);
+    for (const box of ticks(fresh)) box.checked = ticked.has(box.value);
+    for (const one of openDetails(fresh)) one.open ||= open.has(nameOf(one));
+    if (focus && now.contains(document.activeElement) !== true) {
+      const same = [...fresh.querySelectorAll("a, input, button, summary")];
+      same.find((one) => keyOf(one) === focus)?.focus({ preventScroll: true });
+    }
+    addCopyButtons(fresh);
+  }
+  var ticks = (root) => [
+    ...root.querySelectorAll("input[type=checkbox][name=run]")
+  ];
+  var openDetails = (root) => [...root.querySelectorAll("details")];
+  var nameOf = (one) => one.querySelector("summary")?.textContent ?? "";
+  function keyOf(element2) {
+    if (element2 instanceof HTMLAnchorElement) return `a ${element2.href}`;
+    if (element2 instanceof HTMLInputElement) return `input ${element2.name} ${element2.value}`;
+    if (element2 instanceof HTMLButtonElement) return `button ${element2.textContent}`;
+    return element2?.tagName === "SUMMARY" ? `summary ${element2.textContent}` : "";
+  }
+  function addCopyButtons(root = document) {
+    for (const command of root.querySelectorAll("pre.command")) {
+      const text = command.textContent ?? "";
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "copy";
+      button.textContent = "Copy";
+      button.setAttribute("aria-label", `Copy: ${command.getAttribute("aria-label") ?? "command"}`);
+      button.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(text);
+        button.textContent = "Copied";
+      });
+      command.before(button);
+    }
   }
   function startPolling() {
+    shown = live()?.outerHTML ?? "";
     const wait = (ms2) => setTimeout(poll, ms2);
     async function poll() {
       if (!live()?.hasAttribute("data-poll")) return;
@@ -536,9 +577,10 @@
         return;
       }
       const requested = location.href;
-      const fresh = await fetchLive(requested);
+      const { fresh } = await fetchLive(requested);
       if (fresh && requested === location.href) {
-        const ended = !fresh.hasAttribute("data-poll") && !document.getElementById("filter");
+        const stays = fresh.hasAttribute("data-keep") || document.getElementById("filter");
+        const ended = !fresh.hasAttribute("data-poll") && !stays;
         if (ended) return location.reload();
         show(fresh);
       }
@@ -550,6 +592,9 @@
     const form = document.getElementById("filter");
     if (!(form instanceof HTMLFormElement)) return;
     form.querySelector("button")?.remove();
+    const problem = document.createElement("output");
+    problem.className = "problem";
+    form.append(problem);
     let timer = 0;
     let running;
     async function apply() {
@@ -559,24 +604,30 @@
       const query = new URLSearchParams(fields).toString();
       const url = location.pathname + (query && `?${query}`);
       const { signal } = running;
-      const fresh = await fetchLive(url, signal);
-      if (!fresh || signal.aborted) return;
+      const fetched = await fetchLive(url, signal);
+      if (signal.aborted) return;
+      problem.textContent = fetched.problem ?? "";
+      if (!fetched.fresh) return;
       history.replaceState(null, "", url);
-      show(fresh);
+      show(fetched.fresh);
     }
-    form.addEventListener("input", () => {
+    const soon = () => {
       clearTimeout(timer);
       timer = window.setTimeout(apply, 150);
-    });
+    };
+    const isWhole = (event) => event.target.hasAttribute("data-whole");
+    form.addEventListener("input", (event) => isWhole(event) || soon());
+    form.addEventListener("change", (event) => isWhole(event) && soon());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      void apply();
+      soon();
     });
   }
 
   // src/main.ts
   startFilter();
   startPolling();
+  addCopyButtons();
   var section = document.getElementById("charts");
   if (section) startCharts(section);
 })();

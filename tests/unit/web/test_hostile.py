@@ -64,7 +64,16 @@ def test_a_refused_host_is_named_harmlessly(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["/", "/runs/last", "/?q=" + "%1b%3Cscript%3E", "/runs/%1b%3Cb%3E"]
+    "page",
+    [
+        "/",
+        "/runs",
+        "/runs/last",
+        "/runs?q=" + "%1b%3Cscript%3E",
+        "/runs/%1b%3Cb%3E",
+        "/experiments/%1b%3Cb%3E",
+        "/experiments/x?metric=%3Cscript%3E",
+    ],
 )
 def test_texts_of_a_guest_are_shown_and_not_obeyed(client: FlaskClient, page: str) -> None:
     answer = client.get(page, follow_redirects=True)

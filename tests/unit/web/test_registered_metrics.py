@@ -106,11 +106,11 @@ def test_pages_show_them(stored: tuple[Path, str]) -> None:
 def test_the_list_of_runs_shows_them_when_chosen(stored: tuple[Path, str]) -> None:
     path, _ = stored
     client = create_app(path).test_client()
-    assert '<td class="n">42</td>' not in client.get("/").text
-    chosen = client.get("/?metric=flow_count").text
-    assert ">Number of flows</abbr></th>" in chosen
+    assert '<td class="n">42</td>' not in client.get("/runs").text
+    chosen = client.get("/runs?metric=flow_count").text
+    assert ">Number of flows</a></th>" in chosen
     assert '<td class="n">42</td>' in chosen
-    wrong = client.get("/?metric=nothing")
+    wrong = client.get("/runs?metric=nothing")
     assert wrong.status_code == 400
     assert "goodput_bps" in wrong.text
 

@@ -5,24 +5,73 @@ const RETRY_MS = 5000;
 
 const live = (): HTMLElement | null => document.getElementById("live");
 
-/** Return the element #live of the page at that address, null when it cannot be fetched. */
-async function fetchLive(url: string, signal?: AbortSignal): Promise<HTMLElement | null> {
+let shown = "";
+
+/** The element #live of a page, or why the server refused it; neither when it cannot be fetched. */
+type Fetched = { fresh?: HTMLElement; problem?: string };
+
+async function fetchLive(url: string, signal?: AbortSignal): Promise<Fetched> {
   try {
     const response = await fetch(url, { signal });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    return response.ok ? page.getElementById("live") : null;
+    if (response.ok) return { fresh: page.getElementById("live") ?? undefined };
+    return { problem: page.querySelector(".message")?.textContent ?? response.statusText };
   } catch {
-    return null; // the server is gone, or a newer request took this one's place
+    return {}; // the server is gone, or a newer request took this one's place
   }
 }
 
+/** Put the fresh part in place of the old one. What the user ticked, opened or focused stays so. */
 function show(fresh: HTMLElement): void {
   const now = live();
-  if (now && now.outerHTML !== fresh.outerHTML) now.replaceWith(fresh);
+  if (!now || fresh.outerHTML === shown) return;
+  shown = fresh.outerHTML;
+  const ticked = new Set(ticks(now).filter((box) => box.checked).map((box) => box.value));
+  const open = new Set(openDetails(now).filter((one) => one.open).map(nameOf));
+  const focus = keyOf(document.activeElement);
+  now.replaceWith(fresh);
+  for (const box of ticks(fresh)) box.checked = ticked.has(box.value);
+  for (const one of openDetails(fresh)) one.open ||= open.has(nameOf(one));
+  if (focus && now.contains(document.activeElement) !== true) {
+    const same = [...fresh.querySelectorAll<HTMLElement>("a, input, button, summary")];
+    same.find((one) => keyOf(one) === focus)?.focus({ preventScroll: true });
+  }
+  addCopyButtons(fresh);
+}
+
+const ticks = (root: HTMLElement) => [
+  ...root.querySelectorAll<HTMLInputElement>("input[type=checkbox][name=run]"),
+];
+const openDetails = (root: HTMLElement) => [...root.querySelectorAll("details")];
+const nameOf = (one: HTMLDetailsElement) => one.querySelector("summary")?.textContent ?? "";
+
+function keyOf(element: Element | null): string {
+  if (element instanceof HTMLAnchorElement) return `a ${element.href}`;
+  if (element instanceof HTMLInputElement) return `input ${element.name} ${element.value}`;
+  if (element instanceof HTMLButtonElement) return `button ${element.textContent}`;
+  return element?.tagName === "SUMMARY" ? `summary ${element.textContent}` : "";
+}
+
+/** Add a button to each command that copies it. */
+export function addCopyButtons(root: ParentNode = document): void {
+  for (const command of root.querySelectorAll<HTMLElement>("pre.command")) {
+    const text = command.textContent ?? "";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", `Copy: ${command.getAttribute("aria-label") ?? "command"}`);
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    });
+    command.before(button);
+  }
 }
 
 /** Fetch the page again every second, while a run is running and the page is visible. */
 export function startPolling(): void {
+  shown = live()?.outerHTML ?? "";
   const wait = (ms: number) => setTimeout(poll, ms);
   async function poll(): Promise<void> {
     if (!live()?.hasAttribute("data-poll")) return;
@@ -31,9 +80,10 @@ export function startPolling(): void {
       return;
     }
     const requested = location.href;
-    const fresh = await fetchLive(requested);
+    const { fresh } = await fetchLive(requested);
     if (fresh && requested === location.href) {
-      const ended = !fresh.hasAttribute("data-poll") && !document.getElementById("filter");
+      const stays = fresh.hasAttribute("data-keep") || document.getElementById("filter");
+      const ended = !fresh.hasAttribute("data-poll") && !stays;
       if (ended) return location.reload(); // a run's charts appear when it has ended
       show(fresh);
     }
@@ -42,11 +92,14 @@ export function startPolling(): void {
   wait(PERIOD_MS);
 }
 
-/** Filter the list while typing; without scripts the form's button does the same. */
+/** Apply the form of choices at once; without scripts the form's button does the same. */
 export function startFilter(): void {
   const form = document.getElementById("filter");
   if (!(form instanceof HTMLFormElement)) return;
   form.querySelector("button")?.remove();
+  const problem = document.createElement("output");
+  problem.className = "problem";
+  form.append(problem);
   let timer = 0;
   let running: AbortController | undefined;
   async function apply(): Promise<void> {
@@ -56,17 +109,23 @@ export function startFilter(): void {
     const query = new URLSearchParams(fields as [string, string][]).toString();
     const url = location.pathname + (query && `?${query}`);
     const { signal } = running;
-    const fresh = await fetchLive(url, signal);
-    if (!fresh || signal.aborted) return;
+    const fetched = await fetchLive(url, signal);
+    if (signal.aborted) return;
+    problem.textContent = fetched.problem ?? "";
+    if (!fetched.fresh) return;
     history.replaceState(null, "", url);
-    show(fresh);
+    show(fetched.fresh);
   }
-  form.addEventListener("input", () => {
+  const soon = () => {
     clearTimeout(timer);
     timer = window.setTimeout(apply, 150);
-  });
+  };
+  // A condition is complete when it is left or sent, not while it is typed.
+  const isWhole = (event: Event) => (event.target as Element).hasAttribute("data-whole");
+  form.addEventListener("input", (event) => isWhole(event) || soon());
+  form.addEventListener("change", (event) => isWhole(event) && soon());
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void apply();
+    soon();
   });
 }

@@ -1,7 +1,8 @@
 import { startCharts } from "./charts";
-import { startFilter, startPolling } from "./live";
+import { addCopyButtons, startFilter, startPolling } from "./live";
 
 startFilter();
 startPolling();
+addCopyButtons();
 const section = document.getElementById("charts");
 if (section) startCharts(section);

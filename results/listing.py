@@ -1,0 +1,283 @@
+"""A page of the list of runs: those that fit conditions, in an order, read page by page.
+
+Without conditions the database cuts the page. A condition, a word or an order reads of every run
+only what it names, such as one metric. Then the runs of the page are read whole. Conditions and
+fields are those of ``orchestrator runs --where`` and ``--sort``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from orchestrator.errors import UsageError
+from results import integrity, typed
+from results.conditions import Condition, parse
+from results.entries import entry_of
+from results.model import WHOLE
+from results.run_fields import FieldError, find
+from results.store import LATEST_VERDICT, Store
+from results.stored import reading
+
+Value = TypeVar("Value")
+
+MOST_CONDITIONS = 20
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which runs, and in which order.
+
+    ``where`` are conditions that all hold. ``words`` is text of which each word stands in a run's
+    names. ``sort`` is a field or metric, with a minus before it from the largest to the smallest.
+    Without it, the newest run is the first. ``first`` and ``most`` cut the page.
+    """
+
+    where: Sequence[str] = ()
+    words: str = ""
+    status: str = ""
+    sort: str = ""
+    first: int = 0
+    most: int = 100
+
+
+@dataclass(frozen=True)
+class Page:
+    """Runs as ``documents.listed`` has them, how many fit, how many there are, and running ones."""
+
+    runs: list[dict[str, Any]]
+    found: int
+    total: int
+    running: int
+
+
+def page(store: Store, wanted: Wanted) -> Page:
+    """Return the page.
+
+    Raises:
+        UsageError: a condition is not valid, or there is no field of the order's name.
+    """
+    with reading(store.path):
+        (total,) = store.connection.execute("SELECT count(*) FROM runs").fetchone()
+    with _blamed():
+        columns = _Columns(store)
+        if wanted.where or wanted.words or wanted.status or wanted.sort:
+            chosen = _chosen(columns, wanted)
+            keys = chosen[wanted.first : wanted.first + wanted.most]
+            found = len(chosen)
+        else:
+            keys, found = columns.newest(wanted.first, wanted.most), total
+        by_id = {run["id"]: run for run in store.listing(keys=keys)["runs"]}
+        ids = columns.of("id")
+        running = sum(status == "running" for status in columns.of("status").values())
+    return Page([by_id[ids[key]] for key in keys if ids[key] in by_id], found, total, running)
+
+
+@contextmanager
+def _blamed() -> Iterator[None]:
+    """Turn an error that only a damaged row can cause into StoreError."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except typed.SYMPTOMS as error:
+        raise integrity.damaged("of the list", f"{type(error).__name__}: {error}") from error
+
+
+def _chosen(columns: _Columns, wanted: Wanted) -> list[int]:
+    """Return the keys of the runs that fit, in the order asked for."""
+    runs = {key: _Lazy(_reader(columns, key)) for key in columns.newest(0, -1)}
+    kinds = columns.kinds()
+    holding = [_condition(text, kinds) for text in wanted.where]
+    words = wanted.words.lower().split()
+    kept = [
+        key
+        for key, run in runs.items()
+        if (not wanted.status or run["status"] == wanted.status)
+        and all(holds(run) for holds in holding)
+        and (not words or _has_words(run, words))
+    ]
+    return _ordered(kept, runs, kinds, wanted.sort) if wanted.sort else kept
+
+
+def _condition(text: str, kinds: Sequence[Mapping[str, Any]]) -> Condition:
+    try:
+        return parse(text, kinds)
+    except ValueError as error:
+        raise UsageError(f"where: {error}") from None
+
+
+def _ordered(
+    keys: Sequence[int],
+    runs: Mapping[int, Mapping[str, Any]],
+    kinds: Sequence[Mapping[str, Any]],
+    sort: str,
+) -> list[int]:
+    """Return the keys in the order of ``--sort``: runs without a value are the last."""
+    try:
+        field = find(sort.removeprefix("-"), kinds)
+    except FieldError as error:
+        raise UsageError(f"sort={sort}: {error}") from None
+    values = {key: sorted(field.values(runs[key])) for key in keys}
+    known = [key for key in keys if values[key]]
+    known.sort(key=lambda key: values[key], reverse=sort.startswith("-"))
+    return [*known, *(key for key in keys if not values[key])]
+
+
+def _has_words(run: Mapping[str, Any], words: Sequence[str]) -> bool:
+    """Tell whether each word stands in what names the run."""
+    parts = (
+        run["id"], run["experiment"], run["scenario"], run["backend"], f"seed={run['seed']}",
+        ", ".join(f"{path}={value}" for path, value in run["variant"].items()),
+        run["status"], run["fidelity"]["verdict"] or "", run["error"] or "", *run["tags"],
+        *(flow["congestion_control"] or "" for flow in run["flows"]),
+    )  # fmt: skip
+    text = " ".join(map(str, parts)).lower()
+    return all(word in text for word in words)
+
+
+class _Lazy(dict[str, Any]):
+    """A mapping that reads a value when it is asked for."""
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, name: str) -> Any:
+        value = self[name] = self._read(name)
+        return value
+
+
+def _reader(columns: _Columns, key: int) -> Callable[[str], Any]:
+    """Return what reads a value of the run, as the list of runs has it."""
+
+    def read(name: str) -> Any:
+        if name == "fidelity":
+            return {"verdict": columns.of("verdict")[key]}
+        if name == "metrics":
+            return _Lazy(lambda metric: columns.metric(WHOLE, metric).get(key))
+        if name == "windows":
+            return {
+                window: {"metrics": _Lazy(lambda one, at=window: columns.metric(at, one).get(key))}  # type: ignore[misc]
+                for window in columns.of("windows")[key]
+            }
+        if name == "flows":
+            return columns.flows().get(key, [])
+        if name == "tags":
+            return columns.tags().get(columns.of("id")[key], [])
+        return columns.of(name)[key]
+
+    return read
+
+
+_FIELDS = (
+    "id", "experiment", "scenario", "backend", "kernel", "digest", "error", "status", "repetition",
+    "seed", "link_model", "digest_version", "wall_s", "simulated_s", "started_utc",
+)  # fmt: skip
+
+
+class _Columns:
+    """Columns of all runs, each read when it is first asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[tuple[str, ...], Any] = {}
+
+    def newest(self, first: int, most: int) -> list[int]:
+        """Return the keys of runs, newest first; ``most`` below 0 means all."""
+        rows = self._rows("SELECT run FROM runs ORDER BY run DESC LIMIT ? OFFSET ?", most, first)
+        return [key for (key,) in rows]
+
+    def kinds(self) -> list[dict[str, Any]]:
+        """Return each different pair of variant and windows, for names in conditions."""
+        rows = self._rows("SELECT DISTINCT variant, windows FROM runs")
+        return [
+            {"variant": json.loads(variant), "windows": {name: {} for name in _names(windows)}}
+            for variant, windows in rows
+        ]
+
+    def of(self, name: str) -> dict[int, Any]:
+        """Return a field of the runs by their keys."""
+        return self._once((name,), lambda: self._field(name))
+
+    def metric(self, window: str, name: str) -> dict[int, Any]:
+        """Return a metric of the runs by their keys."""
+        return self._once(
+            ("metric", window, name),
+            lambda: dict(
+                self._rows(
+                    'SELECT run, value FROM metrics WHERE flow IS NULL AND link IS NULL '
+                    'AND "window" = ? AND name = ?',
+                    window, name,
+                )
+            ),
+        )  # fmt: skip
+
+    def flows(self) -> dict[int, list[_Lazy]]:
+        """Return the flows of the runs by their keys."""
+        return self._once(("flows",), self._flows)
+
+    def tags(self) -> dict[str, list[str]]:
+        """Return the tags of the runs by their ids."""
+        return self._once(
+            ("tags",), lambda: {run: one.tags for run, one in self._store.remarks().items()}
+        )
+
+    def _once(self, key: tuple[str, ...], make: Callable[[], Value]) -> Value:
+        if key not in self._known:
+            self._known[key] = make()
+        found: Value = self._known[key]
+        return found
+
+    def _field(self, name: str) -> dict[int, Any]:
+        if name == "verdict":
+            return dict(self._rows(f"SELECT run, {LATEST_VERDICT} FROM runs"))
+        if name == "variant":
+            return self._decoded("variant", json.loads)
+        if name == "windows":
+            return self._decoded("windows", _names)
+        if name not in _FIELDS:
+            raise KeyError(name)
+        values = dict(self._rows(f"SELECT run, {name} FROM runs"))
+        if name in ("status", "error"):
+            values |= self._gone(name)
+        return values
+
+    def _decoded(self, name: str, decode: Callable[[str], Any]) -> dict[int, Any]:
+        rows = self._rows(f"SELECT run, {name} FROM runs")
+        texts = {text: decode(text) for text in {text for _run, text in rows}}
+        return {key: texts[text] for key, text in rows}
+
+    def _gone(self, name: str) -> dict[int, Any]:
+        """Return the field of runs that are marked as running: their processes may have ended."""
+        rows = self._rows("SELECT run, id FROM runs WHERE status = 'running'")
+        listed = self._store.listing(keys=[key for key, _id in rows])["runs"] if rows else []
+        by_id = {run["id"]: run[name] for run in listed}
+        return {key: by_id[run_id] for key, run_id in rows if run_id in by_id}
+
+    def _flows(self) -> dict[int, list[_Lazy]]:
+        found: dict[int, list[_Lazy]] = {}
+        for key, name, traffic, control in self._rows(
+            "SELECT run, name, traffic, congestion_control FROM flows ORDER BY run, flow"
+        ):
+            flow = _Lazy(self._entry(key, name, traffic))
+            flow |= {"name": name, "congestion_control": control}
+            found.setdefault(key, []).append(flow)
+        return found
+
+    def _entry(self, key: int, name: str, traffic: str) -> Callable[[str], str]:
+        return lambda _field: entry_of(name, traffic, self._resolved()[key])
+
+    def _resolved(self) -> dict[int, Any]:
+        return self._once(("resolved",), lambda: self._decoded("resolved", json.loads))
+
+    def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        with reading(self._store.path):
+            return self._store.connection.execute(sql, parameters).fetchall()
+
+
+def _names(windows: str) -> list[str]:
+    return [window[0] for window in json.loads(windows)]

@@ -1,0 +1,82 @@
+"""What a list of experiments says of each: numbers of runs, and the state of each repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from results.axes import Axis, key
+from results.experiments import Experiment
+from results.model import RunRow
+
+State = Literal["faithful", "doubtful", "unfaithful", "failed", "running"]
+"""What became of a run; an interrupted one has failed."""
+
+STATES: tuple[State, ...] = ("faithful", "doubtful", "unfaithful", "failed", "running")
+
+
+def state(row: RunRow) -> State:
+    """Return what became of a run."""
+    if row.status == "running":
+        return "running"
+    return row.verdict or "failed"
+
+
+def document(experiment: Experiment) -> dict[str, Any]:
+    """Return an element of ``orchestrator experiments --json``."""
+    rows = experiment.rows
+    return {
+        "name": experiment.name,
+        "identity": experiment.identity,
+        "axes": [
+            {"path": axis.path, "label": axis.label, "values": list(axis.values)}
+            for axis in experiment.axes()
+        ],
+        "variants": len({key(dict(row.variant)) for row in rows}),
+        "runs": len(rows),
+        "failed": sum(row.status in ("failed", "interrupted") for row in rows),
+        "unfaithful": sum(row.verdict == "unfaithful" for row in rows),
+        "link_model": rows[-1].link_model,
+        "backend": rows[-1].backend,
+        "newest_utc": rows[-1].started_utc,
+    }
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The newest run of each variant (a line) and repetition (a column), None where there is none.
+
+    ``variants`` are values by path, in the order of the axes.
+    """
+
+    variants: list[dict[str, Any]]
+    repetitions: list[int]
+    lines: list[list[RunRow | None]]
+
+
+def grid(experiment: Experiment) -> Grid:
+    """Return the experiment's runs as variants x repetitions."""
+    newest: dict[str, dict[int, RunRow]] = {}
+    variants: dict[str, dict[str, Any]] = {}
+    for row in experiment.rows:
+        place = key(dict(row.variant))
+        variants.setdefault(place, dict(row.variant))
+        newest.setdefault(place, {})[row.repetition] = row
+    there = experiment.axes()
+    order = sorted(variants, key=lambda place: _rank(variants[place], there))
+    repetitions = sorted({row.repetition for row in experiment.rows})
+    return Grid(
+        [variants[place] for place in order],
+        repetitions,
+        [[newest[place].get(one) for one in repetitions] for place in order],
+    )
+
+
+def _rank(variant: dict[str, Any], there: Sequence[Axis]) -> list[int]:
+    return [
+        [key(value) for value in axis.values].index(key(variant[axis.path]))
+        if axis.path in variant
+        else -1
+        for axis in there
+    ]

@@ -1,0 +1,94 @@
+"""A page of the list of runs is the same as the command's list, cut."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import UsageError
+from results import housekeeping
+from results.conditions import parse
+from results.listing import Wanted, page
+from results.run_fields import find
+from results.store import Store
+from tests.unit.results import experiments
+from tests.unit.results.test_recordings import head
+
+LIMIT = "topology.bottleneck.queue.limit"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with 12 runs of one experiment, 2 of another, and one each failed and running."""
+    path = tmp_path_factory.mktemp("listing") / "runs.db"
+    draw = random.Random(7)
+    with Store(path) as store:
+        variants = [{LIMIT: f"{limit}bdp"} for limit in (0.5, 1, 10, 2)]
+        ids = experiments.make(
+            store, lambda _v, _r: {"a": 1e6 * draw.random(), "b": 1e6}, variants, 3, name="sweep"
+        )
+        experiments.make(store, lambda _v, _r: {"a": 2e6}, repetitions=2, name="other")
+        store.fail(store.begin(head(experiment="broken", seed=77)), "the guest ended")
+        store.begin(head(experiment="going", seed=78))
+        housekeeping.add_tag(store, ids[:2], "paper")
+    return path
+
+
+CONDITIONS = [
+    "experiment=sweep", "limit<=1bdp", "goodput_bps>1.4mbit and not verdict=unfaithful",
+    "tag=paper or status=failed", "flow=b and jain_index<0.9", "congestion=reno", "seed=2",
+    "kernel=none", "limit=none", "status!=ok",
+]  # fmt: skip
+ORDERS = ["goodput_bps", "-goodput_bps", "limit", "-limit", "id", "congestion", "experiment"]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_conditions_keep_what_the_whole_list_keeps(path: Path, condition: str) -> None:
+    with Store.open_read_only(path) as store:
+        every = store.listing()["runs"]
+        holds = parse(condition, every)
+        expected = [run for run in every[::-1] if holds(run)]
+        found = page(store, Wanted(where=(condition,)))
+    assert found.runs == expected
+    assert 0 < found.found == len(expected) < found.total == 16
+    assert found.running == 1
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_orders_are_those_of_the_whole_list_cut_into_pages(path: Path, order: str) -> None:
+    with Store.open_read_only(path) as store:
+        every = store.listing()["runs"]
+        field = find(order.removeprefix("-"), every)
+        known = [run for run in every[::-1] if field.values(run)]
+        known.sort(key=lambda run: sorted(field.values(run)), reverse=order.startswith("-"))
+        pages = [page(store, Wanted(sort=order, first=first, most=5)) for first in range(0, 20, 5)]
+    listed = [run["id"] for one in pages for run in one.runs]
+    assert [len(one.runs) for one in pages] == [5, 5, 5, 1]
+    assert listed[: len(known)] == [run["id"] for run in known]
+    assert sorted(listed) == sorted(run["id"] for run in every)
+
+
+def test_without_conditions_the_newest_run_is_first(path: Path) -> None:
+    with Store.open_read_only(path) as store:
+        every = store.listing()["runs"][::-1]
+        assert page(store, Wanted(first=3, most=4)).runs == every[3:7]
+        assert page(store, Wanted(first=100)).runs == []
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [("SWEEP 10bdp", 3), ("seed=77", 1), ("paper", 2), ("reno", 16), ("x y", 0)],
+)
+def test_words_are_those_of_a_runs_names(path: Path, words: str, number: int) -> None:
+    with Store.open_read_only(path) as store:
+        assert page(store, Wanted(words=words)).found == number
+
+
+@pytest.mark.parametrize(
+    "wanted", [Wanted(where=("nothing=1",)), Wanted(where=("(",)), Wanted(sort="nothing")]
+)
+def test_what_is_not_valid_is_said(path: Path, wanted: Wanted) -> None:
+    with Store.open_read_only(path) as store, pytest.raises(UsageError):
+        page(store, wanted)

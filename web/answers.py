@@ -1,0 +1,227 @@
+"""The tables and the plot of an experiment's page, from its summary.
+
+Numbers are those of ``results.summary``; here they get units and words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from results import overview
+from results.axes import Axis, shown
+from results.experiments import Experiment
+from results.metrics import METRICS, Metric
+from web import formats, plot, scales
+from web.choices import Choices
+from web.plot import Plot
+from web.scales import Unit
+
+MOST_ROWS = 500
+"""Rows of a table on the page; the files have all."""
+
+ALPHA = 0.05
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number of the summary in its stored unit, and as it is shown."""
+
+    raw: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A row of means; ``half`` is half the width of the interval."""
+
+    place: list[str]
+    subject: str
+    n: int
+    mean: Value
+    low: Value
+    high: Value
+    drifting: bool | None
+    rises: bool
+    left_out: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row of differences ``b - a``; ``sign`` is 1, -1, or 0 if none was shown."""
+
+    place: str
+    pair: str
+    result: str
+    sign: int
+    mean: Value
+    low: Value
+    high: Value
+    effect: Value
+    p: Value
+    pairs: str
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where two flow entries change places."""
+
+    place: str
+    pair: str
+    axis: str
+    mean: Value
+    low: Value
+    high: Value
+    seen: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that the page shows of a summary. ``more`` counts rows that are in the files only."""
+
+    metric: Metric
+    unit: Unit
+    plot: Plot
+    means: list[Mean]
+    more_means: int
+    differences: list[Difference]
+    more_differences: int
+    paired: bool
+    crossings: list[Crossing]
+    notes: list[str]
+
+
+def answer(document: Document, experiment: Experiment, chosen: Choices) -> Answer:
+    """Return what the page shows.
+
+    Raises:
+        UsageError: a value has no place on a logarithmic axis.
+    """
+    axes = experiment.axes()
+    one = next(metric for (name, _scope), metric in METRICS.items() if name == chosen.metric)
+    rows = [row for row in document["rows"] if chosen.metric in row["metrics"]]
+    means = [row["metrics"][chosen.metric]["mean"] for row in rows]
+    unit = scales.unit_of(one.format, one.unit, [mean for mean in means if mean is not None])
+    asked = plot.Asked(
+        chosen.metric, one.title, unit, chosen.x, chosen.colour, chosen.facet, chosen.log_x,
+        chosen.y_scale == "log", chosen.from_zero, chosen.each,
+    )  # fmt: skip
+    differences = document["differences"]
+    return Answer(
+        one,
+        unit,
+        plot.plot(document, axes, asked),
+        [_mean(row, axes, chosen.metric, unit) for row in rows[:MOST_ROWS]],
+        max(0, len(rows) - MOST_ROWS),
+        [_difference(each, axes, unit) for each in differences[:MOST_ROWS]],
+        max(0, len(differences) - MOST_ROWS),
+        all(each["method"] == "paired" for each in differences),
+        [_crossing(each, axes) for each in document["crossings"]],
+        list(_notes(document, experiment, chosen)),
+    )
+
+
+def _interval(each: Mapping[str, Any], unit: Unit) -> tuple[Value, Value, Value]:
+    """Return mean and ends of an interval with the digits that its width gives a meaning."""
+    low, high, mean = each["low"], each["high"], each["mean"]
+    step = None
+    if mean is not None and low is not None:
+        step = (high - low) / 2 or abs(mean) / 1000
+    return (
+        Value(mean, unit.digits(mean, step)),
+        Value(low, unit.digits(low, step)),
+        Value(high, unit.digits(high, step)),
+    )
+
+
+def _mean(row: Mapping[str, Any], axes: Sequence[Axis], metric: str, unit: Unit) -> Mean:
+    found = row["metrics"][metric]
+    left_out = [f"{number} {reason}" for reason, number in row["left_out"].items() if number]
+    return Mean(
+        [shown(row["variant"].get(axis.path, "")) for axis in axes],
+        row["flow"] or row["link"] or "run",
+        found["n"],
+        *_interval({"low": None, "high": None, **found}, unit),
+        found["drifting"],
+        (found["rise"] or 0) > 0,
+        ", ".join(left_out),
+    )
+
+
+def _difference(each: Mapping[str, Any], axes: Sequence[Axis], unit: Unit) -> Difference:
+    p, mean = each["p_holm"], each["mean"]
+    shown_to_differ = p is not None and p <= ALPHA and bool(mean)
+    sign = 0 if not shown_to_differ else 1 if mean > 0 else -1
+    result = "no difference shown" if p is not None else "too few repetitions"
+    if sign:
+        higher, lower = (each["b"], each["a"]) if sign > 0 else (each["a"], each["b"])
+        result = f"{higher} above {lower}"
+    effect = each["effect"]
+    return Difference(
+        ", ".join(filter(None, (_place(each["variant"], axes), each["flow"]))) or formats.NONE,
+        f"{each['b']} − {each['a']}",
+        result,
+        sign,
+        *_interval(each, unit),
+        Value(effect, formats.NONE if effect is None else f"{effect:+.2f}"),
+        Value(p, formats.NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"),
+        str(each["paired_n"] or f"{each['a_n']}, {each['b_n']}"),
+    )
+
+
+def _crossing(each: Mapping[str, Any], axes: Sequence[Axis]) -> Crossing:
+    axis = next(axis for axis in axes if axis.path == each["axis"])
+    format_name = {"bit/s": "rate", "s": "time"}.get(axis.unit or "", "")
+    known = [each["mean"]] if each["mean"] is not None else []
+    unit = scales.unit_of(format_name, axis.unit or "1", known)
+    return Crossing(
+        _place(each["variant"], axes) or formats.NONE,
+        f"{each['b']} and {each['a']}",
+        f"{axis.label} ({unit.name})" if unit.name else axis.label,
+        *_interval(each, unit),
+        f"{each['n']} of {each['of']}",
+    )
+
+
+def _place(variant: Mapping[str, Any], axes: Sequence[Axis]) -> str:
+    return ", ".join(
+        f"{axis.label} {shown(variant[axis.path])}" for axis in axes if axis.path in variant
+    )
+
+
+_LEFT_OUT = {
+    "unfaithful": ("was unfaithful and is left out", "were unfaithful and are left out"),
+    "failed": ("failed or was interrupted and is left out",
+               "failed or were interrupted and are left out"),
+    "identical": ("is equal to another one to the bit, and both count once",
+                  "are equal to another one to the bit, and count once"),
+}  # fmt: skip
+
+
+def _notes(document: Document, experiment: Experiment, chosen: Choices) -> Iterator[str]:
+    """Yield what a reader of the means must know."""
+    by_variant = {str(row["variant"]): row["left_out"] for row in document["rows"]}
+    for reason, (singular, several) in _LEFT_OUT.items():
+        number = sum(left_out[reason] for left_out in by_variant.values())
+        if number:
+            yield f"{formats.plural(number, 'run')} {singular if number == 1 else several}."
+    doubtful = sum(overview.state(row) == "doubtful" for row in experiment.rows)
+    if doubtful:
+        yield f"{formats.plural(doubtful, 'run')} {'is' if doubtful == 1 else 'are'} doubtful. " + (
+            "It counts." if doubtful == 1 else "They count."
+        )
+    found = [row["metrics"].get(chosen.metric) for row in document["rows"]]
+    drifting = sum(bool(one and one["drifting"]) for one in found)
+    if drifting:
+        yield (
+            f"{formats.plural(drifting, 'mean')} still drifting (marked ~): run longer, or "
+            "lengthen the warm-up."
+        )
+    single = sum(one is not None and one["n"] == 1 for one in found)
+    if single:
+        yield f"{formats.plural(single, 'mean')} of a single run: no interval."
+    if not chosen.drift:
+        yield "Drifts were not looked for."

@@ -1,0 +1,177 @@
+"""The pages of experiments: their list, and the answers that one gives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    current_app,
+    jsonify,
+    redirect,
+    render_template,
+    request,
+    url_for,
+)
+from werkzeug.datastructures import MultiDict
+from werkzeug.wrappers import Response as AnyResponse
+
+from orchestrator.errors import UsageError
+from results import overview, summary_csv
+from results.experiments import Experiment, find
+from results.experiments import experiments as all_experiments
+from results.observations import Wanted
+from results.store import Store
+from results.summary import summarise
+from web import answers, choices, query, spark, view
+from web.cache import cached
+from web.reader import DB, reading_store
+
+experiments = Blueprint("experiments", __name__)
+
+PAGE = 50
+"""Experiments on one page of the list."""
+
+_DRAWING = threading.Lock()
+"""matplotlib's settings are of the whole process, so figures are drawn one after another."""
+
+
+@experiments.get("/")
+def home() -> str:
+    """List the experiments, that with the newest run first."""
+    query.check_names(request.args, ("page",))
+    page = query.read_whole(request.args, "page", 1, 1, 10**6) - 1
+    with reading_store() as store:
+        found = _all(store)
+        remarks = store.remarks()
+    newest = sorted(found, key=lambda one: one.rows[-1].started_utc, reverse=True)
+    shown = newest[page * PAGE : (page + 1) * PAGE]
+    return render_template(
+        "experiments.html",
+        lines=[view.experiment_line(one, remarks, datetime.now(UTC)) for one in shown],
+        total=len(found),
+        page=page,
+        pages=max(-(-len(found) // PAGE), 1),
+        live=any(row.status == "running" for one in found for row in one.rows),
+    )
+
+
+@experiments.get("/experiments/<path:label>")
+def experiment(label: str) -> str | AnyResponse:
+    """Show the answers of an experiment; a name alone leads to that with the newest run."""
+    with reading_store() as store:
+        found, others = _found(store, label)
+        if label != found.label:
+            arguments: Any = request.args.to_dict(flat=False)
+            return redirect(url_for("experiments.experiment", label=found.label, **arguments))
+        metrics = _metrics(store, found)
+        chosen = choices.read(request.args, found, metrics)
+        document = _summary(store, found, chosen.wanted, chosen.by)
+        remarks = store.remarks()
+        scenario = store.load(found.rows[-1].id).head.scenario_text
+    db = current_app.config[DB]
+    return render_template(
+        "experiment.html",
+        experiment=found,
+        label=found.label,
+        line=view.experiment_line(found, remarks, datetime.now(UTC)),
+        others=[one.label for one in others],
+        chosen=chosen,
+        axes=found.axes(),
+        metrics=metrics,
+        windows=[window.name for window in found.rows[-1].windows],
+        answer=answers.answer(document, found, chosen),
+        grid=overview.grid(found),
+        variant_words=view.variant_words,
+        scenario=scenario,
+        summary_command=choices.command("summary", found.label, chosen, db),
+        plot_command=choices.command("plot", found.label, chosen, db, f"{found.name}.pdf"),
+        arguments=request.args.to_dict(flat=False),
+        live=any(row.status == "running" for row in found.rows),
+        x_scales=choices.X_SCALES,
+        y_scales=choices.Y_SCALES,
+    )
+
+
+@experiments.get("/experiments/<path:label>/summary.<any('json','csv'):form>")
+def table(label: str, form: str) -> Response:
+    """Return the summary as ``orchestrator summary --json`` or ``--csv`` prints it."""
+    with reading_store() as store:
+        found, _others = _found(store, label)
+        chosen = choices.read(request.args, found, _metrics(store, found))
+        document = _summary(store, found, chosen.wanted, chosen.by)
+    if form == "json":
+        response = jsonify(document)
+    else:
+        response = Response(summary_csv.text(document), mimetype="text/csv")
+    return _attached(response, f"{found.name}-{chosen.metric}.{form}")
+
+
+@experiments.get("/experiments/<path:label>/figure.<any('svg','png','pdf'):form>")
+def figure(label: str, form: str) -> Response:
+    """Return the figure of ``orchestrator plot metric``."""
+    from results.figures import FIGURES
+    from results.figures._drawing import content
+    from results.figures._study import Study
+
+    with reading_store() as store:
+        found, _others = _found(store, label)
+        chosen = choices.read(request.args, found, _metrics(store, found))
+        kind = FIGURES.found["metric"]
+        try:
+            asked = kind.model_validate(choices.figure(chosen, f"figure.{form}"))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        with _DRAWING:
+            data = content(asked, Study(store, found))
+    kinds = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
+    return _attached(Response(data, mimetype=kinds[form]), f"{found.name}-{chosen.metric}.{form}")
+
+
+@experiments.get("/experiments/<path:label>/spark.svg")
+def sparkline(label: str) -> Response:
+    """Return the first metric against the first axis of numbers, without words."""
+    query.check_names(request.args, ("runs",))
+    with reading_store() as store:
+        found, _others = _found(store, label)
+        metrics = _metrics(store, found)
+        chosen = choices.read(MultiDict(), found, metrics)
+        document = _summary(store, found, Wanted((chosen.metric,)), ())
+    return Response(spark.svg(document, chosen), mimetype="image/svg+xml")
+
+
+def _attached(response: Response, name: str) -> Response:
+    response.headers.set("Content-Disposition", "attachment", filename=name)
+    return response
+
+
+def _all(store: Store) -> list[Experiment]:
+    def make() -> tuple[list[Experiment], bool]:
+        found = all_experiments(store)
+        return found, any(row.status == "running" for one in found for row in one.rows)
+
+    return cached("experiments", make)
+
+
+def _found(store: Store, label: str) -> tuple[Experiment, list[Experiment]]:
+    """Return the experiment of a name or NAME@HASH and others of the name; 404 if there is none."""
+    try:
+        return find(store, label, _all(store))
+    except UsageError as error:
+        abort(404, str(error))
+
+
+def _metrics(store: Store, found: Experiment) -> list[str]:
+    return cached(("metrics", found.identity), lambda: (choices.metrics_of(store, found), False))
+
+
+def _summary(
+    store: Store, found: Experiment, wanted: Wanted, by: tuple[str, ...]
+) -> Mapping[str, Any]:
+    key = ("summary", found.identity, wanted, by)
+    return cached(key, lambda: (summarise(store, found, wanted, by), False))

@@ -1,0 +1,58 @@
+"""A small picture of a metric against an axis, for the list of experiments.
+
+It is an image of its own, so it knows no style sheet: its colours show on light and on dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from results.axes import key
+from web import plot, scales
+from web.choices import Choices
+
+WIDTH, HEIGHT, MARGIN = 120, 30, 3
+MOST_LINES = 6
+_COLOURS = ("#2f86c8", "#d0691c", "#2a9a74", "#b8549a", "#9a8020", "#7d8790")
+
+
+def svg(document: Mapping[str, Any], chosen: Choices) -> str:
+    """Return the picture; it is empty without two values on an axis of numbers."""
+    lines = "".join(
+        f'<polyline points={quoteattr(points)} fill="none" stroke="{colour}" stroke-width="1.6"/>'
+        for points, colour in zip(_lines(document, chosen), _COLOURS, strict=False)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}">{lines}</svg>\n'
+    )
+
+
+def _lines(document: Mapping[str, Any], chosen: Choices) -> list[str]:
+    axis = chosen.x
+    if axis is None or axis.numbers is None:
+        return []
+    numbers = dict(zip(map(key, axis.values), axis.numbers, strict=True))
+    series: dict[str, list[tuple[float, float]]] = {}
+    for row in plot.rows_of(document, chosen.metric):
+        if axis.path in row["variant"]:
+            others = {path: one for path, one in row["variant"].items() if path != axis.path}
+            name = key([row["flow"], row["link"], others])
+            place = numbers[key(row["variant"][axis.path])]
+            series.setdefault(name, []).append((place, row["metrics"][chosen.metric]["mean"]))
+    kept = [points for points in list(series.values())[:MOST_LINES] if len(points) > 1]
+    everything = [point for points in kept for point in points]
+    if not everything:
+        return []
+    across = scales.over([x for x, _y in everything], log=chosen.log_x)
+    up = scales.over([y for _x, y in everything], from_zero=True)
+    return [
+        " ".join(
+            f"{MARGIN + across.place(x) * (WIDTH - 2 * MARGIN):.1f},"
+            f"{HEIGHT - MARGIN - up.place(y) * (HEIGHT - 2 * MARGIN):.1f}"
+            for x, y in sorted(points)
+        )
+        for points in kept
+    ]
