@@ -118,13 +118,16 @@ def series(
 ) -> list[Series]:
     """Return a series for each flow entry (or link) and each combination of the other axes.
 
-    ``along`` are the axes that the figure itself shows. ``names`` replaces words.
+    ``along`` are the axes that the figure itself shows. An axis of numbers that follow from those,
+    as `include` in a matrix may set it, makes no further series. ``names`` replaces words.
     """
     shown = {axis["path"] for axis in along}
     others = [
         axis
         for axis in document["axes"]
-        if axis["path"] not in shown and len(values_on(axis, found)) > 1
+        if axis["path"] not in shown
+        and len(values_on(axis, found)) > 1
+        and not _follows(axis, along, document)
     ]
     several = len({cell.subject for cell in found}) > 1 or not others
     made: dict[str, Series] = {}
@@ -134,6 +137,22 @@ def series(
         values = [cell.variant.get(axis["path"]) for axis in others]
         made.setdefault(key([cell.subject, values]), Series(name)).cells.append(cell)
     return list(made.values())
+
+
+def _follows(axis: Axis, along: Sequence[Axis], document: Document) -> bool:
+    """Tell whether variants with equal values on some axes have equal ones on this axis, too.
+
+    An axis of names never does, so that different kinds are never joined by a line.
+    """
+    if axis["numbers"] is None:
+        return False
+    given: dict[str, str] = {}
+    for row in document["rows"]:  # those of variants without a value, too
+        place = key([row["variant"].get(each["path"]) for each in along])
+        value = key(row["variant"].get(axis["path"]))
+        if given.setdefault(place, value) != value:
+            return False
+    return len(given) > 1
 
 
 def variant_parts(

@@ -1,10 +1,12 @@
-"""Conditions on runs are read or refused with a place; they never raise anything else."""
+"""Conditions are read or refused with a place; they never raise anything else."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from results.conditions import MAX_LENGTH, ConditionError, parse
+from results.axes import axes
+from results.conditions import MAX_LENGTH, ConditionError, of_variants, parse
 from results.database import newest
 from results.store import Store
 from tests.fuzz.conftest import Fuzz
@@ -42,3 +44,32 @@ def test_conditions(fuzz: Fuzz, tmp_path: Path) -> None:
     assert read
     assert len(columns) > 5
     assert min(columns) >= 1
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {"topology.bottleneck.queue.limit": "1bdp(min)", "flows.a.congestion": "none", "loss": "1%"},
+    {"topology.bottleneck.queue.limit": "5mbit", "flows.a.congestion": {"name": "a b"}, "loss": 0},
+    {"queue": {"kind": "red", "min": "5p", "of": [1, None, True]}, "loss": "' OR 1=1"},
+]
+
+
+def test_conditions_on_variants(fuzz: Fuzz) -> None:
+    there = axes(VARIANTS)
+    parts = [*PARTS, "limit", "loss", "queue", "{kind: red, min: 5p, of: [1, null, true]}", "0"]
+    read = 0
+    for draw in fuzz:
+        text = "".join(
+            draw.choice(parts) + draw.choice((" ", "", " "))
+            for _ in range(draw.choice((3, 3, 5, 7, 40, 400)))
+        )
+        if draw.random() < 0.5:
+            text = f"loss=1% {draw.choice(('and', 'or', 'and not'))} {text}"
+        if len(text) > MAX_LENGTH:
+            continue
+        try:
+            holds = of_variants(text, there)
+        except ConditionError:
+            continue
+        assert all(holds(variant) in (True, False) for variant in VARIANTS)
+        read += 1
+    assert read

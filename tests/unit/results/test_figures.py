@@ -95,6 +95,24 @@ def test_each_flow_and_value_of_another_axis_is_a_line(store: Store) -> None:
         assert legend(shown) == ["Queue limit", "0.1 BDP", "1 BDP", "16 BDP"]
 
 
+def test_numbers_that_follow_from_the_axis_make_no_further_lines(store: Store) -> None:
+    """As where `include` in a matrix sets a second number for each value of an axis."""
+    hosts = "topology.groups.a.hosts"
+    together = [{**variant, hosts: count} for count, variant in enumerate(SWEEP, 1)]
+    make(store, rising, together)
+    with canvas(store, "metric", metric="goodput_bps", by="limit") as shown:
+        assert legend(shown) == ["a", "b"]
+        assert [len(bars.lines[0].get_xdata()) for bars in shown.axes[0].containers] == [3, 3]
+
+
+def test_names_that_follow_from_the_axis_are_lines_of_their_own(store: Store) -> None:
+    kinds = ["reno", "bic", "vegas"]
+    together = [{**variant, CONTROL: kind} for kind, variant in zip(kinds, SWEEP, strict=True)]
+    make(store, rising, together)
+    with canvas(store, "metric", metric="goodput_bps", by="limit", flow="a") as shown:
+        assert legend(shown) == kinds
+
+
 @pytest.mark.parametrize("flow", ["a", "b"])  # over a factor of 15, and of 1.2
 def test_a_short_logarithmic_axis_has_plain_labels(store: Store, flow: str) -> None:
     make(store, rising, SWEEP, repetitions=2)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.planning import network_json
+from orchestrator.planning.identity import experiment_sha256
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 
@@ -43,6 +44,26 @@ def test_a_papers_scenario_names_its_paper(path: Path) -> None:
     comment = path.read_text(encoding="utf-8").partition("version:")[0]
     assert '"' in comment
     assert any(year in comment for year in map(str, range(1991, 2013))), comment
+
+
+DRAWN = [path for path in FILES if "\nfigures:\n" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_papers_figures_are_valid_in_both_forms_and_change_no_run(path: Path) -> None:
+    for reduced in (False, True):
+        loaded = load(path, reduced=reduced)  # refuses figures of what the scenario does not have
+        assert loaded.scenario.figures
+        without = load(path, ("figures=[]",), reduced=reduced)
+        assert experiment_sha256(without) == experiment_sha256(loaded)
+        assert [each.values for each in without.variants] == [
+            each.values for each in loaded.variants
+        ]
+
+
+def test_most_papers_scenarios_say_what_the_paper_shows() -> None:
+    of_papers = [path for path in FILES if path.parent.name != "closed-forms"]
+    assert len(DRAWN) > 0.75 * len(of_papers)
 
 
 def test_the_table_of_figures_names_every_file() -> None:
