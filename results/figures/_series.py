@@ -131,11 +131,17 @@ def series(
     ]
     several = len({cell.subject for cell in found}) > 1 or not others
     made: dict[str, Series] = {}
+    short: dict[str, str] = {}
     for cell in found:
         parts = [names.get(cell.subject, cell.subject)] if several and cell.subject else []
-        name = ", ".join([*parts, *variant_parts(others, cell.variant, names)])
+        parts += variant_parts(others, cell.variant, names)
         values = [cell.variant.get(axis["path"]) for axis in others]
-        made.setdefault(key([cell.subject, values]), Series(name)).cells.append(cell)
+        place = key([cell.subject, values])
+        made.setdefault(place, Series(", ".join(parts))).cells.append(cell)
+        short[place] = ", ".join(dict.fromkeys(parts))
+    if len(set(short.values())) == len(short):  # axes that have equal values are named once
+        for place, one in made.items():
+            one.name = short[place]
     return list(made.values())
 
 

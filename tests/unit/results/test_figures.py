@@ -105,6 +105,19 @@ def test_numbers_that_follow_from_the_axis_make_no_further_lines(store: Store) -
         assert [len(bars.lines[0].get_xdata()) for bars in shown.axes[0].containers] == [3, 3]
 
 
+def test_axes_with_equal_values_are_named_once(store: Store) -> None:
+    """As where `include` in a matrix gives two entries the same congestion control."""
+    other = "flows.b.congestion"
+    kinds = [
+        {CONTROL: "reno"},
+        {CONTROL: "bic", other: "bic"},
+        {CONTROL: "cubic", other: "reno"},
+    ]
+    make(store, rising, [{**variant, **kind} for kind in kinds for variant in SWEEP])
+    with canvas(store, "metric", metric="goodput_bps", by="limit", flow="a") as shown:
+        assert legend(shown) == ["reno", "bic", "cubic, reno"]
+
+
 def test_names_that_follow_from_the_axis_are_lines_of_their_own(store: Store) -> None:
     kinds = ["reno", "bic", "vegas"]
     together = [{**variant, CONTROL: kind} for kind, variant in zip(kinds, SWEEP, strict=True)]
