@@ -191,9 +191,9 @@ def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
 def _require_regular(path: Path) -> None:
     """Raise NotAStoreError for what is there and is no regular file.
 
-    It must not be opened but by SQLite: when a process closes a file, the kernel drops all of the
-    process's locks on it, those of other threads' connections, too (sqlite.org/howtocorrupt.html,
-    2.2). Another process could then remove the write-ahead log that is in use.
+    Only SQLite may open the file. When a process closes a file, the kernel drops all of its locks
+    on it, those of other threads' connections, too (sqlite.org/howtocorrupt.html, 2.2). Another
+    process could then remove the write-ahead log that is in use.
     """
     try:
         files.require_regular(path)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from orchestrator.cli._options import Command
     from orchestrator.execution.runner import RunOptions
 
+DEFAULT = "local"
+
 _FILES = (
     ("ca", "Certificate of the authority of a cluster."),
     ("cert", "Certificate of this program for a cluster."),
@@ -45,7 +47,7 @@ def options(command: Command) -> Command:
         )(made)
     decorated: Command = click.option(
         "--executor",
-        default="local",
+        default=DEFAULT,
         show_default=True,
         metavar="WHERE",
         help="Where runs are executed: local, dask=local (worker processes of this machine) or "
@@ -106,7 +108,7 @@ def choose(
     Raises:
         UsageError: there is no such executor, or it cannot be used with the back end.
     """
-    if text == "local":
+    if text == DEFAULT:
         return Executor(None, jobs)
     from orchestrator.backends.cluster.address import parse
 

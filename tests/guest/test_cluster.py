@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,13 @@ def words_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+@pytest.fixture(autouse=True)
+def no_process_left() -> Iterator[None]:
+    """End the process of Python's that stays after a cluster of this process, until its end."""
+    yield
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
 
 
 def spread(kernel: GuestKernel, workers: int, **environment: str) -> ClusterGuest:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.backends.cluster import wire
+from orchestrator.backends.cluster import wire, worker
 from orchestrator.backends.cluster.wire import Answer, Order
 from tests.unit.hostile import captured_files
 
@@ -55,3 +56,16 @@ def linked() -> bytes:
         about.type, about.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(about)
     return stream.getvalue()
+
+
+def wait_for_nobody(marks: str, _message: bytes, topic: str, number: int) -> Any:
+    """Report progress until nobody waits for the answer; note begin and end in ``marks``."""
+    report = worker._reporter(topic, number)
+    (Path(marks) / "begun").touch()
+    try:
+        while True:
+            report("boot", 0.0)
+            time.sleep(0.1)
+    except worker.Cancelled:
+        (Path(marks) / "cancelled").touch()
+        raise
