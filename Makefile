@@ -97,7 +97,7 @@ guest: $(RUN_READY)  ## build the guest kernel unless it is cached
 	@$(BIN)/orchestrator guest build
 
 bench: $(RUN_READY)  ## measure what a run costs, side by side
-	@for file in bench/bench_*.py; do $(BIN)/python $$file; done
+	@for file in bench/bench_*.py; do $(BIN)/python -m bench.$$(basename $$file .py); done
 
 lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 	$(PYTHON) -m venv build/lock

@@ -1,6 +1,6 @@
 """Wall time of whole runs, command to stored result, side by side: every case once a round.
 
-    python bench/bench_runs.py [--rounds 5] [CASE ...]
+    python -m bench.bench_runs [--rounds 5] [CASE ...]
 
 A busy machine slows all cases of a round equally. So quote medians, and ratios within one call.
 Each case is one `orchestrator run` in a process of its own on one CPU.
