@@ -11,8 +11,9 @@ Sample tables (:data:`results.samples.TABLES`) have up to millions of rows, and 
 constant. Each series (all rows with the same flow, endpoint or queue) is hashed in the order of
 time, in blocks of up to :data:`BLOCK_ROWS` rows. A block is a JSON line with the series' key, the
 number of rows, the first row and the names of the columns that vary. Each of these columns follows
-as little-endian 64-bit integers. NULL is hashed as the number in :data:`results.samples.NULLS`,
-which is never stored.
+as little-endian 64-bit integers. A missing value is hashed as the number in
+:data:`results.samples.NULLS`. How samples are kept in the file does not matter: rows of older
+schemas and blocks with the same values have the same checksum.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,9 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import StoreError
-from results import database
+from results import database, sample_store
 from results.database import MIGRATIONS
-from results.samples import NULLS, TABLES
+from results.samples import TABLES
 
 ROW_TABLES = ("runs", "flows", "queues", "checks", "provenance", "artefacts", "metrics",
               "evidence")  # fmt: skip
@@ -43,9 +43,6 @@ ALL_TABLES = (*ROW_TABLES, *TABLES)
 
 BLOCK_ROWS = 65536
 """Number of rows of a series that are hashed at a time."""
-
-CHUNK_ROWS = 4096
-"""Number of rows of samples that are read at a time."""
 
 
 class Checksum(NamedTuple):
@@ -78,6 +75,9 @@ def covered(schema: int, migrations: Path = MIGRATIONS) -> dict[str, tuple[str, 
         for table in ALL_TABLES
     }
     connection.close()
+    if schema >= sample_store.BLOCKS_SINCE:
+        for table, names in sample_store.sample_columns(schema, migrations).items():
+            columns[table] = tuple(sorted([*TABLES[table].keys, *names]))
     return {table: names for table, names in columns.items() if names}
 
 
@@ -161,7 +161,7 @@ def of_samples(
     total = SamplesHash(table, columns)
     previous: tuple[int, ...] | None = None
     parts: list[npt.NDArray[np.int64]] = []
-    for key, part in _parts(connection, table, run, total.names):
+    for key, part in sample_store.parts(connection, table, run, total.names):
         held = sum(map(len, parts))
         if previous is not None and (key != previous or held == BLOCK_ROWS):
             total.add_block(previous, np.concatenate(parts))
@@ -196,32 +196,6 @@ def seal(
         "INSERT INTO checksums VALUES (?, ?, ?, ?, ?)",
         [(run, table, schema, *checksum) for table, checksum in checksums.items()],
     )
-
-
-def _parts(
-    connection: sqlite3.Connection, table: str, run: int, names: Sequence[str]
-) -> Iterator[tuple[tuple[int, ...], npt.NDArray[np.int64]]]:
-    """Yield (key, rows x names) of parts of series, in order; a series may have several parts."""
-    _dtype, keys, time, unique = TABLES[table]
-    nullable = [name for name in names if name in NULLS]
-    words = [f"coalesce({name}, {NULLS[name]})" if name in NULLS else name for name in names]
-    never = " + ".join(f"({name} IS {NULLS[name]})" for name in nullable) or "0"
-    # Rows with equal times are in the order of insertion. Where times are unique, keys order them.
-    ties = "" if unique else ", rowid"
-    cursor = connection.execute(
-        f"SELECT {', '.join((*keys, never, *words))} FROM {table} WHERE run = ? "
-        f"ORDER BY {', '.join(keys)}, {time}{ties}",
-        (run,),
-    )
-    width = len(keys)
-    while chunk := cursor.fetchmany(CHUNK_ROWS):
-        rows = np.array(chunk)
-        # With a REAL, TEXT, BLOB or NULL the array has another type.
-        if rows.dtype != np.int64 or bool(np.any(rows[:, width])):
-            raise StoreError("a value cannot have been stored")
-        changes = np.flatnonzero(np.any(rows[1:, :width] != rows[:-1, :width], axis=1)) + 1
-        for start, end in pairwise([0, *changes.tolist(), len(rows)]):
-            yield tuple(rows[start, :width].tolist()), rows[start:end, width + 1 :]
 
 
 def _varies(column: npt.NDArray[Any]) -> bool:

@@ -9,10 +9,10 @@ annotation says how values are kept and where they are shown::
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import astuple, fields
 from functools import cache
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple, cast, get_type_hints
 
 import numpy as np
 
@@ -70,16 +70,13 @@ WINDOWS = Codec(lambda value: to_json([astuple(each) for each in value]), _windo
 
 def names(record: Any, place: Place | None = None) -> list[str]:
     """Return the names of the fields of a record's class or instance, or of those in a place."""
-    return [
-        each.name
-        for each in fields(record)
-        if place is None or place in _declared(_class(record), each.name)
-    ]
+    return list(_names(cast(Hashable, _class(record)), place))
 
 
 def written(record: Any) -> dict[str, Any]:
     """Return a record's values by column, as SQLite keeps them."""
-    return {name: _codec(type(record), name).write(getattr(record, name)) for name in names(record)}
+    codecs = _codecs(cast(Hashable, type(record)))
+    return {name: codec.write(getattr(record, name)) for name, codec in codecs.items()}
 
 
 def read(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +85,8 @@ def read(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         Exception: one of ``typed.SYMPTOMS`` when a value cannot have been stored.
     """
-    return {name: _codec(record, name).read(value) for name, value in values.items()}
+    codecs = _codecs(cast(Hashable, record))
+    return {name: codecs[name].read(value) for name, value in values.items()}
 
 
 def _class(record: Any) -> type:
@@ -102,5 +100,18 @@ def _declared(record: type, name: str) -> tuple[Any, ...]:
     return getattr(hint, "__metadata__", ())
 
 
-def _codec(record: type, name: str) -> Codec:
-    return next((one for one in _declared(record, name) if isinstance(one, Codec)), PLAIN)
+@cache
+def _names(record: Any, place: Place | None) -> tuple[str, ...]:
+    return tuple(
+        each.name
+        for each in fields(record)
+        if place is None or place in _declared(record, each.name)
+    )
+
+
+@cache
+def _codecs(record: Any) -> dict[str, Codec]:
+    return {
+        name: next((one for one in _declared(record, name) if isinstance(one, Codec)), PLAIN)
+        for name in _names(record, None)
+    }

@@ -1,16 +1,18 @@
 """Opens the SQLite file of the store, and brings it to this program's schema.
 
-A migration is one file ``migrations/NNNN_what.sql``. All migrations that a file needs run in one
-transaction, together with their records in the table ``migrations`` and the new ``PRAGMA
-user_version``. A migration that fails leaves the file unchanged. Programs that only read an older
-file see it through views (``results.older``) and write nothing.
+A migration is one file ``migrations/NNNN_what.sql``. Where SQL is not enough, :data:`STEPS` names a
+module for it. All migrations that a file needs run in one transaction, together with their records
+in the table ``migrations`` and the new ``PRAGMA user_version``. A migration that fails or is killed
+leaves the file unchanged. Programs that only read an older file see it through views
+(``results.older``) and write nothing.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +21,15 @@ from orchestrator.errors import NotAStoreError, StoreError
 from orchestrator.files import user_files as files
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+
+STEPS = {12: "results.packing"}
+"""Modules by migration whose function ``apply(connection, tell)`` runs after its statements."""
+
+Tell = Callable[[str], None]
+"""Called with what a migration does, for the user."""
+
+MOST_FREE = 0.5
+"""A migration that leaves a larger part of the file free gives it back to the file system."""
 
 APPLICATION_ID = 0x54435072
 """``PRAGMA application_id`` of our files, which other programs' databases do not have."""
@@ -32,8 +43,16 @@ BUSY_TIMEOUT_S = 60.0
 _MAGIC = b"SQLite format 3\0"
 
 
-def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
+def say_nothing(_text: str) -> None:
+    """Tell nobody what a migration does."""
+
+
+def open_writable(
+    path: Path, migrations: Path = MIGRATIONS, tell: Tell = say_nothing
+) -> sqlite3.Connection:
     """Open or create the database for writing, migrated to the newest schema.
+
+    ``tell`` is called while a file of an older schema is migrated.
 
     Raises:
         NotAStoreError: the file is not a store of ours; it is left untouched.
@@ -56,7 +75,10 @@ def open_writable(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connecti
         connection.execute("PRAGMA cache_size = -65536")  # KiB; a large run spills less often
         connection.execute("PRAGMA journal_size_limit = 16777216")  # bytes the WAL may keep
         _use_wal(connection, path)
-        migrate(connection, migrations)
+        if 0 < schema_version(connection) < newest(migrations):
+            _bring_up_to_date(connection, path, migrations, tell)
+        else:
+            migrate(connection, migrations)
     except ERRORS as error:
         connection.close()
         raise unwritable(path, error) from error
@@ -119,7 +141,10 @@ def newest(migrations: Path = MIGRATIONS) -> int:
 
 
 def migrate(
-    connection: sqlite3.Connection, migrations: Path = MIGRATIONS, last: int | None = None
+    connection: sqlite3.Connection,
+    migrations: Path = MIGRATIONS,
+    last: int | None = None,
+    tell: Tell = say_nothing,
 ) -> None:
     """Apply every migration the database has not seen, up to ``last``, in one transaction."""
     files = _migration_files(migrations)
@@ -134,11 +159,41 @@ def migrate(
                 continue
             for statement in _statements(files[version].read_text(encoding="utf-8")):
                 connection.execute(statement)
+            if version in STEPS:
+                importlib.import_module(STEPS[version]).apply(connection, tell)
             connection.execute(
                 "INSERT INTO migrations (version, name, applied_utc) VALUES (?, ?, ?)",
                 (version, files[version].stem, utc_now()),
             )
             connection.execute(f"PRAGMA user_version = {version}")
+
+
+def _bring_up_to_date(
+    connection: sqlite3.Connection, path: Path, migrations: Path, tell: Tell
+) -> None:
+    """Migrate an older file, say so, and shrink it if most of it is free then."""
+    old, new, before = schema_version(connection), newest(migrations), _megabytes(connection)
+    tell(
+        f"{path}: the schema {old} of the file becomes {new}. For a large file that takes minutes. "
+        "Until it is done the file stays as it is, whatever happens"
+    )
+    migrate(connection, migrations, tell=tell)
+    try:
+        if _pragma(connection, "freelist_count") > MOST_FREE * _pragma(connection, "page_count"):
+            _shrink(connection)
+    except ERRORS as error:
+        tell(f"its free space was not given back: {error}; `orchestrator gc` does that later")
+    tell(f"{path}: the schema is {new} now; the file had {before} and has {_megabytes(connection)}")
+
+
+def _shrink(connection: sqlite3.Connection) -> None:
+    connection.execute("VACUUM")  # in one transaction, too
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _megabytes(connection: sqlite3.Connection) -> str:
+    size = _pragma(connection, "page_count") * _pragma(connection, "page_size")
+    return f"{size / 1e6:.1f} MB"
 
 
 @contextmanager

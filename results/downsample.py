@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
 
 
 def min_max(
@@ -26,8 +26,8 @@ def min_max(
     return t[chosen].tolist(), kept
 
 
-def min_max_indices(values: Floats, points: int) -> npt.NDArray[np.intp]:
-    """Return ascending indices of at most ``points`` values.
+def min_max_indices(values: npt.NDArray[Any], points: int) -> npt.NDArray[np.intp]:
+    """Return ascending indices of at most ``points`` values, integers or floats.
 
     The series is cut into buckets of equal size. Of each bucket the smallest value, the largest one
     and the first one that is not finite are kept.
@@ -40,18 +40,28 @@ def min_max_indices(values: Floats, points: int) -> npt.NDArray[np.intp]:
     count = len(values)
     if count <= points:
         return np.arange(count)
-    gaps = ~np.isfinite(values)
-    size = -(-count // (points // (3 if gaps.any() else 2)))
-    starts = np.arange(0, count, size)
-    padding = len(starts) * size - count
-
-    def table(array: Floats, fill: float) -> Floats:
-        return np.pad(array, (0, padding), constant_values=fill).reshape(-1, size)
-
-    lowest = table(np.where(gaps, np.inf, values), np.inf).argmin(axis=1)
-    highest = table(np.where(gaps, -np.inf, values), -np.inf).argmax(axis=1)
+    gaps = None if values.dtype.kind in "iu" else ~np.isfinite(values)
+    if gaps is None or not gaps.any():
+        size = -(-count // (points // 2))
+        return np.unique(np.concatenate([_places(values, size, largest) for largest in (0, 1)]))
+    size = -(-count // (points // 3))
     # A bucket without a finite value gives its first sample for both, which marks the gap.
-    found = [starts + lowest, starts + highest]
-    gap = table(gaps.astype(np.float64), 0.0)
-    found.append((starts + gap.argmax(axis=1))[gap.any(axis=1)])
-    return np.unique(np.concatenate(found))
+    found = [
+        _places(np.where(gaps, -np.inf if largest else np.inf, values), size, largest)
+        for largest in (0, 1)
+    ]
+    first = _places(gaps, size, largest=1)
+    return np.unique(np.concatenate([*found, first[gaps[first]]]))
+
+
+def _places(values: npt.NDArray[Any], size: int, largest: int) -> npt.NDArray[np.intp]:
+    """Return the index of the first smallest or largest value of each bucket of ``size`` values."""
+    whole = len(values) // size * size
+    table = values[:whole].reshape(-1, size)
+    found: npt.NDArray[np.intp]
+    found = (table.argmax(axis=1) if largest else table.argmin(axis=1)) + np.arange(0, whole, size)
+    if whole == len(values):
+        return found
+    rest = values[whole:]
+    last = rest.argmax() if largest else rest.argmin()
+    return np.append(found, whole + int(last))

@@ -292,6 +292,10 @@ def _schema_problems(connection: sqlite3.Connection, model: sqlite3.Connection) 
         database.is_moment(row[2]) for row in recorded
     ):
         yield "table migrations does not hold what the migrations wrote"
+    if _has(model, "sample_columns"):
+        query = "SELECT * FROM sample_columns"
+        if connection.execute(query).fetchall() != model.execute(query).fetchall():
+            yield "table sample_columns does not hold what the migrations wrote"
 
 
 def _objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:

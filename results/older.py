@@ -3,6 +3,8 @@
 Temporary views of a connection hide the file's tables of the same names. Each view has the newest
 columns. A column that the older table lacks has the value that its migration gives to older rows.
 So commands that only read need no migration, and work on a read-only medium.
+
+Samples of schemas up to 11 are shown as schema 11 has them, a row each: views cannot pack them.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import sqlite3
 from pathlib import Path
 
 from orchestrator.errors import StoreError
-from results import database
+from results import database, sample_store
 from results.database import MIGRATIONS
+from results.samples import TABLES
 
 FILLED = {
     ("queues", "statistics"): "'[]'",
@@ -35,9 +38,12 @@ def show_as_newest(
         return
     connection.execute("PRAGMA temp_store = MEMORY")  # there may be no place for a file
     newest = database.in_memory(database.newest(migrations), migrations)
+    rows = database.in_memory(sample_store.BLOCKS_SINCE - 1, migrations)
+    blocks = sample_store.has_blocks(connection)
     try:
         for table, sql in _tables(newest).items():
-            view = _view(table, _columns(connection, table), newest.execute(sql).fetchall())
+            model = newest if blocks or table not in TABLES else rows
+            view = _view(table, _columns(connection, table), model.execute(sql).fetchall())
             if view is None:
                 raise StoreError(
                     f"{path}: this program cannot read table {table} of an older version; "
@@ -46,6 +52,7 @@ def show_as_newest(
             connection.execute(view)
     finally:
         newest.close()
+        rows.close()
 
 
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:

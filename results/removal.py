@@ -80,7 +80,7 @@ def compact(connection: sqlite3.Connection) -> bool:
     """Write the file anew without free pages; return False while another process reads it.
 
     The file then shrinks when the next process that writes closes it. VACUUM needs about the file's
-    size twice for a while. It keeps the order of rows, on which checksums of transfers depend.
+    size twice for a while.
     """
     connection.execute("VACUUM")
     (busy, _log, _done) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -1,13 +1,11 @@
-"""Puts arrays of samples and of transfers into their tables and reads columns back.
+"""The tables of samples and of transfers, and their series in arrays that are to be stored.
 
-Each is one row with a column for each field. A number that stands for a missing value is stored as
-NULL: an infinite ssthresh, a pacing rate without limit, a delay without packets, no end.
+``results.sample_store`` stores series and reads them back.
 """
 
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.errors import StoreError, UsageError
+from orchestrator.errors import StoreError
 from orchestrator.recording.model import (
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
@@ -35,7 +33,12 @@ NULLS = {
     "delay_max_ns": -1,
     "end_ns": -1,
 }
-"""Columns that may be NULL, and the (signed) value that NULL stands for."""
+"""Columns with a (signed) number that stands for a missing value, which reads back as NaN: an
+infinite ssthresh, a pacing rate without limit, a delay without packets, no end."""
+
+
+class DamagedSamplesError(StoreError):
+    """Samples of a run are not what was stored; the message says which, but not of which run."""
 
 
 class Table(NamedTuple):
@@ -161,81 +164,3 @@ def _series(table: str, array: npt.NDArray[np.void], *limits: int) -> Series:
         if len(array) and (int(array[key].min()) < 0 or int(array[key].max()) >= limit):
             raise StoreError(f"{table}: a row's {key} is not within 0..{limit - 1}")
     return Series(array, table)
-
-
-Written = Callable[[tuple[int, ...], npt.NDArray[np.void], Sequence[str]], None]
-"""Called with the key, the rows and the columns that are not constant of each series stored."""
-
-
-def insert(connection: sqlite3.Connection, run: int, series: Series, written: Written) -> None:
-    """Store every row of the series under the run, and call ``written`` for each of them.
-
-    Most fields of a series never change. Their values are part of the statement, which takes half
-    the time of binding 80 values for each row.
-    """
-    for key in series:
-        rows = series.rows(key)
-        varying = [
-            name
-            for name in series.names
-            if name == series.time or bool(np.any(rows[name] != rows[name][0]))
-        ]
-        values = [
-            _value(name, "?" if name in varying else str(int(rows[name][0])))
-            for name in series.names
-        ]
-        connection.executemany(
-            f"INSERT INTO {series.table} (run, {', '.join(series.names)}) "
-            f"VALUES ({run:d}, {', '.join(values)})",
-            zip(*(rows[name].tolist() for name in varying), strict=True),
-        )
-        written(key, rows, varying)
-
-
-def _value(name: str, value: str) -> str:
-    return f"nullif({value}, {NULLS[name]})" if name in NULLS else value
-
-
-def select(
-    connection: sqlite3.Connection,
-    table: str,
-    key: Mapping[str, int],
-    columns: Sequence[str],
-    within_ns: tuple[int, int] | None = None,
-) -> dict[str, Array]:
-    """Return columns of the rows with that key, in the order of time, both ends included.
-
-    Raises:
-        UsageError: the table has no such column.
-    """
-    dtype, _keys, time, _states = TABLES[table]
-    known = dtype.names or ()
-    unknown = [name for name in columns if name not in known]
-    if unknown:
-        raise UsageError(f"no column {', '.join(unknown)}; there are {', '.join(known)}")
-    where = " AND ".join(f"{name} = ?" for name in key)
-    parameters = list(key.values())
-    if within_ns is not None:
-        where += f" AND {time} BETWEEN ? AND ?"
-        parameters += within_ns
-    rows = connection.execute(
-        f"SELECT {', '.join(columns)} FROM {table} WHERE {where} ORDER BY {time}", parameters
-    ).fetchall()
-    values = zip(*rows, strict=True) if rows else iter([()] * len(columns))
-    return {name: _array(table, name, column) for name, column in zip(columns, values, strict=True)}
-
-
-def _array(table: str, name: str, values: Sequence[Any]) -> Array:
-    """Return a stored column as an array; StoreError when a value is not of its type."""
-    try:
-        if name in NULLS:
-            return np.array(values, np.float64)
-        array = np.array(values) if values else np.empty(0, np.int64)
-    except (TypeError, ValueError, OverflowError):
-        array = np.empty(0, np.object_)
-    if array.dtype != np.int64:
-        raise StoreError(
-            f"table {table} is damaged: a value of {name} is no number; "
-            "`orchestrator doctor --store` lists all damage"
-        )
-    return array

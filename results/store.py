@@ -41,7 +41,7 @@ from results import (
     writing,
 )  # fmt: skip
 from results.checksum import Checksum
-from results.database import utc_now
+from results.database import Tell, say_nothing, utc_now
 from results.entries import entry_of
 from results.judgements import Judgement
 from results.model import RunHead, RunRow, Values
@@ -66,14 +66,14 @@ class Store:
     """An open results store; opening makes or migrates the file, ``with`` closes it.
 
     An instance belongs to the thread that opened it; any number of instances and processes may
-    share the file. Every method raises StoreError when the file cannot be read or written, and
-    UsageError for a run that is not there.
+    share the file. ``tell`` is called with what a migration does. Every method raises StoreError
+    when the file cannot be read or written, and UsageError for a run that is not there.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, tell: Tell = say_nothing) -> None:
         self.path = Path(path)
         self._loaded: set[int] = set()
-        self._connection = database.open_writable(self.path)
+        self._connection = database.open_writable(self.path, tell=tell)
         try:
             with self.writing():
                 self._mark_interrupted()
@@ -97,10 +97,10 @@ class Store:
         return store
 
     @classmethod
-    def open_existing(cls, path: Path) -> Self:
+    def open_existing(cls, path: Path, tell: Tell = say_nothing) -> Self:
         """Open an existing store for writing, migrated; StoreError when there is none."""
         database.open_read_only(Path(path)).close()
-        return cls(path)
+        return cls(path, tell)
 
     def __enter__(self) -> Self:
         return self

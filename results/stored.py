@@ -17,7 +17,17 @@ import numpy.typing as npt
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.windows import Window
-from results import columns, database, integrity, judgements, metrics, notes, samples, typed
+from results import (
+    columns,
+    database,
+    integrity,
+    judgements,
+    metrics,
+    notes,
+    sample_store,
+    samples,
+    typed,
+)  # fmt: skip
 from results.entries import entry_of
 from results.judgements import Judgement
 from results.model import RunHead, RunIdentity, RunRow, Status, WindowMetrics
@@ -268,9 +278,12 @@ class StoredRun:
     ) -> dict[str, Array]:
         names = list(columns if columns is not None else samples.TABLES[table].dtype.names or ())
         with reading(self._path):
-            return samples.select(
-                self._connection, table, {"run": self._key, **key}, names, within_ns
-            )
+            try:
+                return sample_store.select(
+                    self._connection, table, self._key, key, names, within_ns
+                )
+            except samples.DamagedSamplesError as error:
+                raise integrity.damaged(self.id, f"table {table}: {error}") from error
 
     def flow_index(self, flow: int | str) -> int:
         """Return the index of the flow of that name or index."""

@@ -21,11 +21,11 @@ def make(record: type[Record], values: Mapping[str, Any]) -> Record:
 
     Of a container only its own type is checked, not the types of its items.
     """
-    hints = _hints(cast(Hashable, record))
+    hints, usual = _hints(cast(Hashable, record)), _usual(cast(Hashable, record))
     for name, value in values.items():
         if name not in hints:
             raise TypeError(f"{record.__name__} has no {name}")
-        if not _fits(value, hints[name]):
+        if type(value) not in usual[name] and not _fits(value, hints[name]):
             raise TypeError(f"{name} is {value!r:.80}")
     return record(**values)
 
@@ -33,6 +33,21 @@ def make(record: type[Record], values: Mapping[str, Any]) -> Record:
 @cache
 def _hints(record: Hashable) -> dict[str, Any]:
     return get_type_hints(record)
+
+
+@cache
+def _usual(record: Hashable) -> dict[str, frozenset[type]]:
+    """Return the types by field of which every value fits; others may fit, too.
+
+    A list of runs has thousands of values, and :func:`_fits` is slow.
+    """
+    examples: tuple[object, ...] = (None, False, 0, 0.0, "", b"", (), [], {})
+    return {
+        name: frozenset(
+            type(one) for one in examples if "Literal" not in repr(hint) and _fits(one, hint)
+        )
+        for name, hint in _hints(record).items()
+    }
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
 from orchestrator.windows import Window
-from results import columns, judgements, removal, samples
+from results import columns, judgements, removal, sample_store, samples
 from results.checksum import Checksum, SamplesHash
 from results.database import utc_now
 from results.model import RunHead, RunRow, WindowMetrics
@@ -123,7 +123,7 @@ def insert_recording(
 def _insert_series(connection: sqlite3.Connection, run: int, series: Series) -> Checksum:
     """Store a table's samples and return their checksum."""
     total = SamplesHash(series.table, sorted(series.names))
-    samples.insert(connection, run, series, total.add_stored)
+    sample_store.insert(connection, run, series, total.add_stored)
     return total.result()
 
 

@@ -138,7 +138,7 @@ def _kept(fields: Sequence[Array], points: int) -> npt.NDArray[np.intp]:
     count = len(fields[0]) if fields else 0
     if count <= points:
         return np.arange(count)
-    chosen = [min_max_indices(values.astype(np.float64), points) for values in fields]
+    chosen = [min_max_indices(values, points) for values in fields]
     return np.unique(np.concatenate([*chosen, [0, count - 1]])).astype(np.intp)
 
 

@@ -80,7 +80,7 @@ class Executor:
         from orchestrator.execution.runner import RunOptions
 
         if self.cluster is None:
-            return RunOptions(db, backend, self.jobs or 1, timeout_s)
+            return RunOptions(db, backend, self.jobs or 1, timeout_s, tell=say)
         try:
             from orchestrator.backends.cluster.connection import Cluster
         except ModuleNotFoundError as error:
@@ -94,7 +94,7 @@ class Executor:
         assert isinstance(backend, Guest), "choose() refuses other back ends"
         lanes = self.local_jobs + 1 if self.cluster.url is None else self.jobs
         spread = ClusterGuest(backend, Cluster(self.cluster, self.local_jobs), lanes, say)
-        return RunOptions(db, spread, timeout_s=timeout_s, slots=spread)
+        return RunOptions(db, spread, timeout_s=timeout_s, slots=spread, tell=say)
 
 
 def choose(

@@ -32,7 +32,7 @@ def command(failed: bool, dry_run: bool, db: Path) -> None:
     from results import housekeeping
     from results.store import Store
 
-    opened = Store.open_read_only(db) if dry_run else Store.open_existing(db)
+    opened = Store.open_read_only(db) if dry_run else Store.open_existing(db, StatusLine().say)
     with opened as store:
         housekeeping.require_no_running(store)
         _temporary(dry_run)

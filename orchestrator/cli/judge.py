@@ -9,6 +9,7 @@ import click
 
 from orchestrator import plaintext
 from orchestrator.cli import _completion, _options, _output
+from orchestrator.cli._status import StatusLine
 from orchestrator.errors import StoreError, Unfaithful, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
     judged: list[Rejudged] = []
     refused: list[tuple[str, str]] = []
     damaged: list[tuple[str, str]] = []
-    with Store.open_existing(db) as store:
+    with Store.open_existing(db, StatusLine().say) as store:
         ids = (
             [row.id for row in store.list_runs()] if every else [store.resolve(run) for run in runs]
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from orchestrator.cli import _completion, _options, _output
+from orchestrator.cli._status import StatusLine
 from orchestrator.errors import UsageError
 
 
@@ -33,7 +34,7 @@ def command(words: tuple[str, ...], remove: int | None, db: Path) -> None:
 
     if remove is None and len(words) < 2:
         raise UsageError("name one or more runs, and then give the note as one word in quotes")
-    with Store.open_existing(db) as store:
+    with Store.open_existing(db, StatusLine().say) as store:
         if remove is not None:
             housekeeping.remove_note(store, words, remove)
         else:

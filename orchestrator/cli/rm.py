@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import _completion, _experiments, _options, _output
+from orchestrator.cli._status import StatusLine
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def command(runs: tuple[str, ...], experiment: str | None, yes: bool, db: Path) 
     from results.housekeeping import remove_runs
     from results.store import Store
 
-    with Store.open_existing(db) as store:
+    with Store.open_existing(db, StatusLine().say) as store:
         if experiment is None:
             ids = list(dict.fromkeys(store.resolve(run) for run in runs))
         else:

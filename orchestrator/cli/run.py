@@ -202,7 +202,8 @@ def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
     from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
     from results.store import Store
 
-    with Store.open_existing(request.db) as store:  # migrated now: runs are added to it anyway
+    # It is migrated now: runs are added to it anyway.
+    with Store.open_existing(request.db, StatusLine(request.quiet).say) as store:
         rest = _stored_runs.remaining(planned, store, request.backend)
     if not request.quiet:
         total, left = len(planned.runs), len(rest.plan.runs)
@@ -246,7 +247,7 @@ def _verify(run: str, request: _Request) -> tuple[list[str], bool]:
     from orchestrator.cli import _stored_runs
     from results.store import Store
 
-    with Store.open_existing(request.db) as store:
+    with Store.open_existing(request.db, StatusLine(request.quiet).say) as store:
         verification = _stored_runs.verification(run, store, request.backend)
     ids = _execute(verification.plan, request, again=True)
     with Store.open_read_only(request.db) as store:

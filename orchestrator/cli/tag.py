@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from orchestrator.cli import _completion, _options, _output
+from orchestrator.cli._status import StatusLine
 from orchestrator.errors import UsageError
 
 
@@ -33,7 +34,7 @@ def command(words: tuple[str, ...], remove: bool, db: Path) -> None:
     if len(words) < 2:
         raise UsageError("name one or more runs, and then the tag")
     *runs, tag = words
-    with Store.open_existing(db) as store:
+    with Store.open_existing(db, StatusLine().say) as store:
         (housekeeping.remove_tag if remove else housekeeping.add_tag)(store, runs, tag)
     done = "removed from" if remove else "added to"
     click.echo(f"tag {tag} {done} {_output.plural(len(runs), 'run')}")

@@ -12,7 +12,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
 from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.recording.model import Recording, Verdict
+from results.database import say_nothing
 from results.model import RunHead, summarise_links
 from results.store import Store
 
@@ -54,6 +55,7 @@ class RunOptions:
 
     ``timeout_s`` limits the wall time of each run; the default depends on the run's estimate.
     ``slots`` decides when runs begin; by default, up to ``jobs`` run at a time, with a CPU each.
+    ``tell`` is called with what a migration of the store does.
     """
 
     db: Path
@@ -61,6 +63,7 @@ class RunOptions:
     jobs: int = 1
     timeout_s: float | None = None
     slots: Slots | None = None
+    tell: Callable[[str], None] = say_nothing
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
             f"--backend {backend.name}: the topology live-path is a real network between lab hosts,"
             f" and nothing to emulate: run it with --backend {' or '.join(able)}"
         )
-    with Store(options.db):
+    with Store(options.db, options.tell):
         pass  # created or migrated now, so that an unusable store is reported before any run
     temporary = TemporaryFolder(RUN_FOLDER)
     # The crash reaper must be forked before any thread starts.

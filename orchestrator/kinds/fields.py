@@ -64,7 +64,7 @@ class Strict(BaseModel):
     It is noted in the validation's context, when there is one (see ``Context``).
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

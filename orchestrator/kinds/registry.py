@@ -1,7 +1,8 @@
 """Finds the kinds of topologies, queues, losses, traffic and events, each in a file of its own.
 
 A kind is a class derived from its family's base, with a field ``kind: Literal["name"]``. A new kind
-is one new file in the family's package; built-in kinds are found in the same way.
+is one new file in the family's package; built-in kinds are found in the same way. A scenario loads
+the files of the kinds that it uses, if these have the names of their kinds.
 """
 
 from __future__ import annotations
@@ -62,22 +63,44 @@ class Kinds(Generic[M]):
     @cached_property
     def found(self) -> dict[str, type[M]]:
         """Every kind by its name, sorted by name."""
-        # Imported on first use, because the kinds import the module that defines the family.
-        package = importlib.import_module(self._package)
         kinds: dict[str, type[M]] = {}
-        for module in pkgutil.iter_modules(package.__path__, f"{self._package}."):
-            for item in vars(importlib.import_module(module.name)).values():
-                if not (isinstance(item, type) and issubclass(item, self._base)):
-                    continue
-                if item.__module__ != module.name or "kind" not in item.model_fields:
-                    continue
-                if not (names := get_args(item.model_fields["kind"].annotation)):
-                    continue  # a base class of several kinds
-                (name,) = names
+        for module in self._modules:
+            for name, item in self._defined(module).items():
                 if name in kinds:
                     raise TypeError(f"{self.family} kind {name!r} is defined twice")
                 kinds[name] = item
         return dict(sorted(kinds.items()))
+
+    @cached_property
+    def _modules(self) -> list[str]:
+        # Imported on first use, because the kinds import the module that defines the family.
+        package = importlib.import_module(self._package)
+        return [one.name for one in pkgutil.iter_modules(package.__path__, f"{self._package}.")]
+
+    def _defined(self, module: str) -> dict[str, type[M]]:
+        """Return the kinds that a module defines, by name."""
+        kinds: dict[str, type[M]] = {}
+        for item in vars(importlib.import_module(module)).values():
+            if not (isinstance(item, type) and issubclass(item, self._base)):
+                continue
+            if item.__module__ != module or "kind" not in item.model_fields:
+                continue
+            if not (names := get_args(item.model_fields["kind"].annotation)):
+                continue  # a base class of several kinds
+            (name,) = names
+            if name in kinds:
+                raise TypeError(f"{self.family} kind {name!r} is defined twice")
+            kinds[name] = item
+        return kinds
+
+    def _named(self, kind: str) -> type[M] | None:
+        """Return the kind of that name; the modules of other kinds are not imported if possible."""
+        module = f"{self._package}.{kind.replace('-', '_')}"
+        if "found" not in vars(self) and module in self._modules:
+            item = self._defined(module).get(kind)
+            if item is not None:
+                return item
+        return self.found.get(kind)
 
     def of(self, data: object) -> type[M] | None:
         """Return the kind of a mapping, None when it names no kind that exists."""
@@ -85,7 +108,7 @@ class Kinds(Generic[M]):
             return None
         default = self._default(data) if callable(self._default) else self._default
         kind = data.get("kind", default)
-        return self.found.get(kind) if isinstance(kind, str) else None
+        return self._named(kind) if isinstance(kind, str) else None
 
     def _validate(self, data: Any, info: ValidationInfo) -> M:
         if isinstance(data, self._base):

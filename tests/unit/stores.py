@@ -7,7 +7,7 @@ and ``schema-6.sql`` the evidence that judging needs. It and ``schema-7.sql`` ha
 judged again. ``schema-8.sql`` has digests of version 2, and
 ``schema-9.sql`` is the first with link model 2 and has a flow that iperf3 sends.
 ``schema-10.sql`` has runs that know their experiment. ``schema-11.sql`` has notes and tags, a run
-that was judged again, and a run that was removed.
+that was judged again, and a run that was removed. ``schema-12.sql`` has its samples in blocks.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording.model import TRANSFER_DTYPE, Check
-from results import housekeeping, removal
+from results import blocks, housekeeping, removal
 from results.database import newest, utc_now
 from results.integrity import examine
 from results.judgements import Judgement
@@ -215,14 +215,17 @@ def test_damage_to_notes_tags_and_removals_is_found(path: Path, change: str, tab
 
 
 def big(rows: int) -> np.ndarray:
-    """Transfers of equal times, whose order only the rowid keeps."""
+    """Transfers of equal times, whose order only their places in the store keep."""
     transfers = np.zeros(rows, TRANSFER_DTYPE)
     transfers["end_ns"] = -1
     transfers["bytes"] = np.random.default_rng(1).integers(1, 2**40, rows)
     return transfers
 
 
-def test_reclaiming_shrinks_the_file_and_keeps_every_run_whole(path: Path) -> None:
+def test_reclaiming_shrinks_the_file_and_keeps_every_run_whole(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "ROWS", 4)  # many small rows of the table
     with Store(path) as store:
         ids = []
         for _ in range(3):
@@ -271,11 +274,12 @@ with Store(Path(sys.argv[1])) as store:
 
 
 @pytest.mark.parametrize(
-    ("what", "steps"), [("rm", 700), ("rm", 20_000), ("gc", 3_000), ("gc", 100_000)]
+    ("what", "steps"), [("rm", 700), ("rm", 20_000), ("gc", 3_000), ("gc", 50_000)]
 )
 def test_a_process_that_is_killed_removes_everything_or_nothing(
-    path: Path, what: str, steps: int
+    path: Path, monkeypatch: pytest.MonkeyPatch, what: str, steps: int
 ) -> None:
+    monkeypatch.setattr(blocks, "ROWS", 4)
     with Store(path) as store:
         for _ in range(3):
             store.finish(store.begin(head()), recording(transfers=big(20_000)), 1.0)

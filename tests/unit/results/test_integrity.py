@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from orchestrator.cli import commands
 from orchestrator.errors import StoreError
 from orchestrator.recording.model import DATAGRAM_DTYPE, TCP_DTYPE, TRANSFER_DTYPE
-from results import checksum, database, removal
+from results import blocks, checksum, database, removal, sample_store
 from results.checksum import ALL_TABLES
 from results.database import newest, open_writable
 from results.integrity import examine
@@ -90,7 +90,7 @@ def test_what_is_hashed_when_stored_is_hashed_when_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checksum, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(checksum, "CHUNK_ROWS", 5)
+    monkeypatch.setattr(blocks, "ROWS", 5)
     draw = np.random.default_rng(1)
     for rows in (0, 1, 6, 7, 8, 14, 50):
         recording = whole()
@@ -140,10 +140,8 @@ def test_a_changed_a_lost_and_a_moved_row_are_found(tmp_path: Path, path: Path, 
     whole_file = path.read_bytes()
     column = {
         "runs": "wall_s", "flows": "base_rtt_s", "queues": "kind", "checks": "detail",
-        "provenance": "value", "artefacts": "text", "metrics": "value", "transfers": "bytes",
-        "tcp_samples": "snd_cwnd_segments", "queue_samples": "drops",
-        "datagram_samples": "sent_bytes", "evidence": "json",
-    }[table]  # fmt: skip
+        "provenance": "value", "artefacts": "text", "metrics": "value", "evidence": "json",
+    }.get(table, "block")  # fmt: skip
     one = f"(SELECT run FROM {table} ORDER BY run LIMIT 1)"
     changes = [
         f"UPDATE {table} SET {column} = 987654321 WHERE run = {one}",
@@ -154,6 +152,10 @@ def test_a_changed_a_lost_and_a_moved_row_are_found(tmp_path: Path, path: Path, 
             f"UPDATE {table} SET {column} = 0.5 WHERE run = {one}",
             f"UPDATE {table} SET {column} = 'x' || {column} WHERE run = {one}",
             f"UPDATE {table} SET run = 77 WHERE run = {one}",
+            f"UPDATE {table} SET part = part + 1 WHERE run = {one}",
+            f"UPDATE {table} SET rows = rows + 1 WHERE run = {one}",
+            f"UPDATE {table} SET rows = 'many' WHERE run = {one}",
+            f"UPDATE {table} SET last_ns = last_ns + 1 WHERE run = {one}",
         ]
     for statement in changes:
         path.write_bytes(whole_file)
@@ -173,7 +175,7 @@ def test_a_changed_a_lost_and_a_moved_row_are_found(tmp_path: Path, path: Path, 
         "UPDATE checksums SET rows = rows + 1 WHERE run = 2",
         "UPDATE runs SET sealed = 0 WHERE run = 1",
         "UPDATE runs SET run = 9 WHERE run = 1",
-        "UPDATE tcp_samples SET pacing_rate_bytes_per_s = -1 WHERE pacing_rate_bytes_per_s IS NULL",
+        "UPDATE sample_columns SET name = 'other' WHERE position = 3",
         "UPDATE migrations SET name = 'other' WHERE version = 2",
     ],
 )
@@ -182,13 +184,55 @@ def test_changes_beside_the_rows_are_found(path: Path, statement: str) -> None:
     assert not examine(path).ok
 
 
+@pytest.mark.parametrize(
+    ("table", "change_of"),
+    [
+        ("tcp_samples", "snd_cwnd_segments = 9999"),
+        ("tcp_samples", "snd_cwnd_segments = 0.5"),
+        ("tcp_samples", "snd_cwnd_segments = 'x'"),
+        ("tcp_samples", "run = 77"),
+        ("tcp_samples", "pacing_rate_bytes_per_s = -1"),
+        ("queue_samples", "drops = x'00'"),
+        ("datagram_samples", "sent_bytes = 1e300"),
+        ("transfers", "bytes = 'many'"),
+    ],
+)
+def test_damage_of_an_older_store_is_found_before_and_after_it_is_migrated(
+    tmp_path: Path, table: str, change_of: str
+) -> None:
+    path = restore("schema-11.sql", tmp_path / "runs.db")
+    change(path, f"UPDATE {table} SET {change_of} WHERE run = (SELECT max(run) FROM {table})")
+    for _ in range(2):
+        found = examine(path)
+        assert table in {damage.table for run in found.runs for damage in run.damage}
+        assert not found.ok
+        assert found.counts["ok"] == 3
+        Store(path).close()
+    others = [run for run in examine(path).runs if run.state == "ok"]
+    with Store.open_read_only(path) as store:
+        assert len(store.load(others[0].id).tcp(0)["time_ns"]) > 5
+
+
+def test_damaged_samples_of_an_earlier_run_stay_damaged_when_they_are_migrated(
+    tmp_path: Path,
+) -> None:
+    path = restore("schema-4.sql", tmp_path / "runs.db")
+    change(path, "UPDATE tcp_samples SET rtt_us = 'x' WHERE run = 1 AND flow = 1 AND endpoint = 0")
+    Store(path).close()
+    with Store.open_read_only(path) as store:
+        run = store.load(store.list_runs()[0].id)
+        assert len(run.tcp(0)["rtt_us"]) > 2
+        with pytest.raises(StoreError, match=rf"run {run.id} is damaged: table tcp_samples: block"):
+            run.tcp(1)
+
+
 def test_a_column_that_a_later_version_adds_keeps_checksums_valid(tmp_path: Path) -> None:
     path = restore(f"schema-{newest()}.sql", tmp_path / "runs.db")
     migrations = up_to(tmp_path / "migrations", newest())
     (migrations / f"{newest() + 1:04}_more.sql").write_text(
         "ALTER TABLE runs ADD COLUMN label TEXT;\n"
         "ALTER TABLE flows ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';\n"
-        "ALTER TABLE tcp_samples ADD COLUMN more INTEGER NOT NULL DEFAULT 0;\n"
+        "INSERT INTO sample_columns VALUES ('tcp_samples', 200, 'more', 5);\n"
         "CREATE TABLE remarks (run INTEGER PRIMARY KEY REFERENCES runs, text TEXT NOT NULL);\n"
     )
     open_writable(path, migrations).close()
@@ -214,7 +258,13 @@ def test_runs_of_earlier_versions_are_not_checked_and_never_ok(tmp_path: Path) -
 def test_the_doctor_names_what_is_damaged(path: Path) -> None:
     with Store.open_read_only(path) as store:
         first = store.list_runs()[0].id
-    change(path, "UPDATE tcp_samples SET snd_cwnd_segments = 9999 WHERE run = 1 AND time_ns > 0")
+    where = "WHERE run = 1 AND flow = 0 AND endpoint = 0"
+    with sqlite3.connect(path) as connection:  # a valid block of other values
+        ((rows,),) = connection.execute(f"SELECT rows FROM tcp_samples {where}").fetchall()
+        connection.execute(f"DELETE FROM tcp_samples {where}")
+        columns = [np.arange(rows) for _name in sample_store.sample_columns()["tcp_samples"]]
+        sample_store.write(connection, "tcp_samples", 1, (0, 0), 0, columns)
+    connection.close()
     said = orchestrator("doctor", "--store", "--db", str(path))
     assert said.exit_code == 1
     line = f"DAMAGED run {first}, table tcp_samples: the rows are not those that were stored"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import StoreError
-from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE
 from results import database
 from results.database import MIGRATIONS, newest, open_writable
+from results.samples import TABLES
 from results.store import Store
 from tests.unit.results.test_recordings import head, whole
 
@@ -105,9 +105,16 @@ def test_every_earlier_schema_becomes_the_newest(tmp_path: Path, version: int) -
 
 def test_the_schema_has_a_column_for_every_field(tmp_path: Path) -> None:
     connection = open_writable(tmp_path / "new.db")
-    for table, dtype in (("tcp_samples", TCP_DTYPE), ("queue_samples", QUEUE_DTYPE)):
+    stored = connection.execute('SELECT "table", position, name FROM sample_columns').fetchall()
+    assert {table for table, _position, _name in stored} == set(TABLES)
+    for table, (dtype, keys, *_) in TABLES.items():
         columns = connection.execute(f"SELECT name FROM pragma_table_info('{table}')").fetchall()
-        assert {name for (name,) in columns} == {"run", *(dtype.names or ())}
+        assert {name for (name,) in columns} == {
+            "run", *keys, "part", "rows", "first_ns", "last_ns", "block",
+        }  # fmt: skip
+        positions = {name: position for owner, position, name in stored if owner == table}
+        assert sorted(positions.values()) == list(range(len(positions)))
+        assert {*positions, *keys} == set(dtype.names or ())
     connection.close()
 
 

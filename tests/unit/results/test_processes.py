@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[3]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from results import blocks
 from results.store import Store
 from tests.unit.results.test_recordings import head, recording
 
@@ -34,6 +35,7 @@ def traced(statement):
         if count == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
+blocks.ROWS = 100
 rows = [{"time_s": n / 100, "endpoint": n % 2, "rtt_us": n, "bytes_received": n * n}
         for n in range(4000)]
 with Store(Path(sys.argv[1])) as store:
@@ -73,7 +75,7 @@ def start(script: str, *arguments: str) -> subprocess.Popen[str]:
     [
         ("INSERT INTO flows", 1),
         ("INSERT INTO tcp_samples", 1),
-        ("INSERT INTO tcp_samples", 3000),
+        ("INSERT INTO tcp_samples", 30),
         ("INSERT INTO metrics", 5),
         ("UPDATE runs", 1),
         ("COMMIT", 1),
