@@ -28,7 +28,8 @@ MOST_TEXT_BYTES = 2**28
 """Limit of a console or a log; see orchestrator/plaintext.py for what this program stores."""
 
 _COPIED = tuple(table for table in removal.TABLES if table not in ("checksums", "judgements"))
-_ROWS = 1000
+_ROWS = 20
+"""Copied at a time: a block of samples may have a megabyte."""
 
 
 @dataclass
@@ -194,7 +195,7 @@ def _copy_rows(
     columns = target.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
     names = [name for (name,) in columns if name != "run"]
     listed = ", ".join(f'"{name}"' for name in names)
-    # Rows of transfers with equal times are ordered by their rowid.
+    # Rows of one table stay in the order in which they were stored.
     (sql,) = source.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
     order = "" if "WITHOUT ROWID" in sql.upper() else "ORDER BY rowid"
     rows = source.execute(f"SELECT {listed} FROM {table} WHERE run = ? {condition} {order}", (key,))

@@ -6,8 +6,9 @@ NULL stands for a missing value there; it is read as the number in :data:`result
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -76,9 +77,12 @@ def parts(
     )
     width = len(keys)
     while chunk := cursor.fetchmany(CHUNK_ROWS):
-        rows = np.array(chunk)
-        # With a REAL, TEXT, BLOB or NULL the array has another type.
-        if rows.dtype != np.int64 or bool(np.any(rows[:, width])):
+        try:
+            numbers = array("q", chain.from_iterable(chunk))
+        except TypeError as error:  # a REAL, TEXT, BLOB or NULL
+            raise DamagedSamplesError("a value cannot have been stored") from error
+        rows = np.frombuffer(numbers, np.int64).reshape(len(chunk), -1)
+        if bool(np.any(rows[:, width])):
             raise DamagedSamplesError("a value cannot have been stored")
         changes = np.flatnonzero(np.any(rows[1:, :width] != rows[:-1, :width], axis=1)) + 1
         for start, end in pairwise([0, *changes.tolist(), len(rows)]):
@@ -90,9 +94,9 @@ def _array(name: str, values: Sequence[Any]) -> Array:
     try:
         if name in NULLS:
             return np.array(values, np.float64)
-        array = np.array(values) if values else np.empty(0, np.int64)
+        column = np.array(values) if values else np.empty(0, np.int64)
     except (TypeError, ValueError, OverflowError):
-        array = np.empty(0, np.object_)
-    if array.dtype != np.int64:
+        column = np.empty(0, np.object_)
+    if column.dtype != np.int64:
         raise DamagedSamplesError(f"a value of {name} is no number")
-    return array
+    return column
