@@ -1,4 +1,4 @@
-"""The options of ``run`` that say where runs are executed: by this program, or by a cluster."""
+"""The options that say where runs are executed: by this program, or by a cluster."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _options, _output, _reproducing, _reproduction, run
-from orchestrator.cli._executor import Executor
+from orchestrator.cli import _executor, _options, _output, _reproducing, _reproduction, run
 from orchestrator.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
 @click.option("--full", "length", flag_value="full", help="The papers' durations and points.")
 @click.option(
     "--jobs",
-    default=1,
-    show_default=True,
     type=click.IntRange(1),
-    help="Number of runs at a time, with a CPU each.",
+    help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
 )
+@_executor.options
 @_options.database
 @_options.as_json
 @click.option("--plan", "only_plan", is_flag=True, help="Run nothing: list runs and their time.")
@@ -61,7 +59,9 @@ if TYPE_CHECKING:
 def command(
     targets: tuple[str, ...],
     length: Length,
-    jobs: int,
+    jobs: int | None,
+    executor: str,
+    tls_files: tuple[Path | None, Path | None, Path | None],
     db: Path,
     as_json: bool,
     only_plan: bool,
@@ -96,7 +96,8 @@ def command(
     if only_plan:
         _reproduction.show_plan(studies, as_json)
         return 0
-    request = run._Request(db, backends.DEFAULT, Executor(None, jobs), False, quiet)
+    where = _executor.choose(executor, backends.DEFAULT, jobs, tls_files)
+    request = run._Request(db, backends.DEFAULT, where, False, quiet)
     with _naming_the_command(quiet):
         outcomes = _reproducing.decide(
             chosen, studies, lambda plan: run._run(plan, True, request), db, quiet

@@ -265,3 +265,11 @@ def test_a_figure_has_the_papers_numbers_beside_ours(paper: FakeRunner) -> None:
     reproduce("--figures", "figures")
     assert before["paper-W1.1-quick.svg"] != Path("figures/paper-W1.1-quick.svg").read_bytes()
     assert before["paper-W1.2-quick.svg"] == Path("figures/paper-W1.2-quick.svg").read_bytes()
+
+
+def test_jobs_and_executor_reach_the_runner(paper: FakeRunner) -> None:
+    assert reproduce("paper:W1.2", "--jobs", "3")[0] == 0
+    assert [options.jobs for _plan, options in paper.asked] == [3]
+    wrong = orchestrator("reproduce", "--executor", "moon", *WORDS)
+    assert (wrong.exit_code, len(paper.asked)) == (2, 1)
+    assert "moon" in wrong.stderr
