@@ -151,7 +151,7 @@ def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
         yield _line(statement.id, says, statement.place, NO_VALUE, NO_VALUE, NO_VALUE, CANNOT)
     elif not found:
         stated = "; ".join(dict.fromkeys(_paper(row, statement) for row in rows(statement)))
-        told = NOT_YET if made is None else "undecided: not part of this length"
+        told = NOT_YET if made is None else "undecided: no runs"
         yield _line(statement.id, says, statement.place, stated, NO_VALUE, NO_VALUE, told)
     else:
         if len(found) > 1:
