@@ -32,7 +32,7 @@ GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-
 	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'
 HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
 
-.PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-flent test-vagrant fuzz lint sbom audit format lock guest bench clean
+.PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-flent test-vagrant fuzz lint sbom audit format lock guest bench screenshots clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -98,6 +98,9 @@ guest: $(RUN_READY)  ## build the guest kernel unless it is cached
 
 bench: $(RUN_READY)  ## measure what a run costs, side by side
 	@for file in bench/bench_*.py; do $(BIN)/python -m bench.$$(basename $$file .py); done
+
+screenshots: $(DEV_READY)  ## draw the dashboard's pictures in docs/
+	$(BIN)/python -m tests.web.screenshots docs
 
 lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 	$(PYTHON) -m venv build/lock

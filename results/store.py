@@ -227,10 +227,14 @@ class Store:
     def resolve(self, text: str) -> str:
         """Return the id of the run that an id, a unique start of one, or ``last`` names."""
         with reading(self.path):
+            # A whole id is found by its index, a beginning only by looking at all.
+            whole = self._connection.execute("SELECT id FROM runs WHERE id = ?", (text,)).fetchall()
             if text == "last":
                 found = self._connection.execute(
                     "SELECT id FROM runs ORDER BY run DESC LIMIT 1"
                 ).fetchall()
+            elif whole:
+                return text
             else:
                 found = self._connection.execute(
                     "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 AND ?1 <> '' "

@@ -153,12 +153,13 @@ def _mean(row: Mapping[str, Any], axes: Sequence[Axis], metric: str, unit: Unit)
 
 def _difference(each: Mapping[str, Any], axes: Sequence[Axis], unit: Unit) -> Difference:
     p, mean = each["p_holm"], each["mean"]
-    shown_to_differ = p is not None and p <= ALPHA and bool(mean)
+    alike = p is None and each["low"] is not None  # the difference is the same in every run
+    shown_to_differ = (alike or (p is not None and p <= ALPHA)) and bool(mean)
     sign = 0 if not shown_to_differ else 1 if mean > 0 else -1
-    result = "no difference shown" if p is not None else "too few repetitions"
+    result = "no difference shown" if p is not None or alike else "too few repetitions"
     if sign:
         higher, lower = (each["b"], each["a"]) if sign > 0 else (each["a"], each["b"])
-        result = f"{higher} above {lower}"
+        result = f"{higher} above {lower}{', the same in each run' if alike else ''}"
     effect = each["effect"]
     return Difference(
         ", ".join(filter(None, (_place(each["variant"], axes), each["flow"]))) or formats.NONE,
@@ -187,8 +188,11 @@ def _crossing(each: Mapping[str, Any], axes: Sequence[Axis]) -> Crossing:
 
 
 def _place(variant: Mapping[str, Any], axes: Sequence[Axis]) -> str:
+    """Return the values of a variant on the axes that have several."""
     return ", ".join(
-        f"{axis.label} {shown(variant[axis.path])}" for axis in axes if axis.path in variant
+        f"{axis.label} {shown(variant[axis.path])}"
+        for axis in axes
+        if axis.path in variant and len(axis.values) > 1
     )
 
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
-from waitress.server import BaseWSGIServer, create_server
+from playwright.sync_api import Browser, Page, expect
 
 from results.store import Store
 from tests.web import synthetic
-from web import create_app
+from tests.web.serving import serving
 
 pytestmark = pytest.mark.browser
 
@@ -46,56 +40,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
 
 @pytest.fixture(scope="module")
 def address(store: tuple[Path, dict[str, str]]) -> Iterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    channels: dict[int, Any] = {}
-    server = create_server(create_app(store[0]), map=channels, sockets=[listener], threads=4)
-    assert isinstance(server, BaseWSGIServer)
-    stop = threading.Event()
-
-    def loop() -> None:
-        while not stop.is_set():
-            server.asyncore.loop(timeout=0.05, map=channels, count=1)
-
-    thread = threading.Thread(target=loop)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    stop.set()
-    thread.join()
-    server.task_dispatcher.shutdown()
-    for channel in list(channels.values()):
-        channel.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    assert chromium, "the browser test needs chromium: apt-get install chromium"
-    # A sandbox of user namespaces refuses to be set up by root.
-    flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page that fails the test on any error; CSP violations are errors on its console."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    wrong: list[str] = []
-    page.on("console", lambda one: wrong.append(one.text) if one.type != "log" else None)
-    page.on("pageerror", lambda one: wrong.append(str(one)))
-    page.on("requestfailed", lambda one: _failed(one, wrong))
-    yield page
-    context.close()
-    assert not wrong
-
-
-def _failed(request: Request, wrong: list[str]) -> None:
-    if request.failure != "net::ERR_ABORTED":  # a newer request took its place
-        wrong.append(f"{request.url}: {request.failure}")
+    with serving(store[0]) as address:
+        yield address
 
 
 def open_run(page: Page, address: str, run: str) -> None:
