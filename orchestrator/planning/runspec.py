@@ -17,8 +17,9 @@ from orchestrator.windows import Window
 DIGEST_PERIOD_S, MANY_CONNECTIONS_PERIOD_S = 0.1, 1.0
 """Periods of the samples for the digest, of both ends of every flow. The second period is that of
 many-connection flows; see protocol/sampling_schedule.py."""
-DISK_PER_TCP_ROW_BYTES = 400
-DISK_PER_QUEUE_ROW_BYTES = 80
+DISK_PER_RUN_BYTES = 80_000
+DISK_PER_TCP_ROW_BYTES = 30
+DISK_PER_QUEUE_ROW_BYTES = 8
 
 BASE_MEMORY_BYTES = 768 * 2**20
 PACKET_MEMORY_BYTES = 4096
@@ -186,9 +187,14 @@ class RunSpec:
 
     @property
     def estimated_disk_bytes(self) -> int:
-        """Estimated size in the results store: 400 bytes a TCP row and 80 bytes a queue row."""
+        """Estimated size in the results store, in compressed blocks.
+
+        The quickstart takes 150 kB. 100 flows of 100 pairs of hosts over 30 s take 2.9 MB, with
+        60 000 TCP rows and 121 000 queue rows.
+        """
         tcp_bytes = DISK_PER_TCP_ROW_BYTES * self.tcp_rows
-        return tcp_bytes + DISK_PER_QUEUE_ROW_BYTES * self.queue_rows
+        queue_bytes = DISK_PER_QUEUE_ROW_BYTES * self.queue_rows
+        return DISK_PER_RUN_BYTES + tcp_bytes + queue_bytes
 
 
 def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:

@@ -49,7 +49,7 @@ def test_the_text_names_flows_and_bottlenecks() -> None:
         "bottleneck:forward", "10.000", "10.000", "82.6", "droptail", "100.0", "121.120", "0",
     ] in found  # fmt: skip
     assert result.stdout.endswith(
-        "1 run, about 2 s of wall time in the guest (over 60 s in real time) and 1.4 MB\n"
+        "1 run, about 2 s of wall time in the guest (over 60 s in real time) and 0.2 MB\n"
     )
 
 

@@ -89,15 +89,15 @@ def test_numbers_of_rows_follow_from_the_sampling_periods() -> None:
 
 def test_estimates_of_disk_and_wall_time_follow_their_formulas() -> None:
     spec = run()
-    assert spec.estimated_disk_bytes == 400 * 2400 + 80 * 6_000
+    assert spec.estimated_disk_bytes == 80_000 + 30 * 2400 + 8 * 6_000
     # Three links there, three back for every second packet; four hosts; both ends of two flows
     # every 100 ms; the samples of the queues.
     packets = 10e6 * 60 / 8 / 1514
-    rest_s = 1.2 + 0.03 * 4 + 40e-6 * 2400 + 13e-6 * 6_000
-    assert wall_s(spec) == pytest.approx(rest_s + 2e-6 * 4.5 * packets)
+    rest_s = 1.5 + 0.03 * 4 + 40e-6 * 2400 + 13e-6 * 6_000
+    assert wall_s(spec) == pytest.approx(rest_s + 1.4e-6 * 4.5 * packets)
     # a direction counts when data cross it
     assert wall_s(run("flows.reno.direction=reverse")) == pytest.approx(
-        rest_s + 2e-6 * 4.5 * 2 * packets
+        rest_s + 1.4e-6 * 4.5 * 2 * packets
     )
     # The senders are sampled for the digest at least, whatever is stored.
     assert wall_s(run("sample.tcp=1s")) == pytest.approx(wall_s(spec))
@@ -108,9 +108,9 @@ def test_estimates_of_disk_and_wall_time_follow_their_formulas() -> None:
 def test_estimates_are_limited_by_what_flows_can_send() -> None:
     def packet_s(traffic: str, *more: str) -> float:
         flows = f"flows=[{{name: one, group: a, traffic: {traffic}}}]"
-        return (wall_s(run(flows, *more)) - idle_s) / (2e-6 * 4.5)
+        return (wall_s(run(flows, *more)) - idle_s) / (1.4e-6 * 4.5)
 
-    idle_s = 1.2 + 0.03 * 4 + 40e-6 * 1200 + 13e-6 * 6_000
+    idle_s = 1.5 + 0.03 * 4 + 40e-6 * 1200 + 13e-6 * 6_000
     assert packet_s("{kind: bulk}") == pytest.approx(10e6 * 60 / 8 / 1514)
     assert packet_s("{kind: bulk, bytes: 1MB}") == pytest.approx(1e6 / 1514)
     windows = 10 * 1448 * 60 / 0.100096  # the base RTT
