@@ -216,7 +216,7 @@ def test_the_estimate_counts_sent_packets_even_if_they_are_lost(tmp_path: Path) 
     few_s = wall_s(planned(tmp_path, "{kind: cbr, rate: 8bit}"))
     run = planned(tmp_path, "{kind: cbr, rate: 1gbit, packet_size: 111B}")
     # The packets cross three links, of which the second is the bottleneck.
-    crossing = 2e-6 * 3 * BOTTLENECK_BPS / 8 / 125
+    crossing = 1.4e-6 * 3 * BOTTLENECK_BPS / 8 / 125
     sent = 7e-6 * 1e6
     assert wall_s(run) - few_s == pytest.approx(run.duration_s * (sent + crossing), rel=1e-3)
     random_s = wall_s(planned(tmp_path, "{kind: poisson, rate: 1gbit, packet_size: 111B}"))
