@@ -28,6 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.files.inflating import inflated
+
 Integers = npt.NDArray[np.int64]
 
 ROWS = 16384
@@ -144,13 +146,12 @@ def _directory(block: bytes, label: bytes) -> _Directory:
 
 
 def _inflated(compressed: bytes, size: int) -> bytes:
-    """Return ``size`` bytes that were compressed; a byte more is never unpacked."""
-    stream = zlib.decompressobj()
+    """Return ``size`` bytes that were compressed."""
     try:
-        plain = stream.decompress(compressed, size + 1)
-    except zlib.error as error:
-        raise DamagedBlockError(str(error)) from error
-    if len(plain) != size or not stream.eof or stream.unused_data:
+        plain = inflated(compressed, size)
+    except ValueError as error:
+        raise DamagedBlockError(f"a part does not unpack to {size} bytes: it {error}") from error
+    if len(plain) != size:
         raise DamagedBlockError(f"a part does not unpack to {size} bytes")
     return plain
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orchestrator.errors import StoreError
+from orchestrator.files.inflating import inflated
 from orchestrator.recording.model import Check, Verdict
 from results import typed
 from results.checksum import Checksum
@@ -56,7 +57,7 @@ def read_evidence(rows: Sequence[tuple[object, object, object]]) -> dict[str, An
     """Return the values of stored rows (name, bytes, json). None grows above its stored size.
 
     Raises:
-        ValueError, TypeError, zlib.error: :func:`evidence_rows` never makes such a row.
+        ValueError, TypeError: :func:`evidence_rows` never makes such a row.
     """
     found = {}
     for name, size, data in rows:
@@ -64,9 +65,8 @@ def read_evidence(rows: Sequence[tuple[object, object, object]]) -> dict[str, An
             raise ValueError(f"{name!r:.80} has {size!r:.80} bytes")
         if not isinstance(data, bytes):
             raise TypeError(f"{name!r:.80} is no BLOB")
-        inflater = zlib.decompressobj()
-        text = inflater.decompress(data, size + 1)
-        if len(text) != size or not inflater.eof:
+        text = inflated(data, size)
+        if len(text) != size:
             raise ValueError(f"{name!r:.80} has not {size} bytes")
         found[str(name)] = json.loads(text)
     return found

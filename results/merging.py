@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 
 from orchestrator import plaintext
 from orchestrator.errors import NotAStoreError, OrchestratorError, StoreError, UsageError
+from orchestrator.files.inflating import inflated
 from orchestrator.files.temporary import temporary_folder
 from results import database, integrity, removal, typed
 from results.store import Store
@@ -126,10 +126,10 @@ def _require_readable(store: Store, run_id: str) -> None:
     for (content,) in store.connection.execute(
         "SELECT text FROM artefacts JOIN runs USING (run) WHERE id = ?", (run_id,)
     ):
-        inflater = zlib.decompressobj()
-        inflater.decompress(content, MOST_TEXT_BYTES)
-        if not inflater.eof:
-            raise StoreError(f"run {run_id} has a log of more than {MOST_TEXT_BYTES} bytes")
+        try:
+            inflated(content, MOST_TEXT_BYTES)
+        except ValueError as error:
+            raise StoreError(f"run {run_id} has a log that {error}") from error
 
 
 def _take(

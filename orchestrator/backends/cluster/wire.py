@@ -27,6 +27,7 @@ from orchestrator.backends.guest.boot import GuestBoot
 from orchestrator.backends.progress import PHASES
 from orchestrator.compile.bounds import Bounds
 from orchestrator.decode.output import malformed
+from orchestrator.files.inflating import inflated
 
 MOST_HEADER_BYTES = 2**18
 MOST_PARTS = 2
@@ -114,8 +115,8 @@ class Answer:
             raise malformed("a worker's answer has no known status")
         if not isinstance(worker, str) or not isinstance(error, str):
             raise malformed("a worker's answer has no texts")
-        files = _inflated(parts[0], most_files, "files")
-        console = _inflated(parts[1], most_console, "a console")
+        files = _inflated(parts[0], most_files, "the archive of files")
+        console = _inflated(parts[1], most_console, "the console")
         texts = plaintext.shortened(plaintext.visible(worker), 253), plaintext.visible(error)
         return cls(status, texts[0], texts[1][:MOST_TEXT], files, console)
 
@@ -197,13 +198,7 @@ def _parts(message: object) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def _inflated(part: bytes, most_bytes: int, what: str) -> bytes:
-    inflater = zlib.decompressobj()
     try:
-        content = inflater.decompress(part, most_bytes + 1)
-    except zlib.error as error:
-        raise malformed(f"a worker's message has {what} that cannot be read: {error}") from None
-    if len(content) > most_bytes:
-        raise malformed(f"a worker sent {what} of more than {most_bytes} bytes")
-    if not inflater.eof:
-        raise malformed(f"a worker's message has {what} that end early")
-    return content
+        return inflated(part, most_bytes)
+    except ValueError as error:
+        raise malformed(f"{what} in a worker's message {error}") from None
