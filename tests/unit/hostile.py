@@ -111,11 +111,13 @@ def play(
     there, and code that runs afterwards.
     """
 
-    def command(spec: RunSpec, _options: object, paths: Any, *_more: object) -> list[str]:
-        before, after = acts[spec.repetition]
+    rest = iter(acts)  # runs are made one after another
+
+    def command(_boot: object, paths: Any) -> list[str]:
+        before, after = next(rest)
         return [sys.executable, "-c", FAKE, str(CAPTURED), str(paths.output), before, after]
 
-    monkeypatch.setattr(guest, "_command", command)
+    monkeypatch.setattr(guest, "command_of", command)
     build_nothing(folder, monkeypatch)
     kernel = fake_kernel(folder)
     backend = guest.Guest(kernel, unconfined=True, **options)

@@ -63,7 +63,7 @@ class Guest:
         """
         boot = self.boot(spec)
         paths, provided = self.write_input(spec, context.folder)
-        command = _command(spec, self, paths, boot.memory_bytes)
+        command = command_of(boot, paths)
         tcp = decoder(spec, context.output)
 
         def report_progress(phase: str, simulated_s: float) -> None:
@@ -132,7 +132,3 @@ def _prepare(
     document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in modules]
     (input_folder / "spec.json").write_text(json.dumps(document), encoding="utf-8")
     return sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output)
-
-
-def _command(spec: RunSpec, options: Guest, paths: sandbox.Paths, _memory: int) -> list[str]:
-    return command_of(options.boot(spec), paths)

@@ -94,10 +94,10 @@ def play(
 ) -> tuple[dict[str, Any], Watcher]:
     """Run the quickstart with the fake in the guest's place; return its document."""
 
-    def command(_spec: object, _options: object, paths: Any, _memory: int) -> list[str]:
+    def command(_boot: object, paths: Any) -> list[str]:
         return [sys.executable, "-c", FAKE, str(bed), str(paths.output)]
 
-    monkeypatch.setattr(guest, "_command", command)
+    monkeypatch.setattr(guest, "command_of", command)
     build_nothing(tmp_path, monkeypatch)
     watcher = Watcher()
     planned = plan(load(ROOT / "scenarios" / "quickstart.yaml", OVERRIDES))
