@@ -18,7 +18,7 @@ from results import integrity, typed
 from results.conditions import Condition, parse
 from results.entries import entry_of
 from results.model import WHOLE
-from results.run_fields import FieldError, find
+from results.run_fields import FieldError, in_order
 from results.store import LATEST_VERDICT, Store
 from results.stored import reading
 
@@ -118,13 +118,9 @@ def _ordered(
 ) -> list[int]:
     """Return the keys in the order of ``--sort``: runs without a value are the last."""
     try:
-        field = find(sort.removeprefix("-"), kinds)
+        return in_order(keys, sort, runs.__getitem__, kinds)
     except FieldError as error:
         raise UsageError(f"sort={sort}: {error}") from None
-    values = {key: sorted(field.values(runs[key])) for key in keys}
-    known = [key for key in keys if values[key]]
-    known.sort(key=lambda key: values[key], reverse=sort.startswith("-"))
-    return [*known, *(key for key in keys if not values[key])]
 
 
 def _has_words(run: Mapping[str, Any], words: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from orchestrator.recording.model import Verdict
 from orchestrator.suggestions import suggest
@@ -22,6 +22,7 @@ from results.metrics import of_scope
 from results.model import Status
 
 Run = Mapping[str, Any]
+T = TypeVar("T")
 Value = tuple[str, Any]
 """The unit of a value, or "text", and the value itself. Values of one unit can be compared."""
 
@@ -88,6 +89,28 @@ def find(name: str, runs: Sequence[Run]) -> Field:
     if metric in units and any(window in run["windows"] for run in runs):
         return _number_field(name, units[metric], lambda run: _of_window(run, window, metric))
     return _axis_field(name, runs)
+
+
+def in_order(
+    items: Sequence[T], name: str, run_of: Callable[[T], Run], runs: Sequence[Run]
+) -> list[T]:
+    """Return items sorted by the field of their runs, those without a value last.
+
+    Args:
+        items: what is sorted.
+        name: of the field. A minus before it sorts from the largest to the smallest.
+        run_of: returns the run of an item.
+        runs: as for :func:`find`.
+
+    Raises:
+        FieldError: there is no such field.
+    """
+    field = find(name.removeprefix("-"), runs)
+    values = [(sorted(field.values(run_of(item))), item) for item in items]
+    known = sorted(
+        (pair for pair in values if pair[0]), key=lambda pair: pair[0], reverse=name.startswith("-")
+    )
+    return [item for _value, item in [*known, *(pair for pair in values if not pair[0])]]
 
 
 def valid_names(runs: Sequence[Run]) -> str:

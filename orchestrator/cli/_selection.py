@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -42,16 +42,12 @@ def in_order(runs: Sequence[Run], name: str) -> list[Run]:
 
     A minus before the name sorts from the largest to the smallest.
     """
-    from results.run_fields import FieldError, find
+    from results import run_fields
 
     try:
-        field = find(name.removeprefix("-"), runs)
-    except FieldError as error:
+        return run_fields.in_order(runs, name, lambda run: run, runs)
+    except run_fields.FieldError as error:
         raise UsageError(f"--sort {name}: {error}") from None
-    key: Callable[[Run], Any] = lambda run: sorted(field.values(run))  # noqa: E731
-    known = [run for run in runs if field.values(run)]
-    without = [run for run in runs if not field.values(run)]
-    return [*sorted(known, key=key, reverse=name.startswith("-")), *without]
 
 
 def _moment(text: str, now: datetime) -> datetime:
