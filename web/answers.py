@@ -13,6 +13,7 @@ from results import overview
 from results.axes import Axis, shown
 from results.experiments import Experiment
 from results.metrics import METRICS, Metric
+from results.statistics.differences import SIGNIFICANT
 from web import formats, plot, scales
 from web.choices import Choices
 from web.plot import Plot
@@ -20,8 +21,6 @@ from web.scales import Unit
 
 MOST_ROWS = 500
 """Rows of a table on the page; the files have all."""
-
-ALPHA = 0.05
 
 Document = Mapping[str, Any]
 
@@ -154,7 +153,7 @@ def _mean(row: Mapping[str, Any], axes: Sequence[Axis], metric: str, unit: Unit)
 def _difference(each: Mapping[str, Any], axes: Sequence[Axis], unit: Unit) -> Difference:
     p, mean = each["p_holm"], each["mean"]
     alike = p is None and each["low"] is not None  # the difference is the same in every run
-    shown_to_differ = (alike or (p is not None and p <= ALPHA)) and bool(mean)
+    shown_to_differ = (alike or (p is not None and p <= SIGNIFICANT)) and bool(mean)
     sign = 0 if not shown_to_differ else 1 if mean > 0 else -1
     result = "no difference shown" if p is not None or alike else "too few repetitions"
     if sign:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import UsageError
+from results import DEFAULT_DB
 from results.axes import Axis, named
 from results.experiments import Experiment
 from results.metrics import METRICS
@@ -35,8 +36,6 @@ MOST_CHARACTERS = 1000
 
 MOST_RUNS_FOR_DRIFT = 100
 """Drifts need samples of each run. With more runs they are looked for when asked for."""
-
-DEFAULT_DB = Path("results/runs.db")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ import pandas as pd
 
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording.model import RECEIVER, SENDER
-from results import tidy
+from results import DEFAULT_DB, tidy
 from results.axes import shown
 from results.experiments import Experiment, find
 from results.experiments import experiments as experiments_of
@@ -41,7 +41,7 @@ End = Literal["sender", "receiver"]
 _ENDS = {"sender": SENDER, "receiver": RECEIVER}
 
 
-def open(path: str | Path = "results/runs.db") -> Results:  # noqa: A001 - as gzip.open
+def open(path: str | Path = DEFAULT_DB) -> Results:  # noqa: A001 - as gzip.open
     """Open a store for reading; StoreError when there is none."""
     return Results(Store.open_read_only(Path(path)))
 

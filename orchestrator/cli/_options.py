@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+from results import DEFAULT_DB
 
-DEFAULT_DB = Path("results/runs.db")
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def program() -> str:

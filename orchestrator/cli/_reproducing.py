@@ -192,8 +192,7 @@ def judge(chosen: Sequence[tuple[str, Statement]], studies: Studies, db: Path) -
                     absent += 1
                     continue
                 least = min(
-                    studies[paper, str(each.experiment)].design.run(_length(studies)).least
-                    for each in row.quantities()
+                    study.design.run(study.length).least for study in _of(row, paper, studies)
                 )
                 judged.append(
                     Judged(
@@ -211,10 +210,6 @@ def judge(chosen: Sequence[tuple[str, Statement]], studies: Studies, db: Path) -
                 verdict = judging.together(each.finding.verdict for each in judged)
             found.append(Outcome(paper, statement, judged, verdict, absent))
     return found
-
-
-def _length(studies: Studies) -> Length:
-    return next(iter(studies.values())).length
 
 
 def more(
@@ -248,8 +243,12 @@ def more(
 
 def _limit(row: Row, paper: str, studies: Studies) -> int:
     """Return the most repetitions that the length allows of all that a row needs."""
-    every = [studies[paper, str(each.experiment)] for each in row.quantities()]
-    return min(study.design.run(study.length).limit for study in every)
+    return min(study.design.run(study.length).limit for study in _of(row, paper, studies))
+
+
+def _of(row: Row, paper: str, studies: Studies) -> list[Study]:
+    """Return the experiments that a row has values of."""
+    return [studies[paper, str(each.experiment)] for each in row.quantities()]
 
 
 def cost(outcome: Outcome, studies: Studies) -> dict[str, Any] | None:

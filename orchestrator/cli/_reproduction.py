@@ -156,6 +156,8 @@ def show(found: Mapping[str, Any], papers: Mapping[str, Paper]) -> None:
 
 def _lines(statement: Mapping[str, Any]) -> Iterable[list[str]]:
     """Yield the cells of a statement's own line and of its rows; of one row only one line."""
+    from results.claims.judge import told
+
     rows = statement["rows"]
     says = f"{statement['says']} ({statement['place']})"
     if len(rows) != 1:
@@ -168,19 +170,10 @@ def _lines(statement: Mapping[str, Any]) -> Iterable[list[str]]:
             statement["id"] if len(rows) == 1 else "",
             label if len(rows) == 1 else f"  {label}",
             f"{row['paper']} {statement['unit']}".strip(),
-            measured(row),
+            told(row["mean"], row["low"], row["high"], row["n"]),
             str(row["n"]),
             row["verdict"],
         ]
-
-
-def measured(row: Mapping[str, Any]) -> str:
-    """Return the mean with its interval."""
-    if row["mean"] is None:
-        return _output.NO_VALUE
-    if row["low"] is None or row["n"] == 1:
-        return f"{row['mean']:.4g}"
-    return f"{row['mean']:.4g} [{row['low']:.4g}, {row['high']:.4g}]"
 
 
 def _notes(statement: Mapping[str, Any], length: Length) -> Iterable[str]:

@@ -10,11 +10,10 @@ import click
 
 from orchestrator import plaintext
 from orchestrator.cli import _metrics, _output, _report
+from results.statistics.differences import SIGNIFICANT
 
 Document = Mapping[str, Any]
 Form = Literal["markdown", "latex"]
-
-_ALPHA = 0.05
 
 
 def print_text(document: Document, form: Form | None = None) -> None:
@@ -237,7 +236,7 @@ def _p(value: float | None) -> str:
     if value is None:
         return _output.NO_VALUE
     text = "< 0.001" if value < 0.001 else f"{value:.3f}"
-    return f"{text} *" if value <= _ALPHA else text
+    return f"{text} *" if value <= SIGNIFICANT else text
 
 
 def _is_number(cell: str) -> bool:

@@ -97,10 +97,10 @@ def command(
         _reproduction.show_plan(studies, as_json)
         return 0
     where = _executor.choose(executor, backends.DEFAULT, jobs, tls_files)
-    request = run._Request(db, backends.DEFAULT, where, False, quiet)
+    request = run.Request(db, backends.DEFAULT, where, False, quiet)
     with _naming_the_command(quiet):
         outcomes = _reproducing.decide(
-            chosen, studies, lambda plan: run._run(plan, True, request), db, quiet
+            chosen, studies, lambda plan: run.make_runs(plan, True, request), db, quiet
         )
     other = _reproducing.elsewhere(papers, outcomes, length, claims.parent)
     document = _reproduction.document(outcomes, studies, other, length)

@@ -26,6 +26,7 @@ from orchestrator.cli import (
 from orchestrator.cli._executor import Executor
 from orchestrator.cli._status import StatusLine
 from orchestrator.errors import RunError, Unfaithful, UsageError
+from results import DEFAULT_DB
 
 if TYPE_CHECKING:
     from orchestrator.planning.plan import Plan
@@ -117,7 +118,7 @@ def command(
     backends.require_known(backend)
     if junit is not None:
         _junit.require_writable(junit)
-    request = _Request(
+    request = Request(
         db,
         backend,
         _executor.choose(executor, backend, jobs, tls_files),
@@ -140,7 +141,7 @@ def command(
         figures, expected = loaded.scenario.figures, loaded.scenario.expect
         _paper.prepare(figures, folder)
         with _naming_resume(request):
-            ids = _repeating.run(loaded, lambda plan: _run(plan, resume, request), db, quiet)
+            ids = _repeating.run(loaded, lambda plan: make_runs(plan, resume, request), db, quiet)
         same = True
     else:
         raise UsageError("give a scenario file, or a stored run with --verify RUN")
@@ -163,7 +164,7 @@ def command(
 
 
 @dataclass(frozen=True)
-class _Request:
+class Request:
     """The options that do not depend on the scenario."""
 
     db: Path
@@ -192,7 +193,7 @@ def _loaded(file: Path, overrides: Sequence[str], reduced: bool) -> LoadedScenar
     return load(file, overrides, reduced)
 
 
-def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
+def make_runs(planned: Plan, resume: bool, request: Request) -> list[str]:
     """Run the plan and return the ids of its runs, including those that were stored already."""
     if not (resume and request.db.exists()):
         if not request.quiet and request.db.exists():
@@ -214,7 +215,7 @@ def _run(planned: Plan, resume: bool, request: _Request) -> list[str]:
     return rest.complete([])
 
 
-def _say_what_is_stored_twice(planned: Plan, request: _Request) -> None:
+def _say_what_is_stored_twice(planned: Plan, request: Request) -> None:
     """Say on standard error how many of the runs are stored already."""
     from orchestrator.cli import _stored_runs
     from results.store import Store
@@ -231,7 +232,7 @@ def _say_what_is_stored_twice(planned: Plan, request: _Request) -> None:
 
 
 @contextlib.contextmanager
-def _naming_resume(request: _Request) -> Iterator[None]:
+def _naming_resume(request: Request) -> Iterator[None]:
     """Name the command that continues a plan when the user interrupts it."""
     try:
         yield
@@ -242,7 +243,7 @@ def _naming_resume(request: _Request) -> Iterator[None]:
         raise
 
 
-def _verify(run: str, request: _Request) -> tuple[list[str], bool]:
+def _verify(run: str, request: Request) -> tuple[list[str], bool]:
     """Run a stored run again; return the new run's id, and whether the digests are equal."""
     from orchestrator.cli import _stored_runs
     from results.store import Store
@@ -258,7 +259,7 @@ def _verify(run: str, request: _Request) -> tuple[list[str], bool]:
     return ids, same
 
 
-def _execute(plan: Plan, request: _Request, again: bool = False) -> list[str]:
+def _execute(plan: Plan, request: Request, again: bool = False) -> list[str]:
     """Run every run of the plan and return their ids; progress goes to standard error.
 
     ``again`` requires a back end on which equal runs give equal digests.
@@ -302,7 +303,7 @@ def _print(runs: Sequence[Mapping[str, Any]]) -> None:
 def _print_next_commands(ids: Sequence[str], db: Path) -> None:
     """Print on standard error the commands that show the runs, with the program as called."""
     program = _options.program()
-    option = "" if db == _options.DEFAULT_DB else f" --db {shlex.quote(str(db))}"
+    option = "" if db == DEFAULT_DB else f" --db {shlex.quote(str(db))}"
     click.echo("", err=True)
     click.echo(f"{program} show {ids[-1]}{option}    all metrics and checks", err=True)
     click.echo(f"{program} web{option}    plots in a browser", err=True)

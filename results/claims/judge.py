@@ -25,6 +25,8 @@ UNDECIDED: Verdict = "undecided"
 CANNOT: Verdict = "cannot be tested here"
 VERDICTS: tuple[Verdict, ...] = (HOLDS, IN_PART, DOES_NOT, UNDECIDED, CANNOT)
 
+NO_VALUE = "-"
+
 MOST_RUNS = 100_000
 """More repetitions than this are not estimated."""
 
@@ -64,6 +66,19 @@ class Finding:
     n: int
     needed: int | None
     reason: str | None
+
+    def told(self) -> str:
+        """Return the mean with its interval, as documents and tables show it."""
+        return told(self.mean, self.low, self.high, self.n)
+
+
+def told(mean: float | None, low: float | None, high: float | None, n: int) -> str:
+    """Return a mean with its interval; a single value has none."""
+    if mean is None:
+        return NO_VALUE
+    if low is None or high is None or n == 1:
+        return f"{mean:.4g}"
+    return f"{mean:.4g} [{low:.4g}, {high:.4g}]"
 
 
 def judge(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from results.claims.judge import CANNOT, UNDECIDED, VERDICTS, Finding, Verdict, together
+from results.claims.judge import CANNOT, NO_VALUE, UNDECIDED, VERDICTS, Verdict, together
 from results.claims.model import Paper, Statement
 from results.claims.record import Measured
 from results.claims.rows import Row, rows
 
 NOT_YET = "not measured yet"
 COLUMNS = 118
-NO_VALUE = "-"
 
 HEAD = """\
 # Claims of the papers, and what holds
@@ -165,7 +164,7 @@ def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
                 label,
                 statement.place if alone else "",
                 _paper(row, statement),
-                _here(finding),
+                finding.told(),
                 str(finding.n),
                 f"**{finding.verdict}**" if alone else finding.verdict,
             )
@@ -181,14 +180,6 @@ def _setting(statement: Statement) -> str:
 
 def _paper(row: Row, statement: Statement) -> str:
     return f"{row.paper} {statement.unit}".strip()
-
-
-def _here(finding: Finding) -> str:
-    if finding.mean is None:
-        return NO_VALUE
-    if finding.low is None or finding.high is None or finding.n == 1:
-        return f"{finding.mean:.4g}"
-    return f"{finding.mean:.4g} [{finding.low:.4g}, {finding.high:.4g}]"
 
 
 def _origin(name: str, claim: str, made: Measured) -> Iterator[str]:

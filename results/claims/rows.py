@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from results.axes import shown
 from results.claims.judge import Accepted
 from results.claims.model import Case, Compared, Quantity, Statement
 
@@ -27,11 +28,6 @@ class Row:
     across: str | None = None
     divisor: float = 1.0
     numbers: tuple[float, ...] = ()
-
-    @property
-    def is_ratio(self) -> bool:
-        """Tell whether the value is a ratio of two."""
-        return len(self.terms[0]) == 2
 
     def quantities(self) -> list[Quantity]:
         """Return all values of runs that it needs."""
@@ -61,7 +57,7 @@ def _cases(statement: Statement) -> Iterator[Case]:
             yield case
             continue
         for value in statement.along.values:
-            place = f"{statement.along.axis} {_shown(value)}"
+            place = f"{statement.along.axis} {shown(value)}"
             label = f"{case.label}, {place}" if case.label else place
             of = case.of.model_copy(
                 update={"where": {**case.of.where, statement.along.axis: value}}
@@ -108,7 +104,7 @@ def _steps(statement: Statement) -> list[Row]:
                 Quantity(where={statement.along.axis: value}).under(base)
                 for value in (after, before)
             ]
-            step = f"{statement.along.axis} {_shown(before)} to {_shown(after)}"
+            step = f"{statement.along.axis} {shown(before)} to {shown(after)}"
             label = f"{case.label}, {step}" if case.label else step
             found.append(Row(label, f"{statement.direction}", accepted, (tuple(at),)))
     return found
@@ -142,9 +138,3 @@ def _accepted(
     if high is None:
         return accepted, f"at least {low:g}"
     return accepted, f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-
-def _shown(value: object) -> str:
-    from results.axes import shown
-
-    return shown(value)

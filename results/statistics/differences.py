@@ -9,6 +9,9 @@ from typing import Literal
 
 from results.statistics.estimates import CONFIDENCE, deviation_of, mean_of, student
 
+SIGNIFICANT = 0.05
+"""A corrected p value up to this is called significant."""
+
 
 @dataclass(frozen=True)
 class Difference:
