@@ -79,6 +79,7 @@ SCENARIOS = {
     ),
 }  # fmt: skip
 LARGE = "4 flows, 1 ms"
+MOST_FLOWS = 6
 """The run whose samples the large run repeats."""
 
 
@@ -108,7 +109,7 @@ def main() -> int:
         _answers(db, arguments.rounds)
         db = _many(folder / "many.db", head, small, arguments.runs)
         app = create_app(db).test_client()
-        for page in ("/", "/api/runs"):
+        for page in ("/runs", "/api/runs"):
             seconds = _median(lambda page=page: _get(app, page), arguments.rounds)  # type: ignore[misc]
             _show(f"{arguments.runs} runs: {page}", seconds)
     return 0
@@ -220,7 +221,7 @@ def _answers(db: Path, rounds: int) -> None:
     app = create_app(db).test_client()
     with Store.open_read_only(db) as store:
         run = store.list_runs()[-1].id
-        flows = [flow.name for flow in store.load(run).flows][:6]
+        flows = [flow.name for flow in store.load(run).flows][:MOST_FLOWS]
     chosen = "&".join(f"flow={flow}" for flow in flows)
 
     def column() -> None:
@@ -235,9 +236,9 @@ def _answers(db: Path, rounds: int) -> None:
     _show("read all columns of a second of one flow", _median(window, rounds))
     for title, page in {
         "the page": f"/runs/{run}",
-        "its windows, 6 flows": f"/api/runs/{run}/tcp?points=2000&{chosen}",
+        f"its windows, {len(flows)} flows": f"/api/runs/{run}/tcp?points=2000&{chosen}",
         "its windows, 1 flow": f"/api/runs/{run}/tcp?points=2000&flow={flows[0]}",
-        "its goodput, 6 flows": f"/api/runs/{run}/goodput?points=300&{chosen}",
+        f"its goodput, {len(flows)} flows": f"/api/runs/{run}/goodput?points=300&{chosen}",
         "its queues": f"/api/runs/{run}/queues?points=2000",
         "its windows, a second": f"/api/runs/{run}/tcp?points=2000&from=1000&to=1001&{chosen}",
     }.items():
