@@ -2,10 +2,9 @@
 /*
  * All differences between kernels 6.1 and 7.0 that concern the modules.
  *
- * Two differences need no code here. cong_control has another argument since
- * 6.10, but no module uses it. in_ack_event comes before the kernel counts what
- * an ACK acknowledges, or after it (from 6.1.141 and 6.12.31 on). No module uses
- * it either: pkts_acked always comes after the counting.
+ * One difference needs no code here. in_ack_event comes before the kernel counts
+ * what an ACK acknowledges, or after it (from 6.1.141 and 6.12.31 on). No module
+ * uses it: pkts_acked always comes after the counting.
  */
 #ifndef CC_COMPAT_H
 #define CC_COMPAT_H
@@ -13,6 +12,7 @@
 #include <linux/sysctl.h>
 #include <linux/version.h>
 #include <net/net_namespace.h>
+#include <net/tcp.h>
 
 /*
  * What "depends on 64BIT" says in a Kconfig file. Settings of up to 100 Gbit/s
@@ -28,6 +28,14 @@
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #error "needs Linux 7.0 or earlier: 7.1 made CA_EVENT_TX_START an operation"
+#endif
+
+/* The arguments of cong_control; modules use sk and rs alone */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define CC_CONTROL_ARGUMENTS struct sock *sk, const struct rate_sample *rs
+#else
+#define CC_CONTROL_ARGUMENTS						\
+	struct sock *sk, u32 ack, int flag, const struct rate_sample *rs
 #endif
 
 /*

@@ -10,7 +10,8 @@
  *   alpha = k1 * C * e^(-k2 * (T - Tmin) / (Tmax - Tmin))
  *
  * The formulas are in core/libra.h. Packets are sent at times that are random
- * and uniform within a round trip (section 5.3, pacing=1).
+ * and uniform within a round trip (section 5.3, pacing=1): each ACK draws the
+ * gap between the packets that are sent until the next ACK.
  *
  * The paper does not give C's unit (capacity_unit). It is Mbit/s by default: a
  * flow of 83 ms on 100 Mbit/s then grows by 1.3 packets per round trip, similar
@@ -25,6 +26,7 @@
 
 #define CC_TRACE_SYSTEM tcp_libra
 #include "cc.h"
+#include "cc_control.h"
 #include "cc_netns.h"
 #include <linux/random.h>
 #include "core/libra.h"
@@ -43,6 +45,9 @@ CC_PARAM(packetpair, 3, 2, 3, "estimate of C: 2 packet pair (Keshav), 3 least sq
 CC_SHOWS(libra, "C [bytes/s]", "Tmin [us]",
 	 "the last increase per round trip [2^-8 segments]", "Tmax [us]");
 
+/* The mean of so many draws of a gap is all but constant */
+#define LIBRA_DRAWS_MAX 64
+
 struct libra_state {
 	struct cc_flow flow;
 	u64	capacity;	/* estimated C, q10 bytes/s; 0: none yet */
@@ -50,6 +55,7 @@ struct libra_state {
 	u32	per_rtt;	/* last increase per round trip, q8 segments */
 	u32	fraction;	/* growth of less than a segment so far, q32 */
 	struct packet_pair pair;
+	struct cc_control control;
 };
 
 /* The settings of a namespace */
@@ -95,14 +101,38 @@ static u64 libra_alpha(const struct sock *sk)
 	return core_mul_q32(alpha, stability);
 }
 
+/*
+ * Draw the gap between packets, uniform between 1/32 and 63/32 of T / w. All
+ * packets that leave until the next ACK have one gap. So it is the mean of as
+ * many draws as packets may leave now: together they take as long as if each
+ * had its own. In steady state that is one packet for each that is
+ * acknowledged.
+ */
+static void libra_pace(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	s32 room = tcp_snd_cwnd(tp) - tcp_packets_in_flight(tp);
+	u32 draws = clamp(room, 1, LIBRA_DRAWS_MAX);
+	u32 sum = 0, left = draws;
+	u64 rate = cc_window_rate(sk, 100);
+
+	while (left--)
+		sum += 1 + (u32)(((u64)get_random_u32() * 63) >> 32);
+	if (rate)
+		cc_pace(sk, core_scale(rate, 32 * draws, sum));
+}
+
 static void libra_init(struct sock *sk)
 {
 	struct libra_state *l = inet_csk_ca(sk);
 
 	*l = (struct libra_state){ 0 };
 	cc_flow_init(&l->flow, sk, READ_ONCE(handshake_rtt));
-	if (READ_ONCE(pacing))
+	cc_control_init(&l->control, sk);
+	if (READ_ONCE(pacing)) {
+		libra_pace(sk);
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	}
 }
 
 /* Tmin and Tmax include the sample before it is used */
@@ -112,6 +142,7 @@ static void libra_pkts_acked(struct sock *sk, const struct ack_sample *ack)
 	u64 rate;
 
 	cc_flow_pkts_acked(sk, ack);
+	cc_control_pkts_acked(&l->control, ack);
 	WRITE_ONCE(l->rtt_max_us, max(l->rtt_max_us, l->flow.rtt_us));
 	rate = cc_pair_ack(&l->pair, sk, ack, READ_ONCE(packetpair));
 	if (rate)
@@ -119,7 +150,7 @@ static void libra_pkts_acked(struct sock *sk, const struct ack_sample *ack)
 	libra_trace(sk);
 }
 
-static void libra_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+static void libra_grow(struct sock *sk, u32 acked)
 {
 	struct libra_state *l = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -153,29 +184,22 @@ static u32 libra_ssthresh(struct sock *sk)
 			      READ_ONCE(t0_us), READ_ONCE(t1_us));
 }
 
-/*
- * The gap to the next packet is uniform between 1/32 and 63/32 of T/w, with the
- * mean T/w. It replaces the kernel's own pacing rate, which is up to twice as
- * high and is set again at each ACK, after every other hook. Drawing it changes
- * the rate, which a question for a number of segments should not do. But this
- * is the only hook before a packet is sent. The module could set the rate at
- * ACKs by cong_control, without the kernel's recovery (proportional rate
- * reduction), which modules cannot call.
- */
+static void libra_cong_control(CC_CONTROL_ARGUMENTS)
+{
+	struct libra_state *l = inet_csk_ca(sk);
+
+	/* The handshake's ACK comes before init */
+	if (inet_csk(sk)->icsk_ca_initialized)
+		cc_control_window(&l->control, sk, rs, libra_grow);
+	if (READ_ONCE(pacing))
+		libra_pace(sk);
+	else
+		cc_pace_as_kernel(sk);
+}
+
+/* Packets are paced one by one */
 static u32 libra_min_tso_segs(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 bytes = (u64)tcp_snd_cwnd(tp) * tp->mss_cache;
-	u32 gap, rtt_us = tp->srtt_us >> 3;
-	u64 rate;
-
-	if (READ_ONCE(pacing) && rtt_us) {
-		gap = 1 + (get_random_u32() >> 16) * 62 / 65536;
-		rate = core_scale(bytes, USEC_PER_SEC, rtt_us);
-		rate = core_scale(rate, 32, gap);
-		WRITE_ONCE(sk->sk_pacing_rate,
-			   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
-	}
 	return 1;
 }
 
@@ -195,8 +219,10 @@ static struct cc_shown libra_shown(const struct sock *sk)
 static struct tcp_congestion_ops tcp_libra __read_mostly = {
 	.init		= libra_init,
 	.ssthresh	= libra_ssthresh,
-	.cong_avoid	= libra_cong_avoid,
+	.cong_control	= libra_cong_control,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.set_state	= cc_control_set_state,
+	.cwnd_event	= cc_control_event,
 	.pkts_acked	= libra_pkts_acked,
 	.min_tso_segs	= libra_min_tso_segs,
 	.get_info	= libra_get_info,

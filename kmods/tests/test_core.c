@@ -16,6 +16,7 @@
 #include "test_westwood.c"
 #include "test_windows.c"
 #include "test_packetpair.c"
+#include "test_prr.c"
 #include "test_figures.c"
 #include "test_chosen.c"
 
@@ -31,6 +32,7 @@ static const struct test {
 	{ "westwood", test_westwood },
 	{ "windows", test_windows },
 	{ "packetpair", test_packetpair },
+	{ "prr", test_prr },
 	{ "figures", test_figures },
 	{ "chosen", test_chosen },
 	{ NULL, NULL },

@@ -38,13 +38,14 @@ def _warm_up(c: Connection, segments: int = 1200) -> None:
 
 
 def first_window(c: Connection) -> None:
-    """A window is sent, and its first segment acknowledged."""
+    """A window is sent; then its segments are acknowledged one by one."""
     c.until(START_US)
     c.write(bytes(1200 * MSS))
     c.until(START_US + c.rtt_us - 1)
     c.state()
     c.mark("sent")
-    c.deliver(1)
+    for _ in range(400):
+        c.deliver(1, _EVEN_US)
 
 
 def _three_duplicates(c: Connection, name: str, gap_us: int = _EVEN_US) -> int:
@@ -75,6 +76,26 @@ def loss(c: Connection) -> None:
     while not c.duplicates:
         c.deliver(1, _EVEN_US)
     c.mark("undone")
+
+
+def losses(c: Connection) -> None:
+    """Two of three segments of a window are lost, so that little is in flight; then recovery."""
+    _warm_up(c)
+    for _ in range(len(c.on_the_way) // 3):
+        c.lose()
+        c.lose()
+        c.deliver(1, _EVEN_US)
+    _until_acked(c, c.sent)
+    c.mark("recovered")
+
+
+def short_recovery(c: Connection) -> None:
+    """One ACK ends a recovery that had sent little yet."""
+    _warm_up(c)
+    c.lose()
+    _three_duplicates(c, "duplicate")
+    c.deliver(len(c.on_the_way))
+    c.mark("recovered")
 
 
 def plain_loss(c: Connection) -> None:
@@ -268,6 +289,17 @@ def idle(c: Connection) -> None:
     c.mark("trickled")
 
 
+def long_pause(c: Connection) -> None:
+    """The window grows far beyond the first one; then comes a pause of several timeouts."""
+    c.until(START_US)
+    for _ in range(2):
+        c.write(bytes(3 * _FEW * MSS))
+        while c.on_the_way:
+            c.deliver(1, _EVEN_US // 10)
+        c.mark("all arrived")
+        c.until(c.now_us + 3_000_000)
+
+
 def whole_windows(c: Connection) -> None:
     """Each ACK acknowledges all that is in flight, as a receiver that aggregates does."""
     c.until(START_US)
@@ -350,6 +382,8 @@ _LARGE_OPTIONS = {"mss": 512, "rtt_us": 600_000, "captured": False}
 CASES = {
     "first window": Case(first_window),
     "loss": Case(loss),
+    "losses": Case(losses),
+    "short recovery": Case(short_recovery),
     "no SACK": Case(plain_loss, {"sack": False}),
     "responses": Case(responses, peer="10.0.1.2"),
     "requests": Case(requests),
@@ -364,6 +398,7 @@ CASES = {
     "climbs": Case(climbs),
     "ecn": Case(ecn, {"ecn": True}),
     "idle": Case(idle),
+    "long pause": Case(long_pause),
     "whole windows": Case(whole_windows),
     "large window": Case(large_window, _LARGE_OPTIONS, "pieces", "10.0.2.1"),
 }
