@@ -19,6 +19,7 @@ TESTS = (
     "westwood",
     "windows",
     "packetpair",
+    "prr",
     "figures",
     "chosen",
 )
