@@ -1,4 +1,4 @@
-"""The means of a summary as CSV, in SI units."""
+"""The means of a summary as CSV, or its differences, in SI units."""
 
 from __future__ import annotations
 
@@ -32,6 +32,29 @@ def text(document: Mapping[str, Any]) -> str:
                  row["left_out"]["unfaithful"], row["left_out"]["failed"],
                  *(each[key] for each in metric["quantiles"] for key in ("value", "low", "high"))]
             )  # fmt: skip
+    return out.getvalue()
+
+
+DIFFERENCE = (
+    "axis", "flow", "a", "b", "metric", "unit", "mean", "low", "high", "p", "p_holm", "effect",
+    "method", "paired_n", "a_n", "b_n",
+)  # fmt: skip
+"""The columns of a difference after those of the axes."""
+
+
+def differences(document: Mapping[str, Any]) -> str:
+    """Return one line for each difference ``b - a``, with a column for each axis that it keeps."""
+    axes = document["axes"]
+    units = {name: one.unit for (name, _scope), one in METRICS.items()}
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow([*(axis["label"] for axis in axes), *DIFFERENCE])
+    for each in document["differences"]:
+        place = [shown(each["variant"].get(axis["path"], "")) for axis in axes]
+        numbers = {**each, "unit": units[each["metric"]]}
+        for end in "ab":
+            numbers[end] = shown(each[end])
+        lines.writerow([*place, *(numbers[key] for key in DIFFERENCE)])
     return out.getvalue()
 
 

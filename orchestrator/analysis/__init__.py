@@ -34,6 +34,7 @@ from results.observations import Wanted
 from results.statistics.drift import PARTS
 from results.store import Store
 from results.summary import summarise
+from results.summary_csv import percent
 
 __all__ = ["Results", "StoreError", "UsageError", "open"]
 
@@ -112,21 +113,30 @@ class Results:
         where: Sequence[str] = (),
         entries: Sequence[str] = (),
         flows: bool = False,
+        quantiles: Sequence[float] = (),
     ) -> pd.DataFrame:
         """Return a row for each variant, flow entry and metric.
 
         Columns: the axes, ``flow`` (None for the whole run), ``link``, ``metric``, ``mean``,
-        ``low``, ``high`` (95%), ``sd``, ``n``, ``drifting``, ``unfaithful``, ``failed``. The
-        arguments are the options of ``orchestrator summary``.
+        ``low``, ``high`` (95%), ``sd``, ``n``, ``drifting``, ``unfaithful``, ``failed``. Each of
+        ``quantiles``, such as 0.9, adds ``90%``, ``90% low`` and ``90% high``. The arguments are
+        the options of ``orchestrator summary``.
+
+        Raises:
+            UsageError: a quantile is not between 0 and 1.
         """
+        for share in quantiles:
+            if not 0 < share < 1:
+                raise UsageError(f"quantiles: {share!r} is not between 0 and 1, such as 0.9")
         wanted = Wanted(metrics, window, where, entries, flows, PARTS)
-        document = summarise(self._store, self._experiment(experiment), wanted)
+        document = summarise(self._store, self._experiment(experiment), wanted, quantiles=quantiles)
         keys = ("mean", "low", "high", "sd", "n", "drifting")
         return pd.DataFrame(
             [
                 {**_axes(document, row), "flow": row["flow"], "link": row["link"], "metric": name,
                  **{key: metric[key] for key in keys},
-                 "unfaithful": row["left_out"]["unfaithful"], "failed": row["left_out"]["failed"]}
+                 "unfaithful": row["left_out"]["unfaithful"], "failed": row["left_out"]["failed"],
+                 **_quantiles(metric["quantiles"])}
                 for row in document["rows"]
                 for name, metric in row["metrics"].items()
             ]
@@ -182,6 +192,14 @@ class Results:
 
     def _experiment(self, text: str) -> Experiment:
         return find(self._store, text)[0]
+
+
+def _quantiles(found: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    return {
+        f"{percent(each['share'])}{end}": each[key]
+        for each in found
+        for end, key in (("", "value"), (" low", "low"), (" high", "high"))
+    }
 
 
 def _axes(document: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 from orchestrator.cli import _completion, _experiments, _options, _output, _summary
 from orchestrator.errors import UsageError
 
-Form = Literal["json", "csv", "markdown", "latex"]
+Form = Literal["json", "csv", "csv-differences", "markdown", "latex"]
 
 
 @click.command()
@@ -41,6 +41,10 @@ Form = Literal["json", "csv", "markdown", "latex"]
 @_options.reduced
 @click.option("--json", "form", flag_value="json", help="Print JSON instead of text.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV: one line a metric and row.")
+@click.option(
+    "--csv-differences", "form", flag_value="csv-differences",
+    help="Print CSV of the differences: one line each.",
+)  # fmt: skip
 @click.option("--markdown", "form", flag_value="markdown", help="Print tables in Markdown.")
 @click.option("--latex", "form", flag_value="latex", help="Print tables for LaTeX (booktabs).")
 def command(
@@ -86,6 +90,8 @@ def command(
         _output.print_json(document)
     elif form == "csv":
         click.echo(summary_csv.text(document), nl=False)
+    elif form == "csv-differences":
+        click.echo(summary_csv.differences(document), nl=False)
     else:
         _summary.print_text(document, form)
 

@@ -44,6 +44,15 @@ def test_the_summary_is_that_of_the_command(results: oa.Results) -> None:
     assert cubic["n"] == 5
 
 
+def test_the_summary_has_the_quantiles_that_are_asked_for(results: oa.Results) -> None:
+    frame = results.summary("bbr-vs-cubic", "goodput_bps", quantiles=[0.5, 0.9])
+    cubic = frame[(frame["flow"] == "cubic") & (frame["limit"] == "2bdp")].iloc[0]
+    assert cubic["50%"] == pytest.approx(2.04e6, rel=1e-4)
+    assert cubic["50% low"] <= cubic["50%"] < cubic["90%"] <= cubic["90% high"]
+    with pytest.raises(oa.UsageError, match=r"quantiles: 90 is not between 0 and 1"):
+        results.summary("bbr-vs-cubic", quantiles=[90])
+
+
 def test_differences(results: oa.Results) -> None:
     frame = results.differences("bbr-vs-cubic", "goodput_bps")
     assert frame[["limit", "a", "b"]].to_numpy().tolist() == [

@@ -72,6 +72,21 @@ def test_other_forms_have_the_same_numbers() -> None:
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
 
 
+@pytest.mark.usefixtures("store")
+def test_differences_have_a_csv_of_their_own() -> None:
+    words = ("summary", "sweep", "--metric", "goodput_bps", "--by", "limit")
+    document = json.loads(orchestrator(*words, "--json").stdout)
+    lines = list(csv.DictReader(io.StringIO(orchestrator(*words, "--csv-differences").stdout)))
+    assert len(lines) == len(document["differences"]) > 1
+    assert {line["unit"] for line in lines} == {"bit/s"}
+    for line, each in zip(lines, document["differences"], strict=True):
+        assert (line["flow"], line["metric"]) == (each["flow"] or "", each["metric"])
+        assert [float(line[key]) for key in ("mean", "low", "high")] == [
+            pytest.approx(each[key]) for key in ("mean", "low", "high")
+        ]
+    assert ("10p", "20p") in [(line["a"], line["b"]) for line in lines]
+
+
 def test_a_name_with_several_experiments_names_the_others(store: Path) -> None:
     with Store(store) as opened:
         make(opened, two, name="sweep", experiment_sha256="newer")
