@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell tools/setup python)
 UV_VERSION := 0.13.8
 QUICKSTART := scenarios/quickstart.yaml
+NS3 := build/ns3/dumbbell
 
 # An installation is known by the content of all that goes into it, so a changed lock installs
 # again and an unchanged one costs nothing. Development adds to what a run needs.
@@ -96,8 +97,17 @@ format: $(DEV_READY)  ## put the code in its form
 guest: $(RUN_READY)  ## build the guest kernel unless it is cached
 	@$(BIN)/orchestrator guest build
 
-bench: $(RUN_READY)  ## measure what a run costs, side by side
-	@for file in bench/bench_*.py; do $(BIN)/python -m bench.$$(basename $$file .py); done
+bench: $(RUN_READY) $(if $(filter-out ns3,$(THEMES)),$(if $(filter ns3,$(THEMES)),$(NS3)),$(NS3))  ## measure what runs cost, beside ns-3, in 25 minutes; QUICK=1: 5 minutes, THEMES="ns3 jobs": these
+	@$(BIN)/orchestrator guest build --quiet
+	$(BIN)/python -m bench $(if $(QUICK),--quick) $(THEMES)
+
+# ns-3 for `make bench` alone: the libraries and headers of its wheel, without its Python interface.
+$(NS3): bench/ns3/ns3.lock bench/ns3/dumbbell.cc
+	$(PYTHON) -m venv build/ns3
+	build/ns3/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	place=$$(build/ns3/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/ns3; \
+	g++ -std=c++20 -O3 -o $@ bench/ns3/dumbbell.cc -I$$place/include -L$$place/lib64 -Wl,-rpath,$$place/lib64 \
+		$(addprefix -lns3.44-,applications traffic-control internet point-to-point network core)
 
 screenshots: $(DEV_READY)  ## draw the dashboard's pictures in docs/
 	$(BIN)/python -m tests.web.screenshots docs

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.bench_runs import CASES, Case
+from bench.cases import CASES, Case, named
 from guest import build
 from orchestrator.backends.cluster import wire, worker
 from orchestrator.backends.cluster.guest import ClusterGuest
@@ -33,6 +33,7 @@ from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
 from results.store import Store
 
+QUICK = ("100mbit-30s", "10flows-10ms")
 DEFAULT = ("100mbit-30s", "10flows-bare", "10flows-10ms", "10hosts-10ms")
 
 
@@ -142,8 +143,11 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=100)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(c.name for c in CASES))
+    parser.add_argument("--quick", action="store_true", help="one round of two cases")
     arguments = parser.parse_args()
-    wanted = [case for case in CASES if case.name in (arguments.cases or DEFAULT)]
+    if arguments.quick:
+        arguments.rounds, arguments.cases = 1, arguments.cases or list(QUICK)
+    wanted = named(CASES, arguments.cases or DEFAULT)
     kernel = build.ensure()
     heading = ("case", "worker s", "controller s", "wall s", "answer MB", "stored MB",
                "saturated by workers", "hours", "limit")  # fmt: skip

@@ -45,7 +45,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--db", type=Path)
+    parser.add_argument("--quick", action="store_true", help="1000 runs, three rounds")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.runs, arguments.rounds = 1000, 3
     with tempfile.TemporaryDirectory() as folder:
         path = arguments.db or Path(folder) / "runs.db"
         if arguments.db is None:

@@ -89,7 +89,10 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=3_000_000, help="samples of the large run")
     parser.add_argument("--runs", type=int, default=1000, help="runs of the list")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="a tenth of it, one round")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.samples, arguments.runs, arguments.rounds = 300_000, 100, 1
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for title, text in SCENARIOS.items():

@@ -1,0 +1,132 @@
+"""Tables of the benchmarks' results, as Markdown for the documents and for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Results = Mapping[str, Any]
+
+SAME_WORK = 0.05
+"""Largest relative difference of goodput and of segments that counts as the same work."""
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def seconds(value: Mapping[str, Any]) -> str:
+    """Return the median, and the smallest and largest value where there are several."""
+    middle = _short(value["median"])
+    if len(value["all"]) == 1:
+        return f"{middle} s"
+    return f"{middle} s ({_short(value['min'])} to {_short(value['max'])})"
+
+
+def times(value: Mapping[str, Any]) -> str:
+    """Return how many times faster, with the range of the rounds."""
+    middle = f"{value['median']:.1f}"
+    if len(value["all"]) == 1:
+        return middle
+    return f"{middle} ({value['min']:.1f} to {value['max']:.1f})"
+
+
+def _short(value_s: float) -> str:
+    return f"{value_s:.0f}" if value_s >= 99.5 else f"{value_s:.3g}"
+
+
+NS3_NAMES = {
+    "100mbit-30s": "1 flow, 100 Mbit/s, 30 s",
+    "100mbit-300s": "1 flow, 100 Mbit/s, 300 s",
+    "1gbit-10s": "1 flow, 1 Gbit/s, 10 s",
+    "10hosts-30s": "10 flows of ten hosts, 100 Mbit/s, 30 s",
+}
+
+
+def ns3(results: Results) -> str:
+    """Return the table of commands beside ns-3."""
+    headings = ("run", "ours", "ns-3", "times faster", "goal", "lean ns-3", "times faster",
+                "goodput Mbit/s, ours and ns-3", "segments, ours and ns-3")  # fmt: skip
+    rows = []
+    for row in results["rows"]:
+        work = row["work"]
+        own, other = work["ours"], work["ns3"]
+        rows.append(
+            (
+                NS3_NAMES[row["case"]],
+                seconds(row["ours_s"]),
+                seconds(row["ns3_s"]),
+                times(row["times"]),
+                f"{row['goal']:g}",
+                seconds(row["lean_s"]),
+                f"{row['lean_times']:.1f}",
+                f"{own['goodput_bps'] / 1e6:.1f}, {other['goodput_bps'] / 1e6:.1f}",
+                f"{own['segments']:.0f}, {other['segments']:.0f}",
+            )
+        )
+    worst = max(row["difference"] for row in results["rows"])
+    verdict = "the same work" if worst <= SAME_WORK else "NOT the same work"
+    return (
+        f"{table(headings, rows)}\n\n"
+        f"Goodput and segments sent differ by {100 * worst:.1f}% at most: {verdict}."
+    )
+
+
+RUN_NAMES = {
+    "100mbit-30s": "1 CUBIC flow, 100 Mbit/s, RTT 20 ms, 30 s",
+    "1gbit-10s": "1 CUBIC flow, 1 Gbit/s, RTT 20 ms, 10 s",
+    "10flows-bare": "10 CUBIC flows of one host, 100 Mbit/s, 30 s",
+    "10flows-10ms": "the same, sampled every 10 ms",
+    "10hosts-bare": "10 CUBIC flows of ten hosts (20 access links, each sampled), 100 Mbit/s, 30 s",
+    "10hosts-10ms": "the same, sampled every 10 ms",
+    "60hosts-2s": "60 hosts and 2 switches built, probed and run for 2 s",
+}
+
+
+def runs(results: Results) -> str:
+    """Return the table of whole runs, in the order of ``RUN_NAMES``."""
+    found = {row["case"]: seconds(row["ours_s"]) for row in results["rows"]}
+    rows = [(title, found[name]) for name, title in RUN_NAMES.items() if name in found]
+    cost = ", ".join(
+        f"{100 * part:+.0f}% with {'one host' if kind == '10flows' else 'ten hosts'}"
+        for kind, part in results["sampling_cost"].items()
+    )
+    words = f"\n\nSampling every 10 ms costs {cost} (medians of pairs)." if cost else ""
+    return table(("run", "wall time"), rows) + words
+
+
+SCALE_TITLES = {
+    "flows": "flows of one pair of hosts, 100 Mbit/s, 10 s",
+    "rate": "rate of the bottleneck, 1 flow, 4 s",
+    "hops": "bottlenecks in a row, 1 flow, 100 Mbit/s, 10 s",
+    "sampling": "period of the samples, 10 flows, 100 Mbit/s, 10 s",
+    "hosts": "hosts, a flow for each pair, 100 Mbit/s, 10 s",
+}
+
+
+def scale(results: Results) -> str:
+    """Return a table of two lines for each scale."""
+    parts = []
+    for name, rows in results["scales"].items():
+        cells = [f"{SCALE_TITLES[name]}", *(row["case"].partition("-")[2] for row in rows)]
+        values = ["wall time in s", *(_short(row["ours_s"]["median"]) for row in rows)]
+        parts.append(table(cells, [values]))
+    return "\n\n".join(parts)
+
+
+def jobs(results: Results) -> str:
+    """Return the table of two runs at a time against one."""
+    rows = [
+        (
+            f"`--executor {row['executor']}`",
+            seconds(row["one_s"]),
+            seconds(row["two_s"]),
+            times(row["times"]),
+            f"{results['goal']:g}",
+        )
+        for row in results["rows"]
+    ]
+    headings = (f"{results['runs']} runs", "`--jobs 1`", "`--jobs 2`", "times faster", "goal")
+    return table(headings, rows)
