@@ -4,9 +4,9 @@
     python -m bench.bench_ns3 [--rounds 3] [--quick] [CASE ...]
 
 Both write samples of all flows and queues every 100 ms. This program writes them into its database,
-ns-3 into a text file. ns-3 is the compiled library of the package ns3 on PyPI, used from C++ (ns3/dumbbell.cc).
-`ns-3` leaves what the scenario does not say as ns-3 has it by default. `lean ns-3` has what makes
-it fastest. Goodput and segments tell whether they did the same work.
+ns-3 into a text file. ns-3 is the compiled library of the package ns3 on PyPI, used from C++
+(ns3/dumbbell.cc). `ns-3` leaves what the scenario does not say as ns-3 has it by default.
+`lean ns-3` has what makes it fastest. Goodput and segments tell whether they did the same work.
 """
 
 from __future__ import annotations
