@@ -1,27 +1,33 @@
 """What the one process that collects runs does for each of them, beside what a worker does.
 
-    python -m bench.bench_collect [--rounds 5] [--runs 10000] [--workers 100] [CASE ...]
+    python -m bench.bench_collect [--rounds 5] [--quick] [--runs 10000] [--workers 100] [CASE ...]
 
-A worker boots the guest of a run and returns its files. The controller decodes, judges and stores
-them. Both are measured in seconds of processor time, which a busy machine changes little. The
-controller also waits for the disk; that time is printed, too. Then it says what limits a plan.
+A worker boots the guest of a run and returns its files. This program decodes, judges and stores
+them. Both are measured in seconds of processor time, which a busy machine changes little. This
+program also waits for the disk; that time is measured, too. Dask's part is measured with workers
+that return as many bytes at once. Then it says what limits a plan.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from bench import measuring, tables
 from bench.cases import CASES, Case, named
+from bench.measuring import Clock
 from guest import build
 from orchestrator.backends.cluster import wire, worker
+from orchestrator.backends.cluster.address import ClusterAddress
+from orchestrator.backends.cluster.connection import Cluster
 from orchestrator.backends.cluster.guest import ClusterGuest
 from orchestrator.backends.cluster.wire import Answer, Order
 from orchestrator.backends.contract import Report, RunContext
@@ -93,8 +99,8 @@ class Played(ClusterGuest):
         return Answer.from_bytes(self.answer, 2**34, context.bounds.console_bytes)
 
 
-def measure(case: Case, kernel: build.GuestKernel, rounds: int, folder: Path) -> list[float]:
-    """Return medians in s (worker's CPU, controller's CPU and wall) and MB (answer, stored)."""
+def measure(case: Case, kernel: build.GuestKernel, rounds: int, folder: Path) -> dict[str, float]:
+    """Return medians: seconds of the worker and of this process, bytes of an answer and stored."""
     (folder / "case.yaml").write_text(case.scenario(), encoding="utf-8")
     planned = plan(load(folder / "case.yaml"))
     (spec,) = planned.runs
@@ -104,6 +110,8 @@ def measure(case: Case, kernel: build.GuestKernel, rounds: int, folder: Path) ->
     order = _order(guest, spec, folder)
     options = RunOptions(folder / "runs.db", backend)
     there, here, waited = [], [], []
+    Store(options.db).close()
+    empty = _size(folder)
     for number in range(rounds):
         guest_time = GuestTime()
         with timed() as ran:
@@ -120,9 +128,17 @@ def measure(case: Case, kernel: build.GuestKernel, rounds: int, folder: Path) ->
         there.append(ran.cpu_s + guest_time.total_s)
         here.append(collected.cpu_s)
         waited.append(collected.wall_s)
-    stored = sum(file.stat().st_size for file in folder.glob("runs.db*")) / rounds
-    times = [statistics.median(each) for each in (there, here, waited)]
-    return [*times, len(backend.answer) / 1e6, stored / 1e6]
+    return {
+        "worker_cpu_s": statistics.median(there),
+        "here_cpu_s": statistics.median(here),
+        "here_wall_s": statistics.median(waited),
+        "answer_bytes": len(backend.answer),
+        "stored_bytes": (_size(folder) - empty) / rounds,
+    }
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("runs.db*"))
 
 
 def _order(guest: Guest, spec: RunSpec, folder: Path) -> Order:
@@ -136,33 +152,77 @@ def _order(guest: Guest, spec: RunSpec, folder: Path) -> Order:
     return Order(wire.code_identity(), kernel, guest.boot(spec), bounds.of(spec), packed)
 
 
+def sized(message: bytes, _topic: str, _number: int) -> bytes:
+    """Return as many bytes as the message says: a worker without a guest."""
+    return bytes(int(message))
+
+
+def scheduling(answer_bytes: int, tasks: int, folder: Path) -> dict[str, float]:
+    """Return the seconds that each answer costs scheduler and client, over TLS, without a guest.
+
+    ``cpu_s`` is processor time of this process, which is scheduler and client at once.
+    """
+    cluster = Cluster(ClusterAddress(None, None), workers=2, task=sized)
+    cluster.open()
+    try:
+        context = RunContext(folder, 0, worker._nothing, worker._nothing)
+
+        def one(_number: int) -> None:
+            order = str(answer_bytes).encode()
+            with cluster.computed(order, context, lambda _phase, _simulated_s: None) as future:
+                assert len(cluster.answer(future)) == answer_bytes  # type: ignore[arg-type]
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(one, range(16)))  # the first ones import what they need
+            with timed() as taken:
+                list(pool.map(one, range(tasks)))
+    finally:
+        cluster.close()
+    return {"cpu_s": taken.cpu_s / tasks, "wall_s": taken.wall_s / tasks}
+
+
+def estimated(row: dict[str, Any], runs: int, workers: int) -> dict[str, Any]:
+    """Return what a plan of so many runs needs, and what saturates first.
+
+    The wall time of a part is what it needs for all runs if nothing else limits it.
+    """
+    needs_s = {
+        "workers": runs * row["worker_cpu_s"] / workers,
+        "this program": runs * max(row["here_cpu_s"], row["here_wall_s"]),
+        "scheduler": runs * row["scheduler_cpu_s"],
+    }
+    limit = max(needs_s, key=lambda name: needs_s[name])
+    return {
+        "needs_s": {name: round(value, 1) for name, value in needs_s.items()},
+        "limit": limit,
+        "disk_bytes": round(runs * row["stored_bytes"]),
+        "answers_bytes_per_s": round(runs * row["answer_bytes"] / needs_s[limit]),
+    }
+
+
 def main() -> int:
-    """Measure the cases and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5)
+    """Measure the cases, keep the results and print a table."""
+    parser = measuring.parser(__doc__, rounds=5)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=100)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(c.name for c in CASES))
-    parser.add_argument("--quick", action="store_true", help="one round of two cases")
-    arguments = parser.parse_args()
-    if arguments.quick:
-        arguments.rounds, arguments.cases = 1, arguments.cases or list(QUICK)
-    wanted = named(CASES, arguments.cases or DEFAULT)
+    options = parser.parse_args()
+    names = options.cases or (QUICK if options.quick else DEFAULT)
+    rounds, tasks = (1, 100) if options.quick else (options.rounds, 1000)
     kernel = build.ensure()
-    heading = ("case", "worker s", "controller s", "wall s", "answer MB", "stored MB",
-               "saturated by workers", "hours", "limit")  # fmt: skip
-    print(" | ".join(heading))
-    for case in wanted:
+    clock = Clock()
+    rows = []
+    for case in named(CASES, names):
         with tempfile.TemporaryDirectory() as name:
-            there, here, wall, answer, stored = measure(case, kernel, arguments.rounds, Path(name))
-        by_workers = arguments.runs * there / arguments.workers
-        by_controller = arguments.runs * max(here, 0.0)
-        limit = "controller" if by_controller > by_workers else "workers"
-        hours = max(by_workers, by_controller) / 3600
-        print(
-            f"{case.name} | {there:.2f} | {here:.3f} | {wall:.3f} | {answer:.2f} | {stored:.2f} | "
-            f"{there / here:.0f} | {hours:.2f} | {limit}"
-        )
+            row: dict[str, Any] = measure(case, kernel, rounds, Path(name))
+            sent = scheduling(round(row["answer_bytes"]), tasks, Path(name))
+        row |= {"scheduler_cpu_s": sent["cpu_s"], "scheduler_wall_s": sent["wall_s"]}
+        rows.append({"case": case.name, **row, **estimated(row, options.runs, options.workers)})
+    results = {
+        "rounds": rounds, "runs": options.runs, "workers": options.workers, "rows": rows
+    }  # fmt: skip
+    clock.keep(options.results, "collect", results)
+    print(tables.collect(results))
     return 0
 
 

@@ -130,3 +130,49 @@ def jobs(results: Results) -> str:
     ]
     headings = (f"{results['runs']} runs", "`--jobs 1`", "`--jobs 2`", "times faster", "goal")
     return table(headings, rows)
+
+
+def collect(results: Results) -> str:
+    """Return what a run costs each part, and what many runs on many workers need."""
+    costs = []
+    plans = []
+    for row in results["rows"]:
+        title = RUN_NAMES[row["case"]]
+        if title == "the same, sampled every 10 ms":
+            title = f"{RUN_NAMES[row['case'].replace('10ms', 'bare')]}, sampled every 10 ms"
+        costs.append(
+            (
+                title,
+                f"{row['worker_cpu_s']:.2f} s",
+                f"{row['here_cpu_s']:.3f} s",
+                f"{row['here_wall_s']:.3f} s",
+                f"{1e3 * row['scheduler_cpu_s']:.1f} ms",
+                f"{row['answer_bytes'] / 1e6:.2f} MB",
+                f"{row['stored_bytes'] / 1e6:.2f} MB",
+                f"{row['worker_cpu_s'] / row['here_cpu_s']:.0f}",
+            )
+        )
+        needs = row["needs_s"]
+        plans.append(
+            (
+                title,
+                *(_minutes(needs[name]) for name in ("workers", "this program", "scheduler")),
+                row["limit"],
+                f"{row['disk_bytes'] / 1e9:.1f} GB",
+                f"{row['answers_bytes_per_s'] / 1e6:.1f} MB/s",
+            )
+        )
+    each = table(
+        ("each run", "worker", "this program", "the same, with waiting", "scheduler and client",
+         "answer", "stored", "workers that saturate this program"), costs
+    )  # fmt: skip
+    runs, workers = f"{results['runs']:,}".replace(",", " "), results["workers"]
+    whole = table(
+        (f"{runs} runs", f"{workers} workers need", "this program needs",
+         "the scheduler needs", "saturates first", "database", "answers"), plans
+    )  # fmt: skip
+    return f"{each}\n\n{whole}"
+
+
+def _minutes(value_s: float) -> str:
+    return f"{value_s / 60:.1f} min" if value_s < 5400 else f"{value_s / 3600:.1f} h"

@@ -1,0 +1,101 @@
+"""Writes the results of the benchmarks into the documents, and draws their figure.
+
+    python -m bench.report [--check]
+
+``bench/results.json`` is what ``make bench`` measured last. Each theme has a block in a document,
+between ``<!-- bench THEME -->`` and ``<!-- end -->``. ``--check`` writes nothing, and tells by its
+exit status whether the blocks are those of the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bench import figure, measuring, tables
+from bench.measuring import RESULTS, ROOT
+
+PERFORMANCE = "docs/performance.md"
+WORKERS = "docs/workers.md"
+FIGURE = "docs/performance.svg"
+
+BUSY = 0.5
+"""A load at the start from which the times are said to be those of a busy machine."""
+
+THEMES: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
+    "ns3": (PERFORMANCE, tables.ns3),
+    "runs": (PERFORMANCE, tables.runs),
+    "scale": (PERFORMANCE, tables.scale),
+    "jobs": (PERFORMANCE, tables.jobs),
+    "collect": (WORKERS, tables.collect),
+}
+"""The document of a theme, and what makes its table."""
+
+
+def about(theme: Mapping[str, Any]) -> str:
+    """Return when and where a theme was measured, and whether the machine was busy."""
+    machine = theme["machine"]
+    rounds = theme["rounds"]
+    kept = "one round" if rounds == 1 else f"medians of {rounds} rounds"
+    lines = [
+        f"Measured on {theme['date']}, {kept}, on {machine['cpus']} CPUs ({machine['cpu']}),",
+        f"{machine['system']}, Python {machine['python']}.",
+    ]
+    if machine["load"] > BUSY:
+        lines.append(
+            f"Other processes were running (load {machine['load']}): these times are too long."
+        )
+    return "\n".join(lines)
+
+
+def block(name: str, results: Mapping[str, Any]) -> str:
+    """Return the text between the marks of a theme."""
+    theme = results["themes"].get(name)
+    if theme is None:
+        return f"Not measured yet: `make bench THEMES={name}`."
+    return f"{about(theme)}\n\n{THEMES[name][1](theme)}"
+
+
+def written(text: str, document: str, results: Mapping[str, Any]) -> str:
+    """Return a document's text with its blocks made anew.
+
+    Raises:
+        SystemExit: the document has no marks for a theme of its own.
+    """
+    for name, (place, _make) in THEMES.items():
+        if place != document:
+            continue
+        start, end = f"<!-- bench {name} -->", "<!-- end -->"
+        pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
+        content = f"{start}\n\n{block(name, results)}\n\n{end}"
+        text, found = pattern.subn(content.replace("\\", r"\\"), text)
+        if found != 1:
+            raise SystemExit(f"{document}: {found} blocks begin with {start}, and not one")
+    return text
+
+
+def main() -> int:
+    """Write the blocks and the figure, or compare them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; 1: they differ")
+    options = parser.parse_args()
+    results = measuring.read(RESULTS)
+    differ = []
+    for document in (PERFORMANCE, WORKERS):
+        file = ROOT / document
+        before = file.read_text(encoding="utf-8")
+        after = written(before, document, results)
+        if after != before:
+            differ.append(document)
+            if not options.check:
+                file.write_text(after, encoding="utf-8")
+    if not options.check and "scale" in results["themes"]:
+        (ROOT / FIGURE).write_bytes(figure.drawn(results["themes"]["scale"]))
+    print(f"{'differ' if options.check else 'written'}: {', '.join(differ) or 'none'}")
+    return int(options.check and bool(differ))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
