@@ -29,31 +29,27 @@ if TYPE_CHECKING:
     from results.claims.model import Length, Paper, Statement
 
 
-def show_plan(studies: _reproducing.Studies, as_json: bool) -> None:
-    """Print the runs of each experiment at first, and the most that undecided rows can ask for."""
-    found: list[dict[str, Any]] = []
-    for (paper, name), study in studies.items():
-        design = study.design.run(study.length)
-        once_s = study.cost_s(dict.fromkeys(study.needed, 1)) if study.needed else 0.0
-        found.append(
-            {
-                "paper": paper,
-                "experiment": name,
-                "scenario": study.design.scenario,
-                "variants": len(study.needed),
-                "least": design.least,
-                "most": design.limit,
-                "minutes_least": round(once_s * design.least / 60, 1),
-                "minutes_most": round(once_s * design.limit / 60, 1),
-            }
-        )
+def show_plan(
+    studies: _reproducing.Studies,
+    ablations: Iterable[tuple[str, _reproducing.Studies]],
+    as_json: bool,
+) -> None:
+    """Print the runs of each experiment at first, and the most that undecided rows can ask for.
+
+    ``ablations`` has the name and the experiments of each.
+    """
+    found = _planned(studies, None)
+    for name, ablated in ablations:
+        found += _planned(ablated, name)
     if as_json:
         _output.print_json({"schema": 1, "experiments": found})
         return
     headings = ["paper", "scenario", "variants", "repetitions", "minutes", "at most"]
     rows = [
         [
-            each["paper"], each["scenario"], str(each["variants"]),
+            each["paper"],
+            f"{each['scenario']} ({each['ablation']})" if each["ablation"] else each["scenario"],
+            str(each["variants"]),
             str(each["least"]), f"{each['minutes_least']:.1f}", f"{each['minutes_most']:.1f}",
         ]
         for each in found
@@ -62,6 +58,27 @@ def show_plan(studies: _reproducing.Studies, as_json: bool) -> None:
     out.print(_output.table(headings, rows, right=range(2, len(headings))))
     total, most = (sum(each[key] for each in found) for key in ("minutes_least", "minutes_most"))
     out.print(f"about {total:.0f} min with one job, {most:.0f} min at most", markup=False)
+
+
+def _planned(studies: _reproducing.Studies, ablation: str | None) -> list[dict[str, Any]]:
+    found = []
+    for (paper, name), study in studies.items():
+        design = study.design.run(study.length)
+        once_s = study.cost_s(dict.fromkeys(study.needed, 1)) if study.needed else 0.0
+        found.append(
+            {
+                "paper": paper,
+                "experiment": name,
+                "ablation": ablation,
+                "scenario": study.design.scenario,
+                "variants": len(study.needed),
+                "least": design.least,
+                "most": design.limit,
+                "minutes_least": round(once_s * design.least / 60, 1),
+                "minutes_most": round(once_s * design.limit / 60, 1),
+            }
+        )
+    return found
 
 
 def document(
@@ -92,7 +109,7 @@ def document(
                 if each.rows
                 else other.get(each.statement.id),
                 "command": again(each, length),
-                "rows": [_row(judged) for judged in each.rows],
+                "rows": [row(judged) for judged in each.rows],
             }
             for each in outcomes
         ],
@@ -104,7 +121,8 @@ def again(outcome: _reproducing.Outcome, length: Length) -> str:
     return f"orchestrator reproduce {outcome.paper}:{outcome.statement.id} --{length}"
 
 
-def _row(judged: _reproducing.Judged) -> dict[str, Any]:
+def row(judged: _reproducing.Judged) -> dict[str, Any]:
+    """Return a row with its values and verdict, JSON-ready."""
     finding, series = judged.finding, judged.series
     return {
         "label": judged.row.label,
@@ -264,19 +282,27 @@ def write(
     by_claim: dict[tuple[str, str], list[_reproducing.Outcome]] = {}
     for outcome in outcomes:
         by_claim.setdefault((outcome.paper, outcome.statement.claim), []).append(outcome)
+    for (paper, claim), parts in by_claim.items():
+        if not any(judged.series.values for part in parts for judged in part.rows):
+            continue
+        made = [
+            (each.statement, [(row.row, row.series, row.least) for row in each.rows])
+            for each in parts
+        ]
+        designs = papers[paper].experiments
+        text = record.text(paper, claim, found["length"], made, designs)
+        put(folder / f"{paper}-{claim}-{found['length']}.json", text)
+
+
+def put(file: Path, text: str) -> None:
+    """Write a summary.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for (paper, claim), parts in by_claim.items():
-            if not any(judged.series.values for part in parts for judged in part.rows):
-                continue
-            made = [
-                (each.statement, [(row.row, row.series, row.least) for row in each.rows])
-                for each in parts
-            ]
-            designs = papers[paper].experiments
-            text = record.text(paper, claim, found["length"], made, designs)
-            file = folder / f"{paper}-{claim}-{found['length']}.json"
-            file.write_text(text, encoding="utf-8")
-            click.echo(f"{file}", err=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--write {folder}: cannot be written: {error.strerror}") from None
+        raise UsageError(f"--write: {file} cannot be written: {error.strerror}") from None
+    click.echo(f"{file}", err=True)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator import backends
-from orchestrator.cli import _executor, _options, _output, _reproducing, _reproduction, run
+from orchestrator.cli import (
+    _causes,
+    _executor,
+    _options,
+    _output,
+    _reproducing,
+    _reproduction,
+    run,
+)
 from orchestrator.errors import RunError, UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.planning.plan import Plan
     from results.claims.model import Length, Statement
 
 
@@ -43,6 +52,11 @@ if TYPE_CHECKING:
     help="Also write a summary of each claim there, as JSON, for docs/reproduction.md.",
 )
 @click.option(
+    "--causes",
+    is_flag=True,
+    help="Also run the ablations of the chosen statements, which look for causes.",
+)
+@click.option(
     "--figures",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
@@ -66,6 +80,7 @@ def command(
     as_json: bool,
     only_plan: bool,
     folder: Path | None,
+    causes: bool,
     figures: Path | None,
     claims: Path,
     quiet: bool,
@@ -81,6 +96,7 @@ def command(
     orchestrator reproduce westwoodplus:W3
     orchestrator reproduce tibet --quick --jobs 2
     orchestrator reproduce --full --plan
+    orchestrator reproduce westwoodplus:W3 --causes
     """
     from results.claims.model import load_all, select
 
@@ -93,37 +109,54 @@ def command(
     if folder is not None:
         _reproduction.require_whole(papers, chosen)
     studies = _reproducing.prepare(papers, chosen, length, claims.parent)
+    ablated = _causes.prepare(papers, chosen, length, claims.parent) if causes else []
     if only_plan:
-        _reproduction.show_plan(studies, as_json)
+        named = [(f"{each.claim}, {each.ablation.name}", each.studies) for each in ablated]
+        _reproduction.show_plan(studies, named, as_json)
         return 0
     where = _executor.choose(executor, backends.DEFAULT, jobs, tls_files)
     request = run.Request(db, backends.DEFAULT, where, False, quiet)
+
+    def execute(plan: Plan) -> list[str]:
+        return run.make_runs(plan, True, request)
+
     with _naming_the_command(quiet):
-        outcomes = _reproducing.decide(
-            chosen, studies, lambda plan: run.make_runs(plan, True, request), db, quiet
-        )
+        outcomes = _reproducing.decide(chosen, studies, execute, db, quiet)
+        for each in ablated:
+            each.decide(execute, db, quiet)
     other = _reproducing.elsewhere(papers, outcomes, length, claims.parent)
     document = _reproduction.document(outcomes, studies, other, length)
+    document |= _causes.document(ablated)
     if folder is not None:
         _reproduction.write(document, outcomes, papers, folder)
+        _causes.write(ablated, length, folder)
     if figures is not None:
         _reproduction.draw(document, figures)
     if as_json:
         _output.print_json(document)
     else:
         _reproduction.show(document, papers)
-    return RunError.exit_status if _failed(studies, db) else 0
+        _causes.show(document)
+    every = [studies, *(each.studies for each in ablated)]
+    return RunError.exit_status if _failed(every, db) else 0
 
 
-def _failed(studies: _reproducing.Studies, db: Path) -> bool:
+def _failed(every: Sequence[_reproducing.Studies], db: Path) -> bool:
     """Tell whether the newest run of a repetition failed."""
     from results.store import Store
 
-    ids = {run_id for study in studies.values() for made in study.made.values() for run_id in made}
+    ids = {
+        run_id
+        for studies in every
+        for study in studies.values()
+        for made in study.made.values()
+        for run_id in made
+    }
     if not ids:
         return False
     with Store.open_read_only(db) as store:
-        return any(row.status != "ok" for row in store.list_runs() if row.id in ids)
+        # Asked for one by one, because a store may have many thousands of other runs.
+        return any(store.load(run_id).status != "ok" for run_id in ids)
 
 
 @contextlib.contextmanager

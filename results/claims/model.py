@@ -203,11 +203,45 @@ class Statement(Strict):
         return self
 
 
+class Ablation(Strict):
+    """A change of the set-up that may explain why statements do not hold.
+
+    The statements' experiments run again with other values; see ``results.claims.ablation``.
+    """
+
+    name: Slug = Field(description="unique in the claim")
+    says: str = Field(description="what is changed")
+    asks: str = Field(description="what its runs tell, written before they are made")
+    of: tuple[str, ...] = Field(strict=False, min_length=1, description="ids of statements")
+    set: tuple[str, ...] = Field(strict=False, min_length=1, description="as `--set` of `run`")
+    instead: dict[str, str] = Field(
+        default_factory=dict, description="congestion controls by those that they stand in for"
+    )
+    least: int = Field(default=3, ge=2, description="repetitions of each variant")
+
+
 class Claim(Strict):
     """A claim of the paper and its statements."""
 
     says: str = Field(description="the claim in our words")
     statements: tuple[Statement, ...] = Field(strict=False, min_length=1, description="its parts")
+    ablations: tuple[Ablation, ...] = Field(
+        default=(), strict=False, description="runs that look for causes"
+    )
+    notes: tuple[str, ...] = Field(
+        default=(), strict=False, description="what else was measured of it"
+    )
+
+    @model_validator(mode="after")
+    def _ablated(self) -> Claim:
+        names = [each.name for each in self.ablations]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two ablations have one name: {', '.join(names)}")
+        known = {each.id for each in self.statements if each.cannot is None}
+        for ablation in self.ablations:
+            if unknown := [each for each in ablation.of if each not in known]:
+                raise ValueError(f"ablation {ablation.name}: no statement {unknown[0]} to test")
+        return self
 
 
 class Run(Strict):

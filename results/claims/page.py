@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from results.claims.judge import CANNOT, NO_VALUE, UNDECIDED, VERDICTS, Verdict, together
 from results.claims.model import Paper, Statement
+from results.claims.page_causes import ablations
+from results.claims.page_parts import COLUMNS, line, paper_of, wrapped
 from results.claims.record import Measured
-from results.claims.rows import Row, rows
+from results.claims.rows import rows
 
 NOT_YET = "not measured yet"
-COLUMNS = 118
 
 HEAD = """\
 # Claims of the papers, and what holds
 
 Four papers state what this project measures again on a real kernel. This page has each of their
-forty claims. `tools/reproduction.py` makes it of the claims in `scenarios/papers/claims/` and the
-summaries in `scenarios/papers/claims/measured/`. [Compared with the papers](papers.md) and
-[Measurements](measurements.md) discuss causes.
+forty claims, those that hold first. [Twenty years later](lessons.md) says what can be learnt from
+it, and [Measurements](measurements.md) looks into single modules.
 
+"""
+
+METHOD = """\
 ```
-orchestrator reproduce westwoodplus:W3        # one claim: runs what is missing, and judges
-orchestrator reproduce tibet --jobs 2         # all claims of a paper
-orchestrator reproduce --full --plan          # what the papers' own size would cost
+orchestrator reproduce westwoodplus:W3            # one claim: runs what is missing, and judges
+orchestrator reproduce westwoodplus:W3 --causes   # also the ablations, which look for causes
+orchestrator reproduce tibet --jobs 2             # all claims of a paper
+orchestrator reproduce --full --plan              # what the papers' own size would cost
 ```
 
 ## How a verdict is made
 
+- The papers used ns-2, and here the kernel's own TCP runs. So a number may hold, hold in part, or
+  not hold at all. Nothing was tuned towards one.
 - A claim has statements, and a statement one or more rows. A row compares a mean of ours with the
   paper.
 - What agrees with the paper is an interval around its number or range. The statement's *tolerance*
@@ -44,29 +51,57 @@ orchestrator reproduce --full --plan          # what the papers' own size would 
 - A statement **holds in part** if some of its rows hold and others do not. The same is true of a
   claim and its statements.
 - The *quick* length has shorter runs than the papers and fewer points. The *full* length has the
-  papers' size.
+  papers' size. Where both were measured, the full one is shown.
 - An ordering is shown as the ratio of each value to the next. It must be above 1 by more than the
   tolerance.
+- An *ablation* runs a statement again with one thing changed. A cause is named only where an
+  ablation shows it.
 
 The data also say how each experiment is run: its scenario, what each length sets, and how often it
 is repeated. A summary has the values of each row, and seed and digest of each run. The command
-that is printed with a claim makes runs with the same digests.
+that is printed with a claim makes runs with the same digests. `tools/reproduction.py` makes this
+page of the claims in `scenarios/papers/claims/` and the summaries in
+`scenarios/papers/claims/measured/`.
 """
 
 
-def page(papers: Mapping[str, Paper], measured: Mapping[tuple[str, str], Measured]) -> str:
+@dataclass(frozen=True)
+class Cost:
+    """What measuring a claim takes at the quick length: runs, and their time in the simulation."""
+
+    runs: int
+    simulated_s: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that was measured, by (paper, claim); of ablations also by name."""
+
+    claims: Mapping[tuple[str, str], Measured]
+    causes: Mapping[tuple[str, str, str], Measured] = field(default_factory=dict)
+    costs: Mapping[tuple[str, str], Cost] = field(default_factory=dict)
+
+
+def page(papers: Mapping[str, Paper], evidence: Evidence) -> str:
     """Return the document as Markdown."""
-    verdicts = {
+    found = verdicts(papers, evidence.claims)
+    lines = [HEAD, *_matrix(papers, found), "", METHOD.rstrip()]
+    for name, paper in papers.items():
+        lines += ["", f"## {name}", "", *textwrap.wrap(f"{paper.title}.", COLUMNS)]
+        for claim in paper.claims:
+            lines += ["", *_claim(name, paper, claim, found[name, claim], evidence)]
+    return "\n".join([*lines, ""])
+
+
+def verdicts(
+    papers: Mapping[str, Paper], measured: Mapping[tuple[str, str], Measured]
+) -> dict[tuple[str, str], Verdict | None]:
+    """Return the verdict on each (paper, claim), None where nothing of it was measured yet."""
+    return {
         (name, claim): _verdict(paper, claim, measured.get((name, claim)))
         for name, paper in papers.items()
         for claim in paper.claims
     }
-    lines = [HEAD, *_matrix(papers, verdicts)]
-    for name, paper in papers.items():
-        lines += ["", f"## {name}", "", *textwrap.wrap(f"{paper.title}.", COLUMNS)]
-        for claim in paper.claims:
-            lines += ["", *_claim(name, paper, claim, verdicts[name, claim], measured)]
-    return "\n".join([*lines, ""])
 
 
 def _verdict(paper: Paper, claim: str, made: Measured | None) -> Verdict | None:
@@ -115,10 +150,10 @@ def _claim(
     paper: Paper,
     claim: str,
     verdict: Verdict | None,
-    measured: Mapping[tuple[str, str], Measured],
+    evidence: Evidence,
 ) -> Iterator[str]:
     statements = paper.claims[claim].statements
-    made = measured.get((name, claim))
+    made = evidence.claims.get((name, claim))
     yield f"### {claim}"
     yield ""
     told = verdict or NOT_YET
@@ -136,10 +171,15 @@ def _claim(
         yield f"- Command: `orchestrator reproduce {name}:{claim} --{length}`"
     if made is not None:
         yield from _origin(name, claim, made)
+    elif (cost := evidence.costs.get((name, claim))) is not None:
+        yield f"- It has {cost.runs} runs of {cost.simulated_s / 60:.0f} simulated minutes in all."
     for each in statements:
         yield from _reasons(each, made)
     if made is not None:
         yield from _causes(statements)
+    for note in paper.claims[claim].notes:
+        yield from wrapped(f"- {note}")
+    yield from ablations(name, paper, claim, made, evidence.causes)
 
 
 def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
@@ -147,39 +187,31 @@ def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
     found = made.findings(statement) if made is not None else []
     says = f"{statement.says} {_setting(statement)}".strip()
     if statement.cannot is not None:
-        yield _line(statement.id, says, statement.place, NO_VALUE, NO_VALUE, NO_VALUE, CANNOT)
+        yield line(statement.id, says, statement.place, NO_VALUE, NO_VALUE, NO_VALUE, CANNOT)
     elif not found:
-        stated = "; ".join(dict.fromkeys(_paper(row, statement) for row in rows(statement)))
+        stated = "; ".join(dict.fromkeys(paper_of(row, statement) for row in rows(statement)))
         told = NOT_YET if made is None else "undecided: no runs"
-        yield _line(statement.id, says, statement.place, stated, NO_VALUE, NO_VALUE, told)
+        yield line(statement.id, says, statement.place, stated, NO_VALUE, NO_VALUE, told)
     else:
         if len(found) > 1:
             verdict = together(finding.verdict for _row, finding in found)
-            yield _line(statement.id, says, statement.place, "", "", "", f"**{verdict}**")
+            yield line(statement.id, says, statement.place, "", "", "", f"**{verdict}**")
         for row, finding in found:
             alone = len(found) == 1
             label = " ".join(part for part in (says if alone else "", row.label) if part)
-            yield _line(
+            yield line(
                 statement.id if alone else "",
                 label,
                 statement.place if alone else "",
-                _paper(row, statement),
+                paper_of(row, statement),
                 finding.told(),
                 str(finding.n),
                 f"**{finding.verdict}**" if alone else finding.verdict,
             )
 
 
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
-
-
 def _setting(statement: Statement) -> str:
     return "(testable in part)" if statement.in_part is not None else ""
-
-
-def _paper(row: Row, statement: Statement) -> str:
-    return f"{row.paper} {statement.unit}".strip()
 
 
 def _origin(name: str, claim: str, made: Measured) -> Iterator[str]:
@@ -191,7 +223,7 @@ def _origin(name: str, claim: str, made: Measured) -> Iterator[str]:
         f"- Measured at the length *{made.length}*: {number} runs, kernel {document['kernel']}, "
         f"link model {document['link_model']}. [Values, seeds, digests and hashes]({file})"
     )
-    yield from _wrapped(text)
+    yield from wrapped(text)
 
 
 def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
@@ -219,7 +251,7 @@ def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
             told = "a mean is at the edge" if most is None else f"about {most} repetitions decide"
             found = [*found, f"- {statement.id} is undecided in {len(undecided)} rows: {told}."]
     for each in found:
-        yield from _wrapped(each)
+        yield from wrapped(each)
 
 
 def _causes(statements: Sequence[Statement]) -> Iterator[str]:
@@ -227,13 +259,7 @@ def _causes(statements: Sequence[Statement]) -> Iterator[str]:
     causes = dict.fromkeys(each.cause for each in statements if each.cause is not None)
     for cause in causes:
         ids = ", ".join(each.id for each in statements if each.cause == cause)
-        yield from _wrapped(f"- {ids}, cause: {cause}")
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        text, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+        yield from wrapped(f"- {ids}, cause: {cause}")
 
 
 def _tolerance(statement: Statement) -> str:

@@ -2,7 +2,7 @@
 
 ::
 
-    {"schema": 1, "paper", "claim", "length", "kernel", "linux_sha256",
+    {"schema": 1, "paper", "claim", "length", "ablation": null or NAME, "kernel", "linux_sha256",
      "modules": {NAME: sha256}, "link_model", "digest_version", "sandboxed",
      "experiments": {NAME: [SCENARIO, [OVERRIDE]]},
      "statements": {ID: [{"label", "values", "least", "unfaithful", "failed", "identical"}]},
@@ -28,14 +28,25 @@ from results.claims.values import Series, Used
 
 SCHEMA = 1
 
+CAUSES = "causes"
+"""Folder, beside the summaries of claims, of those of ablations."""
+
 Part = tuple[Statement, Sequence[tuple[Row, Series, int]]]
 """A statement with its rows, their values, and the repetitions that were made at first."""
 
 
 def text(
-    paper: str, claim: str, length: Length, parts: Sequence[Part], designs: Mapping[str, Design]
+    paper: str,
+    claim: str,
+    length: Length,
+    parts: Sequence[Part],
+    designs: Mapping[str, Design],
+    ablation: str | None = None,
 ) -> str:
-    """Return the summary of a claim as JSON; ``designs`` has the paper's experiments by name."""
+    """Return the summary of a claim, or of an ablation of it, as JSON.
+
+    ``designs`` has the paper's experiments by name.
+    """
     used = {
         run_id: run
         for _s, made in parts
@@ -48,6 +59,7 @@ def text(
         "paper": paper,
         "claim": claim,
         "length": length,
+        "ablation": ablation,
         **_origin(runs),
         "experiments": experiments(parts, length, designs),
     }
@@ -149,6 +161,12 @@ class Measured:
             if (one := made.get(row.label)) is not None
         ]
 
+    @property
+    def ablation(self) -> str | None:
+        """The name of the ablation that was measured; None for the claim itself."""
+        found: str | None = self.document.get("ablation")
+        return found
+
     def left_out(self, statement: Statement) -> tuple[int, int]:
         """Return how many values are of unfaithful and of failed runs."""
         made = self.document["statements"].get(statement.id, ())
@@ -183,6 +201,17 @@ def read_all(folder: Path) -> dict[tuple[str, str], Measured]:
     for path in sorted(folder.glob("*.json")):
         one = read(path)
         key = (one.document["paper"], one.document["claim"])
+        if key not in found or one.length == "full":
+            found[key] = one
+    return found
+
+
+def read_causes(folder: Path) -> dict[tuple[str, str, str], Measured]:
+    """Return the summary of each (paper, claim, ablation); a full one before a quick one."""
+    found: dict[tuple[str, str, str], Measured] = {}
+    for path in sorted((folder / CAUSES).glob("*.json")):
+        one = read(path)
+        key = (one.document["paper"], one.document["claim"], str(one.ablation))
         if key not in found or one.length == "full":
             found[key] = one
     return found

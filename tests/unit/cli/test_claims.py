@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.cli import _reproducing
+from orchestrator.cli import _causes, _reproducing
 from orchestrator.cli._reproducing import CLAIMS, PAPERS, Study
 from orchestrator.recording.model import TCP_INFO_FIELDS
-from results.claims.model import LENGTHS, Length, Quantity, load_all, select
-from results.claims.page import page
-from results.claims.record import read_all
+from results.claims.ablation import changed
+from results.claims.model import LENGTHS, Length, Paper, Quantity, load_all, select
+from results.claims.record import Measured, read_all, read_causes
 from results.claims.rows import rows
 from results.claims.values import ESTIMATE, INPUT_RATE
+from tools import reproduction
 
 NUMBERS = {"W": ("westwoodplus", 8), "L": ("logwestwood", 9), "T": ("tibet", 17), "B": ("libra", 6)}
 SAMPLES = {name for name, _type in TCP_INFO_FIELDS} | {ESTIMATE, INPUT_RATE}
 
-PAGE = PAPERS.parents[1] / "docs" / "reproduction.md"
 MEASURED = read_all(CLAIMS / "measured")
+CAUSES = read_causes(CLAIMS / "measured")
 
 papers = load_all(CLAIMS)
 
@@ -79,18 +80,50 @@ def test_scenarios_of_claims_are_below_the_papers() -> None:
 
 
 def test_the_page_is_what_claims_and_summaries_make() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(papers, MEASURED), (
+    assert reproduction.PAGE.read_text(encoding="utf-8") == reproduction.made(), (
         "make it again with tools/reproduction.py"
     )
 
 
 def test_each_summary_has_values_of_rows_that_exist() -> None:
     for (name, claim), measured in MEASURED.items():
-        there = {each.id: each for each in papers[name].claims[claim].statements}
-        for identifier, labels in measured.labels().items():
-            known = {row.label for row in rows(there[identifier])}
-            assert set(labels) <= known, f"{identifier}: measure it again, its data have changed"
-        for experiment, made in measured.document["experiments"].items():
-            design = papers[name].experiments[experiment]
-            now = [design.scenario, list(design.overrides(measured.length))]
-            assert made == now, f"{claim}: measure it again, {experiment} has changed"
+        require_made_of(papers[name], claim, measured)
+
+
+def test_each_summary_of_an_ablation_is_of_one_that_exists() -> None:
+    for (name, claim, ablation), measured in CAUSES.items():
+        there = {each.name: each for each in papers[name].claims[claim].ablations}
+        require_made_of(changed(papers[name], claim, there[ablation]), claim, measured)
+
+
+def require_made_of(paper: Paper, claim: str, measured: Measured) -> None:
+    there = {each.id: each for each in paper.claims[claim].statements}
+    for identifier, labels in measured.labels().items():
+        known = {row.label for row in rows(there[identifier])}
+        assert set(labels) <= known, f"{identifier}: measure it again, its data have changed"
+    for experiment, made in measured.document["experiments"].items():
+        design = paper.experiments[experiment]
+        now = [design.scenario, list(design.overrides(measured.length))]
+        assert made == now, f"{claim}: measure it again, {experiment} has changed"
+
+
+def test_a_cause_is_named_only_where_an_ablation_shows_it() -> None:
+    for name, paper in papers.items():
+        for claim, there in paper.claims.items():
+            shown = {
+                identifier
+                for each in there.ablations
+                if (name, claim, each.name) in CAUSES
+                for identifier in each.of
+            }
+            named = {each.id for each in there.statements if each.cause is not None}
+            assert named <= shown, f"{named - shown}: no ablation was measured"
+
+
+def test_ablations_find_the_variants_of_their_statements() -> None:
+    for name, paper in papers.items():
+        chosen = [(name, each) for each in paper.statements()]
+        for each in _causes.prepare(papers, chosen, "quick", PAPERS):
+            found = [study.needed for study in each.studies.values()]
+            assert found, each.ablation.name
+            assert all(found), each.ablation.name

@@ -1,0 +1,159 @@
+"""Runs the ablations of papers' statements, shows what they give, and writes it down.
+
+In the JSON of ``reproduce`` they are::
+
+    {"ablations": [{"paper", "claim", "name", "says", "asks", "set": [OVERRIDE],
+                    "statements": [...]}]}
+
+with statements as the claim's own have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli import _output, _reproducing, _reproduction
+
+if TYPE_CHECKING:
+    from results.claims.model import Ablation, Length, Paper, Statement
+
+
+@dataclass
+class Ablated:
+    """An ablation with its experiments; ``paper`` has only the statements that it tests."""
+
+    name: str
+    claim: str
+    ablation: Ablation
+    paper: Paper
+    chosen: Sequence[tuple[str, Statement]]
+    studies: _reproducing.Studies
+    outcomes: list[_reproducing.Outcome] = field(default_factory=list)
+
+    def decide(self, execute: _reproducing.Execute, db: Path, quiet: bool) -> None:
+        """Make the runs that are missing, and judge the statements by them."""
+        if not quiet:
+            click.echo(f"{self.name}:{self.claim}, {self.ablation.name}:", err=True)
+        self.outcomes = _reproducing.decide(self.chosen, self.studies, execute, db, quiet)
+
+
+def prepare(
+    papers: Mapping[str, Paper],
+    chosen: Iterable[tuple[str, Statement]],
+    length: Length,
+    folder: Path,
+) -> list[Ablated]:
+    """Load the experiments of all ablations of some statements.
+
+    Raises:
+        ScenarioError: a scenario is not valid with what an ablation sets.
+        UsageError: a scenario is missing, or a value fits several variants.
+    """
+    from results.claims.ablation import changed
+
+    wanted: dict[tuple[str, str], set[str]] = {}
+    for name, statement in chosen:
+        wanted.setdefault((name, statement.claim), set()).add(statement.id)
+    found = []
+    for (name, claim), ids in wanted.items():
+        for ablation in papers[name].claims[claim].ablations:
+            paper = changed(papers[name], claim, ablation)
+            tested = [(name, each) for each in paper.statements() if each.id in ids]
+            if tested:
+                studies = _reproducing.prepare({name: paper}, tested, length, folder)
+                found.append(Ablated(name, claim, ablation, paper, tested, studies))
+    return found
+
+
+def document(ablated: Sequence[Ablated]) -> dict[str, Any]:
+    """Return what the ablations gave, JSON-ready."""
+    return {
+        "ablations": [
+            {
+                "paper": each.name,
+                "claim": each.claim,
+                "name": each.ablation.name,
+                "says": each.ablation.says,
+                "asks": each.ablation.asks,
+                "set": list(each.ablation.set),
+                "statements": [
+                    {
+                        "id": outcome.statement.id,
+                        "says": outcome.statement.says,
+                        "place": outcome.statement.place,
+                        "unit": outcome.statement.unit,
+                        "verdict": outcome.verdict,
+                        "rows": [_reproduction.row(judged) for judged in outcome.rows],
+                    }
+                    for outcome in each.outcomes
+                ],
+            }
+            for each in ablated
+        ]
+    }
+
+
+def show(found: Mapping[str, Any]) -> None:
+    """Print the values of each ablation beside what was measured without it."""
+    out = _output.console()
+    own = {
+        (each["paper"], each["id"], row["label"]): row
+        for each in found["statements"]
+        for row in each["rows"]
+    }
+    for ablation in found["ablations"]:
+        title = f"{ablation['paper']} {ablation['claim']}, {ablation['name']}: {ablation['says']}"
+        out.print(f"{title} {ablation['asks']}", markup=False)
+        lines = []
+        for statement in ablation["statements"]:
+            for row in statement["rows"]:
+                before = own.get((ablation["paper"], statement["id"], row["label"]))
+                lines.append(_line(statement, row, before))
+        headings = ["id", "", "paper", "here", "with it", "runs", "verdict with it"]
+        out.print(_output.table(headings, lines, right=(5,)))
+        out.print()
+
+
+def _line(
+    statement: Mapping[str, Any], row: Mapping[str, Any], before: Mapping[str, Any] | None
+) -> list[str]:
+    from results.claims.judge import NO_VALUE, told
+
+    def value(of: Mapping[str, Any]) -> str:
+        return told(of["mean"], of["low"], of["high"], of["n"])
+
+    return [
+        statement["id"],
+        row["label"] or statement["says"],
+        f"{row['paper']} {statement['unit']}".strip(),
+        NO_VALUE if before is None else value(before),
+        value(row),
+        str(row["n"]),
+        row["verdict"],
+    ]
+
+
+def write(ablated: Sequence[Ablated], length: Length, folder: Path) -> None:
+    """Write a summary of each ablation that has values, below ``folder``.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    from results.claims import record
+
+    for each in ablated:
+        if not any(judged.series.values for one in each.outcomes for judged in one.rows):
+            continue
+        made = [
+            (one.statement, [(row.row, row.series, row.least) for row in one.rows])
+            for one in each.outcomes
+        ]
+        designs = each.paper.experiments
+        text = record.text(each.name, each.claim, length, made, designs, each.ablation.name)
+        name = f"{each.name}-{each.claim}-{each.ablation.name}-{length}.json"
+        _reproduction.put(folder / record.CAUSES / name, text)
