@@ -44,6 +44,8 @@ class Guest:
     def begin(self, spec: TestbedSpec) -> None:
         """Prepare the whole machine, before anything is built."""
         system.prefer_softirqs()
+        # All modules are built in or loaded. Each try to find another would be a process.
+        write_sysctl("kernel.modprobe", "\n")
         self.restart_randomness()
         for name, value in spec["global_sysctls"].items():
             write_sysctl(name, value)
