@@ -79,14 +79,28 @@ def written(record: Any) -> dict[str, Any]:
     return {name: codec.write(getattr(record, name)) for name, codec in codecs.items()}
 
 
-def read(record: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def read(
+    record: type, values: Mapping[str, Any], known: dict[tuple[str, Any], Any] | None = None
+) -> dict[str, Any]:
     """Return the values of a record's fields from what the columns of these names hold.
+
+    Rows that give the same ``known`` share what is decoded of equal columns.
 
     Raises:
         Exception: one of ``typed.SYMPTOMS`` when a value cannot have been stored.
     """
     codecs = _codecs(cast(Hashable, record))
-    return {name: codecs[name].read(value) for name, value in values.items()}
+    found = dict(values)
+    for name, value in values.items():
+        if codecs[name] is PLAIN:
+            continue
+        if known is None:
+            found[name] = codecs[name].read(value)
+        elif (name, value) in known:
+            found[name] = known[name, value]
+        else:
+            found[name] = known[name, value] = codecs[name].read(value)
+    return found
 
 
 def _class(record: Any) -> type:

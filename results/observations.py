@@ -82,8 +82,8 @@ def observe(store: Store, experiment: Experiment, wanted: Wanted) -> tuple[list[
     groups = list(filter(_kept(wanted.where, there), _grouped(experiment, there)))
     known: set[str] = set()
     for group in groups:
-        for row in group.runs:
-            known |= _add(group, store.load(row.id), chosen, wanted)
+        for run in store.load_many([row.id for row in group.runs]):
+            known |= _add(group, run, chosen, wanted)
     unknown = [entry for entry in wanted.entries if entry not in known]
     if unknown and known:
         raise UsageError(

@@ -27,6 +27,7 @@ from typing import Any, Literal, Self
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording.model import Recording
 from results import (
+    bulk,
     checksum,
     columns,
     database,
@@ -257,6 +258,19 @@ class Store:
         self._loaded.add(key)
         return StoredRun(self._connection, self.path, key, row)
 
+    def load_many(self, run_ids: Sequence[str]) -> Iterator[StoredRun]:
+        """Yield the runs of these whole ids in their order; reads a few hundred at a time.
+
+        Raises:
+            UsageError: there is no run of an id.
+        """
+        for start in range(0, len(run_ids), bulk.AT_ONCE):
+            ids = run_ids[start : start + bulk.AT_ONCE]
+            rows = self._rows("id IN (SELECT value FROM json_each(?))", json.dumps(ids))
+            by_id = bulk.load(self._connection, self.path, rows)
+            self._loaded.update(key for key, _row in rows)
+            yield from (by_id.get(run_id) or self.load(run_id) for run_id in ids)
+
     def document(self, run_ids: Sequence[str]) -> dict[str, Any]:
         """Return the JSON document of ``run`` and ``show``, the runs in the order given."""
         return documents.document([self.load(run_id) for run_id in run_ids])
@@ -333,8 +347,10 @@ class Store:
                 f"SELECT run, {_OWNER}, {_ROW} FROM runs WHERE {where} ORDER BY run", parameters
             ).fetchall()
         names = [field.name for field in fields(RunRow)]
+        known: dict[tuple[str, Any], Any] = {}
         return [
-            (row[0], _run_row(dict(zip(names, row[5:], strict=True)), row[1:5])) for row in rows
+            (row[0], _run_row(dict(zip(names, row[5:], strict=True)), row[1:5], known))
+            for row in rows
         ]
 
     def _running(self, run_id: str) -> int:
@@ -370,12 +386,14 @@ class Store:
             checksum.seal(self._connection, key, samples, database.newest())
 
 
-def _run_row(values: dict[str, Any], owned_by: Sequence[Any]) -> RunRow:
+def _run_row(
+    values: dict[str, Any], owned_by: Sequence[Any], known: dict[tuple[str, Any], Any]
+) -> RunRow:
     """Return a run's row; StoreError when a value cannot have been stored."""
     if values["status"] == "running" and _owner(values["id"], owned_by).is_dead():
         values |= {"status": "interrupted", "error": GONE}
     try:
-        return typed.make(RunRow, columns.read(RunRow, values))
+        return typed.make(RunRow, columns.read(RunRow, values, known))
     except typed.SYMPTOMS as error:
         raise integrity.damaged(values["id"], f"table runs: {error}") from error
 

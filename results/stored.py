@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,17 @@ class StoredRun:
         self._columns: dict[tuple[str | int, ...], Columns] = {}
         self._metrics: dict[str, WindowMetrics] | None = None
         self._intact: set[str] = set()
+        self._held: dict[str, tuple[Sequence[str], list[tuple[Any, ...]]]] = {}
+
+    def hold(self, table: str, names: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
+        """Use these rows of a table, which were compared with their checksum, for reading it."""
+        self._held[table] = (names, rows)
+        self._intact.add(table)
+
+    @property
+    def held(self) -> set[str]:
+        """The tables whose rows were given to :meth:`hold`."""
+        return set(self._held)
 
     @cached_property
     def head(self) -> RunHead:
@@ -85,7 +97,7 @@ class StoredRun:
         self._require_intact("runs")
         identity = {name: getattr(self.row, name) for name in columns.names(RunIdentity)}
         names = [name for name in columns.names(RunHead) if name not in identity]
-        (values,) = self._rows(f"SELECT {', '.join(names)} FROM runs WHERE run = ?")
+        (values,) = self._table("runs", names)
         return RunHead(**identity, **columns.read(RunHead, dict(zip(names, values, strict=True))))
 
     @cached_property
@@ -184,8 +196,8 @@ class StoredRun:
             self._require_intact("metrics")
             stored = metrics.empty(self)
             seen: set[tuple[str, str]] = set()
-            for window, flow, link, name, value in self._rows(
-                'SELECT "window", flow, link, name, value FROM metrics WHERE run = ?'
+            for window, flow, link, name, value in self._table(
+                "metrics", ("window", "flow", "link", "name", "value")
             ):
                 scope = "flow" if flow is not None else "link" if link is not None else "run"
                 seen.add((name, scope))
@@ -296,14 +308,21 @@ class StoredRun:
     def _records(self, table: str, index: str) -> list[dict[str, Any]]:
         """Return the run's rows of a table as the fields of their records, ordered by index."""
         self._require_intact(table)
-        with reading(self._path):
-            cursor = self._connection.execute(
-                f"SELECT * FROM {table} WHERE run = ? ORDER BY {index}", (self._key,)
-            )
-            names = [column[0] for column in cursor.description]
-            rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        if table in self._held:
+            names, held = self._held[table]
+            rows = sorted(held, key=itemgetter(names.index(index)))
+        else:
+            with reading(self._path):
+                cursor = self._connection.execute(
+                    f"SELECT * FROM {table} WHERE run = ? ORDER BY {index}", (self._key,)
+                )
+                names, rows = [column[0] for column in cursor.description], cursor.fetchall()
         return [
-            {name: value for name, value in row.items() if name not in ("run", index)}
+            {
+                name: value
+                for name, value in zip(names, row, strict=True)
+                if name not in ("run", index)
+            }
             for row in rows
         ]
 
@@ -313,6 +332,14 @@ class StoredRun:
             with reading(self._path):
                 integrity.require_intact(self._connection, self._key, table)
             self._intact.add(table)
+
+    def _table(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return columns of the run's rows of a table."""
+        if table in self._held:
+            there, rows = self._held[table]
+            return list(map(itemgetter(*map(there.index, names)), rows))
+        quoted = ", ".join(f'"{name}"' for name in names)
+        return self._rows(f"SELECT {quoted} FROM {table} WHERE run = ?")
 
     def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with reading(self._path):

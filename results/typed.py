@@ -21,11 +21,14 @@ def make(record: type[Record], values: Mapping[str, Any]) -> Record:
 
     Of a container only its own type is checked, not the types of its items.
     """
-    hints, usual = _hints(cast(Hashable, record)), _usual(cast(Hashable, record))
+    known = cast(Hashable, record)
+    hints, usual, words = _hints(known), _usual(known), _words(known)
     for name, value in values.items():
         if name not in hints:
             raise TypeError(f"{record.__name__} has no {name}")
-        if type(value) not in usual[name] and not _fits(value, hints[name]):
+        if type(value) in usual[name] or (type(value) is str and value in words[name]):
+            continue
+        if not _fits(value, hints[name]):
             raise TypeError(f"{name} is {value!r:.80}")
     return record(**values)
 
@@ -45,6 +48,20 @@ def _usual(record: Hashable) -> dict[str, frozenset[type]]:
     return {
         name: frozenset(
             type(one) for one in examples if "Literal" not in repr(hint) and _fits(one, hint)
+        )
+        for name, hint in _hints(record).items()
+    }
+
+
+@cache
+def _words(record: Hashable) -> dict[str, frozenset[object]]:
+    """Return the words by field that fit, of a Literal or an Optional of one."""
+    return {
+        name: frozenset(
+            word
+            for one in (hint, *get_args(hint))
+            if get_origin(one) is Literal
+            for word in get_args(one)
         )
         for name, hint in _hints(record).items()
     }

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -229,7 +229,17 @@ def spans(data: RunData) -> dict[str, Span]:
 
 def empty(data: RunData) -> dict[str, WindowMetrics]:
     """Return every metric of the run with the value None, by window name."""
-    return {window: _compute_span(data, None) for window in spans(data)}
+    scopes: tuple[Scope, ...] = get_args(Scope)
+    names = {scope: [name for name, of in METRICS if of == scope] for scope in scopes}
+    links = link_indices(data)
+    return {
+        window: WindowMetrics(
+            run=dict.fromkeys(names["run"]),
+            flows=[dict.fromkeys(names["flow"]) for _flow in data.flows],
+            links={link: dict.fromkeys(names["link"]) for link in links},
+        )
+        for window in spans(data)
+    }
 
 
 def compute(data: RunData) -> dict[str, WindowMetrics]:
@@ -243,14 +253,14 @@ def expected(data: RunData) -> set[tuple[str, str]]:
     return {key for key in METRICS if has[key[1]]}
 
 
-def _compute_span(data: RunData, span: Span | None) -> WindowMetrics:
+def _compute_span(data: RunData, span: Span) -> WindowMetrics:
     subjects = {"flow": list(range(len(data.flows))), "link": list(link_indices(data).values())}
     together = {"flow": subjects["flow"], "link": _bottlenecks(data)}
 
     def values(scope: Scope, chosen: dict[str, list[int]]) -> Values:
         return {
             one.name: _finite(one.function(data, chosen[one.subject], span))
-            if span is not None and span.length_s > 0 and chosen[one.subject]
+            if span.length_s > 0 and chosen[one.subject]
             else None
             for one in METRICS.values()
             if one.scope == scope

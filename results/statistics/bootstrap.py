@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from results.statistics.estimates import CONFIDENCE
 
@@ -37,7 +38,28 @@ def quantile(
     value = float(np.quantile(array, share))
     if len(values) < LEAST:
         return Quantile(value, None, None, len(values))
-    draws = np.random.default_rng(1).choice(array, (RESAMPLES, len(array)))
-    found = np.quantile(draws, share, axis=1)
+    found = _resampled(array, share)
     low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Quantile(value, float(low), float(high), len(values))
+
+
+def _resampled(array: npt.NDArray[np.float64], share: float) -> npt.NDArray[np.float64]:
+    """Return the quantile of each resample, by linear interpolation as of ``np.quantile``.
+
+    The ranks of values are sorted in place of the values: 16 bits sort in a fraction of the time.
+    """
+    n = len(array)
+    order = np.argsort(array)
+    rank = np.empty(n, np.int16 if n < 2**15 else np.int64)
+    rank[order] = np.arange(n)
+    drawn = rank[np.random.default_rng(1).integers(0, n, (RESAMPLES, n))]
+    drawn.sort(axis=1)
+    place = (n - 1) * share
+    below = int(place)
+    weight = place - below
+    low, high = (array[order[drawn[:, at]]] for at in (below, min(below + 1, n - 1)))
+    step = high - low
+    quantiles: npt.NDArray[np.float64] = (
+        low + step * weight if weight < 0.5 else high - step * (1 - weight)
+    )
+    return quantiles

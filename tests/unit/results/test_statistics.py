@@ -229,6 +229,17 @@ def test_quantiles_have_an_interval_by_bootstrap() -> None:
     assert bootstrap.quantile([], 0.5) is None
 
 
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.995, 1.0])
+@pytest.mark.parametrize("n", [5, 8, 25, 100])
+def test_a_bootstrap_is_that_of_the_values_themselves(share: float, n: int) -> None:
+    values = np.random.default_rng(n).exponential(1.0, n).round(1)  # some are equal
+    draws = np.random.default_rng(1).choice(values, (bootstrap.RESAMPLES, n))
+    low, high = np.quantile(np.quantile(draws, share, axis=1), [0.025, 0.975])
+    found = bootstrap.quantile(values.tolist(), share)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12, abs=1e-12)
+
+
 def ramp(draw: np.random.Generator, rise: float, sawtooth: float = 0.3) -> list[float]:
     """Return a window's parts: a sawtooth with any phase, noise, and a rise over the window."""
     t = np.arange(drift.PARTS)
