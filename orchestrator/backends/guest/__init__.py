@@ -52,6 +52,7 @@ class Guest:
         if not self.unconfined:
             sandbox.require_confinement()
         require_memory(plan.runs, self.jobs)
+        bed_code.compile_code()
         self.modules = modules.build(plan.runs, self.kernel, self.unconfined)
 
     def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
