@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from orchestrator.errors import UsageError
 from results import integrity, typed
 from results.conditions import Condition, parse
 from results.entries import entry_of
+from results.facets import Facets, count
 from results.model import WHOLE
 from results.run_fields import FieldError, in_order
 from results.store import LATEST_VERDICT, Store
@@ -33,7 +34,8 @@ class Wanted:
 
     ``where`` are conditions that all hold. ``words`` is text of which each word stands in a run's
     names. ``sort`` is a field or metric, with a minus before it from the largest to the smallest.
-    Without it, the newest run is the first. ``first`` and ``most`` cut the page.
+    Without it, the newest run is the first. ``first`` and ``most`` cut the page. ``facets`` asks
+    for counts of the runs that fit.
     """
 
     where: Sequence[str] = ()
@@ -42,6 +44,7 @@ class Wanted:
     sort: str = ""
     first: int = 0
     most: int = 100
+    facets: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Page:
     found: int
     total: int
     running: int
+    facets: Facets = field(default_factory=dict)
 
 
 def page(store: Store, wanted: Wanted) -> Page:
@@ -64,6 +68,7 @@ def page(store: Store, wanted: Wanted) -> Page:
         (total,) = store.connection.execute("SELECT count(*) FROM runs").fetchone()
     with _blamed():
         columns = _Columns(store)
+        chosen = None
         if wanted.where or wanted.words or wanted.status or wanted.sort:
             chosen = _chosen(columns, wanted)
             keys = chosen[wanted.first : wanted.first + wanted.most]
@@ -73,7 +78,19 @@ def page(store: Store, wanted: Wanted) -> Page:
         by_id = {run["id"]: run for run in store.listing(keys=keys)["runs"]}
         ids = columns.of("id")
         running = sum(status == "running" for status in columns.of("status").values())
-    return Page([by_id[ids[key]] for key in keys if ids[key] in by_id], found, total, running)
+        facets = _facets(store, columns, chosen) if wanted.facets else {}
+    runs = [by_id[ids[key]] for key in keys if ids[key] in by_id]
+    return Page(runs, found, total, running, facets)
+
+
+def _facets(store: Store, columns: _Columns, keys: Sequence[int] | None) -> Facets:
+    known = {name: columns.of(name) for name in ("status", "verdict")}
+    values = {
+        name: list(of.values()) if keys is None else [of[key] for key in keys]
+        for name, of in known.items()
+    }
+    with reading(store.path):
+        return count(store.connection, keys, values)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from results import columns, listing
 from results.axes import axes
 from results.model import RunRow
 from results.stored import StoredRun
-from web import query, view
+from web import facets, query, view
 from web.reader import reading_run, reading_store
 
 pages = Blueprint("pages", __name__)
@@ -56,6 +56,8 @@ def runs() -> str:
         short=view.short_error,
         congestion=view.congestion,
         arguments=request.args.to_dict(flat=False),
+        facets=facets.groups(found.facets, wanted.where),
+        condition=facets.joined(wanted.where),
         live=found.running > 0,
     )
 
@@ -131,6 +133,7 @@ def _filter() -> tuple[listing.Wanted, int, list[str]]:
         sort=request.args.get("sort", "")[:500],
         first=page * PAGE,
         most=PAGE,
+        facets=True,
     )
     return wanted, page, chosen
 

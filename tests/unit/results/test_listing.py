@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,49 @@ def test_orders_are_those_of_the_whole_list_cut_into_pages(path: Path, order: st
     assert [len(one.runs) for one in pages] == [5, 5, 5, 1]
     assert listed[: len(known)] == [run["id"] for run in known]
     assert sorted(listed) == sorted(run["id"] for run in every)
+
+
+@pytest.mark.parametrize("condition", [None, *CONDITIONS])
+def test_counts_are_those_of_the_whole_list_and_their_conditions_keep_as_many(
+    path: Path, condition: str | None
+) -> None:
+    where = () if condition is None else (condition,)
+    with Store.open_read_only(path) as store:
+        runs = page(store, Wanted(where=where)).runs
+        facets = page(store, Wanted(where=where, facets=True, most=1)).facets
+        expected = {
+            "status": Counter(run["status"] for run in runs),
+            "verdict": Counter(run["fidelity"]["verdict"] or "none" for run in runs),
+            "congestion": Counter(
+                each
+                for run in runs
+                for each in {one["congestion_control"] for one in run["flows"]} - {None}
+            ),
+            "experiment": Counter(run["experiment"] for run in runs),
+            "tag": Counter(tag for run in runs for tag in run["tags"]),
+        }
+        assert {
+            name: {one.value: one.runs for one in counts} for name, counts in facets.items()
+        } == expected
+        for name, counts in facets.items():
+            assert [one.runs for one in counts] == sorted(one.runs for one in counts)[::-1]
+            for one in counts:
+                assert one.condition is not None
+                kept = page(store, Wanted(where=(*where, one.condition)))
+                assert kept.found == one.runs, (name, one)
+
+
+def test_a_value_of_any_text_has_a_condition_that_keeps_it(tmp_path: Path) -> None:
+    names = ["a b", "and", "none", "(x)", "it's", 'say "no"', "a=b", "x<y"]
+    with Store(tmp_path / "runs.db") as store:
+        for name in names:
+            store.fail(store.begin(head(experiment=name)), "no")
+        counts = page(store, Wanted(facets=True)).facets["experiment"]
+        assert sorted(one.value for one in counts) == sorted(names)
+        for one in counts:
+            assert one.condition is not None
+            (run,) = page(store, Wanted(where=(one.condition,))).runs
+            assert run["experiment"] == one.value
 
 
 def test_without_conditions_the_newest_run_is_first(path: Path) -> None:

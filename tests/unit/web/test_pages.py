@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import re
 from dataclasses import replace
@@ -65,6 +66,29 @@ def test_list_names_every_run_newest_first(client: FlaskClient, ids: dict[str, s
 )
 def test_filter(client: FlaskClient, ids: dict[str, str], query: str, kinds: list[str]) -> None:
     assert listed(client, query) == [ids[kind] for kind in kinds]
+
+
+def counts_of(client: FlaskClient, query: str) -> dict[str, str]:
+    """The addresses behind the counts of the list of runs, by their text."""
+    text = client.get(f"/runs?{query}").text
+    found = text.partition('class="facets"')[2].partition("</details>")[0]
+    links = re.findall(r'<a href="([^"]+)"[^>]*>([^<]+) <span class="dim">([^<]+)', found)
+    return {f"{value} {runs}": html.unescape(address) for address, value, runs in links}
+
+
+def test_counts_lead_to_the_runs_that_they_count(client: FlaskClient, ids: dict[str, str]) -> None:
+    counts = counts_of(client, "sort=id&page=1")
+    failed = counts["failed 1"]
+    assert listed(client, failed.partition("?")[2]) == [ids["failed"]]
+    assert "sort=id" in failed
+    assert "page" not in failed
+    both = counts_of(client, failed.partition("?")[2])
+    assert "where=&" in f"{both['failed 1']}&"  # a second click takes the condition away
+    quoted = counts_of(client, "where=status%3Dok+or+status%3D'failed'")
+    (narrowed,) = [address for text, address in quoted.items() if text.startswith("failed ")]
+    assert listed(client, narrowed.partition("?")[2]) == [ids["failed"]]
+    for address in counts.values():
+        assert client.get(address).status_code == 200
 
 
 def test_policers_marks_and_rates_that_change_are_shown(tmp_path: Path) -> None:
