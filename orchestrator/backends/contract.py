@@ -78,7 +78,8 @@ class RunContext:
     process group checks ``stopping`` periodically, and ends the run when it is set. ``bounds``
     limits how long the run may take and how much it may write. ``held`` is closed when the run has
     been stored, or has failed. ``restart_clock`` is called if the run begins later than this
-    context was made; the run's wall time does not include what was before.
+    context was made; the run's wall time does not include what was before. A back end appends to
+    ``waited_s`` how long its bed waited for a processor, if the bed ran here.
     """
 
     folder: Path
@@ -89,6 +90,7 @@ class RunContext:
     bounds: Bounds = field(default_factory=Bounds)
     held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     restart_clock: Callable[[], None] = lambda: None
+    waited_s: list[float | None] = field(default_factory=list)
 
     @property
     def console(self) -> Path:

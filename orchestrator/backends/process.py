@@ -15,6 +15,7 @@ from typing import IO
 from orchestrator import plaintext
 from orchestrator.backends.contract import Report, RunContext
 from orchestrator.backends.progress import ProgressMonitor, parse_progress
+from orchestrator.backends.waiting import Waiting
 from orchestrator.decode.output import Output, console_text, require_small_console
 from orchestrator.errors import BedError
 from orchestrator.sandbox.boundary import Boundary
@@ -122,15 +123,17 @@ def watch(
     monitor: ProgressMonitor,
     report: Report,
 ) -> None:
-    """Wait for the end of the bed and report its progress.
+    """Wait for the end of the bed, report its progress, and note its waits in ``context``.
 
     Raises:
         BedError: as ``monitor`` raises; or the bed's files are invalid or too large.
     """
     end = os.pidfd_open(process.pid)
+    waiting = Waiting(process.pid)
     try:
         doubtful = b""
         while not select.select([end], [], [], _PROGRESS_S)[0]:
+            waiting.update()
             try:
                 written = context.output.written()
                 require_small_console(context.folder / "console", context.bounds)
@@ -149,3 +152,4 @@ def watch(
                 raise monitor.error(str(error), last_output(context)) from None
     finally:
         os.close(end)
+        context.waited_s.append(waiting.total_s)

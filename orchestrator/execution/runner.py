@@ -24,7 +24,7 @@ from orchestrator.backends.contract import Backend, RunContext, Slots
 from orchestrator.compile import bounds
 from orchestrator.decode.output import believing_nothing, console_text, malformed
 from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
-from orchestrator.execution import judging
+from orchestrator.execution import costing, judging
 from orchestrator.execution.commit import git_commit
 from orchestrator.execution.crash_reaper import CrashReaper
 from orchestrator.execution.slots import LocalSlots
@@ -235,6 +235,8 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, cpu
         try:
             with explain_full_disk(folder):
                 recording = options.backend.run(spec, context, report)
+            if context.waited_s:
+                recording.provenance["cost"] = costing.recorded(spec, context.waited_s[-1])
             report("storing", spec.duration_s)
             verdict = _finish(store, run_id, spec, recording, time.monotonic() - began)
         except BaseException as error:

@@ -8,7 +8,8 @@ from typing import Any
 from orchestrator.errors import Fault
 from orchestrator.network import Hop
 from orchestrator.planning import chosen_losses
-from orchestrator.planning.estimate import bottleneck_hops, wall_s
+from orchestrator.planning.estimate import bottleneck_hops
+from orchestrator.planning.learning import Estimate, Estimator
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 
 
@@ -23,21 +24,24 @@ class Plan:
     runs: list[RunSpec]
     warnings: list[Fault] = field(default_factory=list)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, estimator: Estimator | None = None) -> dict[str, Any]:
         """Return the plan, JSON-ready, with estimates of wall time and disk space.
 
-        The wall time is that of the guest. In real time, a run takes ``duration_s`` plus the time
-        to build and probe the network.
+        The wall time is that of the guest, by the constants alone without an estimator. In real
+        time, a run takes ``duration_s`` plus the time to build and probe the network.
         """
+        estimates = [(estimator or Estimator())(run) for run in self.runs]
         return {
             "schema": 1,
             "experiment": self.experiment,
             "scenario": self.runs[0].scenario_name,
             "repetition_rule": self.runs[0].repetition_rule,
             "duration_s": sum(run.duration_s for run in self.runs),
-            "estimated_wall_s": round(sum(wall_s(run) for run in self.runs), 1),
+            "estimated_wall_s": round(sum(each.wall_s for each in estimates), 1),
             "estimated_disk_bytes": sum(run.estimated_disk_bytes for run in self.runs),
-            "runs": [_describe_run(run) for run in self.runs],
+            "runs": [
+                _describe_run(run, each) for run, each in zip(self.runs, estimates, strict=True)
+            ],
             "warnings": [
                 {"where": f"{each.file}:{each.line}:{each.column}", "message": each.message}
                 for each in self.warnings
@@ -45,14 +49,15 @@ class Plan:
         }
 
 
-def _describe_run(run: RunSpec) -> dict[str, Any]:
+def _describe_run(run: RunSpec, estimate: Estimate) -> dict[str, Any]:
     return {
         "variant": run.variant,
         "repetition": run.repetition,
         "seed": run.seed,
         "duration_s": run.duration_s,
         "warmup_s": run.warmup_s,
-        "estimated_wall_s": round(wall_s(run), 1),
+        "estimated_wall_s": round(estimate.wall_s, 1),
+        "estimated_from": {"source": estimate.source, "runs": estimate.runs},
         "estimated_disk_bytes": run.estimated_disk_bytes,
         "flows": [_describe_flow(flow, run.network.live) for flow in run.flows],
         "events": [{"time_s": event.time_ns / 1e9, **event.requested} for event in run.events],

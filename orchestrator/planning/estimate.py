@@ -1,8 +1,9 @@
-"""Estimates how long a run takes."""
+"""Estimates how long a run takes, from constants. ``learning`` corrects it by earlier runs."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import astuple, dataclass
 
 from orchestrator.network import Hop, Network
 from orchestrator.planning.runspec import (
@@ -43,8 +44,30 @@ WALL_PER_GRANT_S = 280e-6
 WALL_PER_STATE_S = 3e-4
 
 
-def wall_s(run: RunSpec) -> float:
-    """Return the seconds that a run takes on a CPU of its own, within a factor of 2.
+@dataclass(frozen=True)
+class Costs:
+    """The parts of a run's wall time, each in seconds of the machine of the constants.
+
+    Attributes:
+        start_s: to boot, and to build and probe the network.
+        packets_s: packets on links, and UDP's end points.
+        samples_s: samples of flows and queues.
+        changes_s: connections that begin, and links that change by themselves.
+    """
+
+    start_s: float
+    packets_s: float
+    samples_s: float
+    changes_s: float
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return float(sum(astuple(self)))
+
+
+def costs(run: RunSpec) -> Costs:
+    """Return what a run costs on a CPU of its own, in all within a factor of 2.
 
     A bottleneck counts as full, unless its flows' rates, windows or sizes allow less. Every packet
     counts on each link of its path, with an ACK for every second one.
@@ -57,15 +80,18 @@ def wall_s(run: RunSpec) -> float:
     begun = sum(flow.traffic_parameters.get("arrivals_per_s") or 0.0 for flow in run.flows)
     changing_s = WALL_PER_CONNECTION_S * begun + WALL_PER_GRANT_S * grants
     changing_s += WALL_PER_STATE_S * states
-    return (
-        WALL_START_S
-        + WALL_PER_HOST_S * len(run.network.hosts)
-        + WALL_PER_PACKET_HOP_S * _packet_hops(run)
-        + WALL_PER_TCP_SAMPLE_S * _tcp_samples(run)
-        + WALL_PER_QUEUE_ROW_S * run.queue_rows
-        + WALL_PER_DATAGRAM_S * sum(_datagrams(flow, run.duration_s) for flow in run.flows)
-        + changing_s * run.duration_s
+    datagrams = sum(_datagrams(flow, run.duration_s) for flow in run.flows)
+    return Costs(
+        WALL_START_S + WALL_PER_HOST_S * len(run.network.hosts),
+        WALL_PER_PACKET_HOP_S * _packet_hops(run) + WALL_PER_DATAGRAM_S * datagrams,
+        WALL_PER_TCP_SAMPLE_S * _tcp_samples(run) + WALL_PER_QUEUE_ROW_S * run.queue_rows,
+        changing_s * run.duration_s,
     )
+
+
+def wall_s(run: RunSpec) -> float:
+    """Return the seconds that a run takes on a CPU of its own, from the constants alone."""
+    return costs(run).total_s
 
 
 def bottleneck_hops(network: Network) -> list[Hop]:
