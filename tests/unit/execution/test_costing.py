@@ -91,7 +91,7 @@ def test_runs_of_another_place_or_kind_teach_nothing(
         {"parts": dict.fromkeys(("start_s", "packets_s", "samples_s", "changes_s"), 10**400)},
         {"parts": {"start_s": "x", "packets_s": 1, "samples_s": 1, "changes_s": 1}},
     ],
-    ids=str,
+    ids=lambda changes: str(changes)[:60],
 )
 def test_costs_of_another_machine_or_model_teach_nothing(
     changes: dict[str, Any], tmp_path: Path
