@@ -40,7 +40,7 @@ from orchestrator.scenario import load
 from results.store import Store
 
 QUICK = ("100mbit-30s", "10flows-10ms")
-DEFAULT = ("100mbit-30s", "10flows-bare", "10flows-10ms", "10hosts-10ms")
+DEFAULT = ("100mbit-30s", "10flows-10ms", "10hosts-10ms")
 
 
 @dataclass

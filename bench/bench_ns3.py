@@ -96,7 +96,12 @@ class Beside:
         samples = folder / "samples.csv"
         made = cls(
             case,
-            Command(f"{case.name} ours", run_words(scenario, db), rounds_of(case, rounds)),
+            Command(
+                f"{case.name} ours",
+                run_words(scenario, db),
+                rounds_of(case, rounds),
+                cold=case.name in LONG,
+            ),
             _ns3(case, samples, rounds_of(case, rounds), lean=False),
             _ns3(case, samples, 1 if case.name in LONG else rounds, lean=True),
         )

@@ -1,6 +1,6 @@
 """Wall time of whole runs, command to stored result, side by side: every case once a round.
 
-    python -m bench.bench_runs [--rounds 5] [--quick] [CASE ...]
+    python -m bench.bench_runs [--rounds 3] [--quick] [CASE ...]
 
 A busy machine slows all cases of a round equally. So quote medians, and ratios within one call.
 Each case is one `orchestrator run` in a process of its own on one CPU.
@@ -31,7 +31,7 @@ def sampling_cost(seconds: dict[str, list[float]]) -> dict[str, float]:
 
 def main() -> int:
     """Run all cases for the requested number of rounds, keep and print the medians."""
-    parser = measuring.parser(__doc__, rounds=5)
+    parser = measuring.parser(__doc__, rounds=3)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(c.name for c in CASES))
     options = parser.parse_args()
     rounds = 1 if options.quick else options.rounds

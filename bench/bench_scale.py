@@ -15,7 +15,7 @@ from bench.cases import SCALES
 from bench.measuring import Clock, Command, run_words, side_by_side, spread
 
 SLOW = ("rate-10gbit",)
-"""Cases that take most of a minute: measured twice at most, and not with --quick."""
+"""Cases that take most of a minute: measured once, and not with --quick."""
 
 
 def main() -> int:
@@ -41,9 +41,7 @@ def main() -> int:
                 scenario.write_text(case.scenario(), encoding="utf-8")
                 words = run_words(scenario, folder / "bench.db")
                 slow = case.name in SLOW
-                commands[scale].append(
-                    Command(case.name, words, min(rounds, 2) if slow else rounds, cold=True)
-                )
+                commands[scale].append(Command(case.name, words, 1 if slow else rounds, cold=True))
         side_by_side([one for each in commands.values() for one in each])
     results = {
         "rounds": rounds,
