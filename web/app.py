@@ -9,7 +9,7 @@ from flask import Flask, Response, jsonify, make_response, render_template, requ
 from werkzeug.exceptions import HTTPException
 
 from orchestrator.errors import StoreError, UsageError
-from web import api, formats, pages, reader, security, several
+from web import api, claims, formats, pages, reader, security, several
 from web.cache import CACHE, Cache
 from web.experiments import experiments
 
@@ -28,6 +28,7 @@ def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) 
     app = Flask(__name__)
     app.config[reader.DB] = Path(db)
     app.config[CACHE] = Cache()
+    app.config[claims.FOLDER] = claims.USUAL
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     formats.register(app)
@@ -35,6 +36,7 @@ def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) 
     app.register_blueprint(experiments)
     app.register_blueprint(pages.pages)
     app.register_blueprint(several.several)
+    app.register_blueprint(claims.claims)
     app.register_blueprint(api.api)
     app.register_error_handler(StoreError, _store_error)
     app.register_error_handler(UsageError, _usage_error)

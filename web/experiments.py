@@ -37,7 +37,7 @@ experiments = Blueprint("experiments", __name__)
 PAGE = 50
 """Experiments on one page of the list."""
 
-_DRAWING = threading.Lock()
+DRAWING = threading.Lock()
 """matplotlib's settings are of the whole process, so figures are drawn one after another."""
 
 
@@ -127,7 +127,7 @@ def figure(label: str, form: str) -> Response:
             asked = kind.model_validate(choices.figure(chosen, f"figure.{form}"))
         except ValueError as error:
             raise UsageError(str(error)) from None
-        with _DRAWING:
+        with DRAWING:
             data = content(asked, Study(store, found))
     kinds = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
     return _attached(Response(data, mimetype=kinds[form]), f"{found.name}-{chosen.metric}.{form}")

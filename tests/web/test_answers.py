@@ -176,12 +176,14 @@ def test_axe_finds_nothing_on_any_page(
     )
     page = context.new_page()
     for url in (
-        "/", "/runs", "/experiments/bbr-vs-cubic?each=yes&facet=rate",
+        "/", "/runs", "/papers", "/papers/libra", "/experiments/bbr-vs-cubic?each=yes&facet=rate",
         f"/compare?run={rows[0].id}&run={rows[-1].id}", f"/runs/{ids['off']}",
         f"/runs/{ids['failed']}", "/nothing",
     ):  # fmt: skip
         page.goto(address + url)
-        page.evaluate("document.querySelectorAll('.facets').forEach((one) => { one.open = true })")
+        page.evaluate(
+            "document.querySelectorAll('.facets, .again').forEach((one) => one.open = true)"
+        )
         found = Axe().run(page)
         assert not found.violations_count, f"{url}: {found.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth") == width, url

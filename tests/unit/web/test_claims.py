@@ -1,0 +1,75 @@
+"""The pages of the papers' claims show the verdicts of the document, with their evidence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from results.claims.model import load_all
+from results.claims.page import NOT_YET, verdicts
+from results.claims.record import read_all
+from web import claims, create_app
+
+PAPERS = load_all(claims.USUAL)
+MEASURED = read_all(claims.USUAL / "measured")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
+    return create_app(tmp_path_factory.mktemp("papers") / "none.db").test_client()
+
+
+def test_each_claim_is_in_the_matrix_and_leads_to_its_evidence(client: FlaskClient) -> None:
+    text = client.get("/papers").text
+    links = re.findall(r'href="(/papers/\w+)#(\w+)"', text)
+    assert sorted(links) == sorted(
+        (f"/papers/{name}", claim) for name, paper in PAPERS.items() for claim in paper.claims
+    )
+    assert f"all {len(links)}</th>" in text
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_paper_shows_the_verdict_and_every_measured_row(client: FlaskClient, name: str) -> None:
+    text = client.get(f"/papers/{name}").text
+    found = verdicts(PAPERS, MEASURED)
+    for claim, of in PAPERS[name].claims.items():
+        assert f'id="title-{claim}">{claim}: {found[name, claim] or NOT_YET}</h2>' in text
+        made = MEASURED.get((name, claim))
+        for statement in of.statements:
+            for _row, finding in made.findings(statement) if made is not None else []:
+                assert f"<td>{finding.told()}</td>" in text
+
+
+def test_a_measured_statement_has_a_figure_in_each_form(client: FlaskClient) -> None:
+    name, statement = next(
+        (name, statement)
+        for (name, claim), made in MEASURED.items()
+        for statement in PAPERS[name].claims[claim].statements
+        if any(finding.mean is not None for _row, finding in made.findings(statement))
+    )
+    for form, start in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
+        answer = client.get(f"/papers/{name}/{statement.id}.{form}")
+        assert answer.data.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/papers/nothing", 404), ("/papers/tibet/T99.9.svg", 404), ("/papers/tibet/T1.gif", 404),
+        ("/papers/no/T1.1.svg", 404), ("/papers?x=1", 400), ("/papers/tibet?x=1", 400),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said(client: FlaskClient, address: str, status: int) -> None:
+    assert client.get(address).status_code == status
+
+
+def test_without_installed_claims_the_page_says_so(tmp_path: Path) -> None:
+    app = create_app(tmp_path / "none.db")
+    app.config[claims.FOLDER] = tmp_path / "claims"
+    answer = app.test_client().get("/papers")
+    assert answer.status_code == 200
+    assert "The claims are not installed" in answer.text
+    assert app.test_client().get("/papers/tibet").status_code == 404
