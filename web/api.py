@@ -4,6 +4,11 @@
     The document of ``orchestrator experiments --json``: ``{"experiments": [...]}``.
 ``/api/runs``
     The document of ``orchestrator runs --json``: ``{"runs": [...]}``, oldest first.
+``/api/runs?where=&q=&status=&sort=&first=&most=``
+    With any of these: a part of the runs that fit, as the page of runs has them, newest first
+    unless ``sort`` says another order. ``where`` may be repeated. ``first`` is the place of the
+    first run, from 0. ``most`` is 1 to 1000, by default 100. ``{"runs": [...], "found", "total",
+    "first"}`` also has the number of runs that fit, and of all.
 ``/api/runs/<id>``
     The document of ``orchestrator show --json``. An id may be a unique start of one, or ``last``.
 ``/api/runs/<id>/tcp?flow=&endpoint=&fields=&from=&to=&points=``
@@ -34,7 +39,7 @@ from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
 
-from results import overview
+from results import listing, overview
 from results.documents import SCHEMA
 from results.experiments import experiments as all_experiments
 from results.stored import StoredRun
@@ -46,6 +51,9 @@ api = Blueprint("api", __name__, url_prefix="/api")
 TCP_FIELDS = ("snd_cwnd_segments", "snd_ssthresh_segments", "rtt_us")
 QUEUE_FIELDS = ("backlog_packets", "backlog_bytes", "queue_delay_s", "drops")
 RANGE = ("from", "to", "points")
+
+MOST_RUNS = 1000
+"""Runs in one answer."""
 
 
 @api.get("/experiments")
@@ -59,10 +67,26 @@ def experiments() -> Response:
 
 @api.get("/runs")
 def runs() -> Response:
-    """Every run, as ``orchestrator runs --json`` has it."""
-    query.check_names(request.args, ())
+    """Every run, as ``orchestrator runs --json`` has it, or a page of those that fit."""
+    query.check_names(request.args, ("where", "q", "status", "sort", "first", "most"))
     with reading_store() as store:
-        return jsonify(store.listing())
+        if not request.args:
+            return jsonify(store.listing())
+        wanted = query.read_wanted(
+            request.args,
+            first=query.read_whole(request.args, "first", 0, 0, 10**9 - 1),
+            most=query.read_whole(request.args, "most", 100, 1, MOST_RUNS),
+        )
+        found = listing.page(store, wanted)
+    return jsonify(
+        {
+            "schema": SCHEMA,
+            "runs": found.runs,
+            "first": wanted.first,
+            "found": found.found,
+            "total": found.total,
+        }
+    )
 
 
 @api.get("/runs/<run_id>")

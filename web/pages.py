@@ -18,7 +18,6 @@ from flask import (
 from jinja2 import nodes
 from werkzeug.wrappers import Response as AnyResponse
 
-from orchestrator.errors import UsageError
 from results import columns, listing
 from results.axes import axes
 from results.model import RunRow
@@ -119,22 +118,10 @@ def _text(run: StoredRun, name: str) -> str:
 def _filter() -> tuple[listing.Wanted, int, list[str]]:
     """Return the wanted runs, page and metrics chosen as columns; UsageError when not valid."""
     query.check_names(request.args, ("q", "where", "status", "sort", "page", "metric"))
-    status = query.read_choice(request.args, "status", ("", *view.STATUSES))
     page = query.read_whole(request.args, "page", 1, 1, 10**6) - 1
     names = [column.name for column in view.choosable()]
     chosen = [names[index] for index in query.read_indices(request.args, "metric", names, ())]
-    where = [text for text in request.args.getlist("where") if text.strip()]
-    if len(where) > listing.MOST_CONDITIONS:
-        raise UsageError(f"where: give at most {listing.MOST_CONDITIONS} conditions")
-    wanted = listing.Wanted(
-        where=where,
-        words=request.args.get("q", "")[:200],
-        status=status,
-        sort=request.args.get("sort", "")[:500],
-        first=page * PAGE,
-        most=PAGE,
-        facets=True,
-    )
+    wanted = query.read_wanted(request.args, page * PAGE, PAGE, facets=True)
     return wanted, page, chosen
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from werkzeug.datastructures import MultiDict
 
 from orchestrator.errors import UsageError
+from results.listing import MOST_CONDITIONS, Wanted
+from results.model import Status
 
 POINTS = (10, 1000, 20_000)
 """The least, the default and the largest number of samples to which a field is reduced."""
@@ -63,6 +66,22 @@ def read_choice(args: Arguments, name: str, choices: Sequence[str]) -> str:
     if value not in choices:
         raise UsageError(f"{name}={value} is not one of {', '.join(choices)}")
     return value
+
+
+def read_wanted(args: Arguments, first: int, most: int, facets: bool = False) -> Wanted:
+    """Return the runs that ``where``, ``q``, ``status`` and ``sort`` ask for, cut to a page."""
+    where = [text for text in args.getlist("where") if text.strip()]
+    if len(where) > MOST_CONDITIONS:
+        raise UsageError(f"where: give at most {MOST_CONDITIONS} conditions")
+    return Wanted(
+        where=where,
+        words=args.get("q", "")[:200],
+        status=read_choice(args, "status", ("", *get_args(Status))),
+        sort=args.get("sort", "")[:500],
+        first=first,
+        most=most,
+        facets=facets,
+    )
 
 
 def read_indices(

@@ -56,6 +56,32 @@ def test_documents_are_the_store_s(
     assert get(client, base) == document
 
 
+def test_runs_come_in_pages(client: FlaskClient, store: tuple[Path, dict[str, str]]) -> None:
+    ids = list(store[1].values())[::-1]
+    collected = []
+    for first in range(0, len(ids) + 2, 2):
+        answer = get(client, f"/api/runs?first={first}&most=2")
+        assert (answer["found"], answer["total"], answer["first"]) == (len(ids), len(ids), first)
+        collected += [run["id"] for run in answer["runs"]]
+    assert collected == ids
+    failed = get(client, "/api/runs?where=status%3Dfailed&where=repetition%3E%3D0")
+    assert [run["id"] for run in failed["runs"]] == [store[1]["failed"]]
+    assert failed["found"] == 1
+    ordered = get(client, "/api/runs?sort=id")["runs"]
+    assert [run["id"] for run in ordered] == sorted(ids)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["most=0", "most=1001", "first=-1", "first=x", "where=nothing%3D1", "sort=nothing", "page=2",
+     "status=nothing", "&".join(["where=seed%3D1"] * 21)],
+)  # fmt: skip
+def test_a_wrong_page_of_runs_is_a_clear_error(client: FlaskClient, query: str) -> None:
+    answer = client.get(f"/api/runs?{query}")
+    assert answer.status_code == 400
+    assert answer.get_json()["error"]["message"]
+
+
 def test_tcp_gives_every_flow_and_null_for_infinite(client: FlaskClient, base: str) -> None:
     answer = get(client, f"{base}/tcp")
     assert [flow["name"] for flow in answer["flows"]] == ["westwood", "reno"]
