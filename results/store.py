@@ -34,6 +34,7 @@ from results import (
     documents,
     integrity,
     judgements,
+    live,
     metrics,
     older,
     owner,
@@ -78,6 +79,8 @@ class Store:
         try:
             with self.writing():
                 self._mark_interrupted()
+                stale = self._stale_live_files()
+            live.remove_stale(self.path, stale)
         except BaseException:
             self.close()
             raise
@@ -378,6 +381,10 @@ class Store:
                     "UPDATE runs SET status = 'interrupted', error = ? WHERE run = ?", (GONE, key)
                 )
                 self._seal(key)
+
+    def _stale_live_files(self) -> list[Path]:
+        rows = self._connection.execute("SELECT id FROM runs WHERE status = 'running'")
+        return live.stale(self.path, [run_id for (run_id,) in rows])
 
     def _seal(self, key: int, samples: Mapping[str, Checksum] = MappingProxyType({})) -> None:
         """Write the checksums of a run that ends, unless an earlier version began the run."""

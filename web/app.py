@@ -12,6 +12,7 @@ from orchestrator.errors import StoreError, UsageError
 from web import api, claims, formats, pages, reader, security, several
 from web.cache import CACHE, Cache
 from web.experiments import experiments
+from web.live import STREAMS, Streams, live
 
 
 def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) -> Flask:
@@ -29,12 +30,14 @@ def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) 
     app.config[reader.DB] = Path(db)
     app.config[CACHE] = Cache()
     app.config[claims.FOLDER] = claims.USUAL
+    app.config[STREAMS] = Streams()
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     formats.register(app)
     security.protect(app, token, hosts)
     app.register_blueprint(experiments)
     app.register_blueprint(pages.pages)
+    app.register_blueprint(live)
     app.register_blueprint(several.several)
     app.register_blueprint(claims.claims)
     app.register_blueprint(api.api)

@@ -18,7 +18,10 @@ from waitress.parser import HTTPRequestParser, ParsingError, TransferEncodingNot
 from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
-THREADS = 4
+from web.live import MOST_STREAMS, STREAMS, Streams
+
+THREADS = 4 + MOST_STREAMS
+"""Four for pages, and one for each stream of a run in progress."""
 
 CONNECTIONS = 200
 """Most connections at a time. With their files they are well below the usual limit of 1024
@@ -100,6 +103,20 @@ class Server(TcpWSGIServer):
                 channel.will_close = True
 
 
+class Dispatcher(ThreadedTaskDispatcher):
+    """The server's threads. Streams end first when they stop."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__()
+        self._streams = streams
+
+    def shutdown(self, cancel_pending: bool = True, timeout: int = 5) -> bool:
+        """End the threads; return whether all have ended."""
+        self._streams.stopping.set()
+        ended: bool = super().shutdown(cancel_pending, timeout)
+        return ended
+
+
 def make_server(app: Flask, listener: socket.socket) -> Server:
     """Return a server of the application on a listening socket."""
     settings = Adjustments(
@@ -115,7 +132,7 @@ def make_server(app: Flask, listener: socket.socket) -> Server:
         log_socket_errors=False,
         asyncore_use_poll=True,  # select() ends at descriptor 1023
     )
-    dispatcher = ThreadedTaskDispatcher()
+    dispatcher = Dispatcher(app.config[STREAMS])
     dispatcher.set_thread_count(THREADS)
     where = (listener.family, listener.type, listener.proto, listener.getsockname())
     return Server(app, {}, True, listener, dispatcher, settings, bind_socket=False, sockinfo=where)

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from guest.build_steps import Progress
 from orchestrator.compile.bounds import Bounds
+from orchestrator.decode.decode import TcpDecoder
 from orchestrator.decode.output import Output
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
@@ -79,7 +80,8 @@ class RunContext:
     limits how long the run may take and how much it may write. ``held`` is closed when the run has
     been stored, or has failed. ``restart_clock`` is called if the run begins later than this
     context was made; the run's wall time does not include what was before. A back end appends to
-    ``waited_s`` how long its bed waited for a processor, if the bed ran here.
+    ``waited_s`` how long its bed waited for a processor, if the bed ran here. A back end that
+    decodes samples while the run goes on passes its decoder to ``watch_samples`` periodically.
     """
 
     folder: Path
@@ -91,6 +93,7 @@ class RunContext:
     held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     restart_clock: Callable[[], None] = lambda: None
     waited_s: list[float | None] = field(default_factory=list)
+    watch_samples: Callable[[TcpDecoder], None] = lambda _decoder: None
 
     @property
     def console(self) -> Path:

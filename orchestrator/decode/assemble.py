@@ -35,6 +35,7 @@ from orchestrator.protocol.numbering import (
 )
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.qdisc import Statistic
+from orchestrator.protocol.records import QUEUE_COUNTERS, QUEUE_TIME
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import (
     FlowRecord,
@@ -155,6 +156,27 @@ def _assembled(
         readings=readings,
         windows=dict(receive_windows(spec, tcp_samples)),
     )
+
+
+def bottleneck_places(spec: RunSpec, facts: list[Fact]) -> tuple[dict[str, int], int]:
+    """Return the place of each bottleneck's queue in a row of queue.bin, and the bytes of a row.
+
+    The facts may be those of a bed that has not ended.
+
+    Raises:
+        BedError: the bed has not recorded its queues yet, or they are malformed.
+    """
+    listed = one_fact(facts, protocol.Queues)
+    names = _listed(spec, listed)
+    queues, places = _queues(spec, names, one_fact(facts, protocol.Channels, "start")["channels"])
+    further = sum(len(one.words) for each in _statistics(spec, listed["names"]) for one in each)
+    row_bytes = QUEUE_TIME.size + 4 * (len(QUEUE_COUNTERS) * len(names) + further)
+    studied = {
+        queue.name: place
+        for queue, place in zip(queues, places, strict=True)
+        if queue.bottleneck and queue.role == "queue" and queue.direction == "forward"
+    }
+    return studied, row_bytes
 
 
 def _many(spec: RunSpec) -> set[int]:

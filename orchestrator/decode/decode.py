@@ -161,6 +161,13 @@ class TcpDecoder:
             if len(messages):
                 self._take(data, messages)
 
+    def decoded(self, first: int) -> list[npt.NDArray[np.void]]:
+        """Return the parts decoded so far without the ``first`` ones.
+
+        They are arrays of TCP_DTYPE of flows with one connection, not in the order of time.
+        """
+        return self._parts[first:]
+
     def samples(self) -> npt.NDArray[np.void]:
         """Return all samples in the order of time, flow and end, when the bed has ended.
 

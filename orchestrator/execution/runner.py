@@ -22,11 +22,13 @@ from typing import Protocol
 from orchestrator import backends
 from orchestrator.backends.contract import Backend, RunContext, Slots
 from orchestrator.compile import bounds
+from orchestrator.decode.decode import TcpDecoder
 from orchestrator.decode.output import believing_nothing, console_text, malformed
 from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
 from orchestrator.execution import costing, judging
 from orchestrator.execution.commit import git_commit
 from orchestrator.execution.crash_reaper import CrashReaper
+from orchestrator.execution.live_view import LiveView
 from orchestrator.execution.slots import LocalSlots
 from orchestrator.files.temporary import (
     RUN_FOLDER,
@@ -221,17 +223,23 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, cpu
             nonlocal began
             began = time.monotonic()
 
-        def report(phase: str, simulated_s: float, verdict: Verdict | None = None) -> None:
-            wall_s = time.monotonic() - began
-            session.report(Progress(index, run_id, phase, simulated_s, wall_s, verdict))
-
         folder = session.folder / str(index)
         folder.mkdir()
         limits = bounds.of(spec, options.timeout_s, not options.backend.traits.reproducible)
+
+        def report(phase: str, simulated_s: float, verdict: Verdict | None = None) -> None:
+            wall_s = time.monotonic() - began
+            live.report(phase, simulated_s, wall_s)
+            session.report(Progress(index, run_id, phase, simulated_s, wall_s, verdict))
+
+        def watch_samples(tcp: TcpDecoder) -> None:
+            live.take(tcp)
+
         context = RunContext(
             folder, cpu, session.add_group, session.remove_group, session.stopping, limits, held,
-            restart_clock,
+            restart_clock, watch_samples=watch_samples,
         )  # fmt: skip
+        live = held.enter_context(LiveView(options.db, run_id, spec, context.output))
         try:
             with explain_full_disk(folder):
                 recording = options.backend.run(spec, context, report)

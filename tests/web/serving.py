@@ -12,6 +12,8 @@ from typing import Any
 from waitress.server import BaseWSGIServer, create_server
 
 from web import create_app
+from web.capacity import THREADS
+from web.live import STREAMS
 
 
 @contextmanager
@@ -19,7 +21,8 @@ def serving(db: Path) -> Iterator[str]:
     """Serve the dashboard of a store, and give its address."""
     listener = socket.create_server(("127.0.0.1", 0))
     channels: dict[int, Any] = {}
-    server = create_server(create_app(db), map=channels, sockets=[listener], threads=4)
+    app = create_app(db)
+    server = create_server(app, map=channels, sockets=[listener], threads=THREADS)
     assert isinstance(server, BaseWSGIServer)
     stop = threading.Event()
 
@@ -33,6 +36,7 @@ def serving(db: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         stop.set()
+        app.config[STREAMS].stopping.set()
         thread.join()
         server.task_dispatcher.shutdown()
         for channel in list(channels.values()):

@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=a8f2969ece39313afb367abe53b913574405591d4feff647d7632b54509926d5 body=90623c2f72feb3098d9586d0a60cdd560a9e8d1ef2cf393d6e372a3945414a11
+// Built by web/ts/build.mjs, not edited. sources=1f4eeb5af5e324822432a4b8d8bdf06013a63de9904c7e745734a19a977c9826 body=3204af1b43e83842bbf3aaa43fd4d966e4659af36a263e22591277641773f057
 "use strict";
 (() => {
   // src/api.ts
@@ -88,14 +88,14 @@
       this.table.replaceChildren();
       this.note.textContent = "";
     }
-    show(picture) {
-      if (!picture.x.length) return this.say("No samples here.");
+    show(picture2) {
+      if (!picture2.x.length) return this.say("No samples here.");
       const [min, max] = this.group.span();
-      this.picture = picture;
-      this.note.textContent = picture.note;
-      this.tabulate(picture, min, max);
-      const data = [picture.x, ...picture.columns];
-      const looks = JSON.stringify(picture.lines.map(({ label, stroke, dash }) => [label, stroke, dash]));
+      this.picture = picture2;
+      this.note.textContent = picture2.note;
+      this.tabulate(picture2, min, max);
+      const data = [picture2.x, ...picture2.columns];
+      const looks = JSON.stringify(picture2.lines.map(({ label, stroke, dash }) => [label, stroke, dash]));
       if (this.plot && looks === this.made) {
         const plot = this.plot;
         plot.batch(() => {
@@ -107,7 +107,7 @@
       this.plot?.destroy();
       this.area.replaceChildren();
       this.made = looks;
-      this.plot = new uPlot(this.options(picture), data, this.area);
+      this.plot = new uPlot(this.options(picture2), data, this.area);
       this.plot.setScale("x", { min, max });
     }
     /** Show another part of the time, with the present samples until new ones arrive. */
@@ -159,8 +159,8 @@
       });
       this.said.textContent = `${time.toFixed(2)} s: ${values.join(", ")}`;
     }
-    tabulate(picture, min, max) {
-      const lines = picture.lines.filter((line2) => line2.summary);
+    tabulate(picture2, min, max) {
+      const lines = picture2.lines.filter((line2) => line2.summary);
       const head = ["", "samples", "min", "mean", "max", "last"];
       const rows = lines.map((line2) => {
         const { min: min2, mean, max: max2, last } = line2.summary;
@@ -180,7 +180,7 @@
         element("tbody", {}, ...rows)
       ));
     }
-    options(picture) {
+    options(picture2) {
       const { group, spec } = this;
       const axis = {
         stroke: colour("--dim"),
@@ -193,7 +193,7 @@
         width: this.width,
         height: HEIGHT,
         padding: [8, 12, 0, 0],
-        legend: { markers: { width: 2, stroke: (_plot, index) => picture.lines[index - 1]?.stroke ?? "" } },
+        legend: { markers: { width: 2, stroke: (_plot, index) => picture2.lines[index - 1]?.stroke ?? "" } },
         scales: {
           x: { time: false, range: all },
           y: { range: (_plot, low, high) => this.limits(low, high) },
@@ -205,7 +205,7 @@
         ],
         series: [
           { label: "time", value: (_plot, value) => value == null ? "–" : `${value.toFixed(3)} s` },
-          ...picture.lines.map((line2, index) => ({
+          ...picture2.lines.map((line2, index) => ({
             label: line2.label,
             stroke: line2.stroke,
             dash: line2.dash,
@@ -221,7 +221,7 @@
         cursor: {
           y: false,
           drag: { x: true, y: false, setScale: false },
-          points: { size: (_plot, index) => picture.lines[index - 1]?.bare ? 0 : 6 },
+          points: { size: (_plot, index) => picture2.lines[index - 1]?.bare ? 0 : 6 },
           dataIdx: nearest,
           sync: {
             key: group.key,
@@ -296,7 +296,7 @@
     const past = [];
     let span = fromHash(duration);
     let answers;
-    let running;
+    let running2;
     let timer = 0;
     const group = {
       key: "run",
@@ -353,9 +353,9 @@
       timer = window.setTimeout(load, QUIET_MS);
     }
     async function load() {
-      running?.abort();
-      running = new AbortController();
-      const { signal } = running;
+      running2?.abort();
+      running2 = new AbortController();
+      const { signal } = running2;
       section2.setAttribute("aria-busy", "true");
       const points = Math.min(2e4, charts.cwnd.width * POINTS_PER_PIXEL);
       const time = { from: String(span[0]), to: String(span[1]) };
@@ -480,12 +480,12 @@
     const near = unit !== "packets" || limit <= 4 * most;
     return join(series, "red ticks above: drops", limit && near ? limit : void 0);
   }
-  function drawQueue(plot, picture) {
+  function drawQueue(plot, picture2) {
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.lineWidth = devicePixelRatio;
-    if (picture.reach) {
-      const y = Math.round(plot.valToPos(picture.reach, "y", true));
+    if (picture2.reach) {
+      const y = Math.round(plot.valToPos(picture2.reach, "y", true));
       ctx.strokeStyle = colour("--dim");
       ctx.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
       ctx.beginPath();
@@ -496,11 +496,11 @@
     }
     ctx.strokeStyle = colour("--drop");
     ctx.beginPath();
-    picture.lines.forEach((line2, at) => {
+    picture2.lines.forEach((line2, at) => {
       if (!line2.bare || !plot.series[at + 1]?.show) return;
-      picture.columns[at]?.forEach((count, index) => {
+      picture2.columns[at]?.forEach((count, index) => {
         if (!count) return;
-        const x = Math.round(plot.valToPos(picture.x[index] ?? 0, "x", true));
+        const x = Math.round(plot.valToPos(picture2.x[index] ?? 0, "x", true));
         if (x < bbox.left || x > bbox.left + bbox.width) return;
         ctx.moveTo(x, bbox.top);
         ctx.lineTo(x, bbox.top + 9 * devicePixelRatio);
@@ -596,14 +596,14 @@
     problem.className = "problem";
     form.append(problem);
     let timer = 0;
-    let running;
+    let running2;
     async function apply() {
-      running?.abort();
-      running = new AbortController();
+      running2?.abort();
+      running2 = new AbortController();
       const fields = [...new FormData(form)].filter(([, value]) => value !== "");
       const query = new URLSearchParams(fields).toString();
       const url = location.pathname + (query && `?${query}`);
-      const { signal } = running;
+      const { signal } = running2;
       const fetched = await fetchLive(url, signal);
       if (signal.aborted) return;
       problem.textContent = fetched.problem ?? "";
@@ -624,10 +624,100 @@
     });
   }
 
+  // src/running.ts
+  var PHASES = {
+    boot: "booting",
+    setup: "building the topology",
+    probes: "checking the topology",
+    traffic: "running traffic",
+    done: "collecting",
+    storing: "judging and storing"
+  };
+  var QUEUE_COLOUR2 = 6;
+  var whole2 = (value) => digits(value, 4);
+  var SPECS2 = {
+    cwnd: { title: "Congestion window", unit: "segments", fromZero: true, write: whole2 },
+    rtt: { title: "Smoothed RTT", unit: "ms", fromZero: false, write: whole2 },
+    goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, "") },
+    queue: { title: "Queue backlog, largest", unit: "packets", fromZero: true, write: whole2 }
+  };
+  var WRITERS = { rtt: (value) => `${whole2(value)} ms`, goodput: rate };
+  function startRunning(section2) {
+    const duration = Number(section2.dataset.duration);
+    const bar = section2.querySelector("progress");
+    let span = [0, duration];
+    let charts;
+    let last;
+    const go = (from, to) => {
+      span = [Math.max(0, from), Math.min(duration, to)];
+      Object.values(charts ?? {}).forEach((chart) => chart.reach(...span));
+    };
+    const group = {
+      key: "running",
+      warmup: Number(section2.dataset.warmup),
+      span: () => span,
+      zoom: go,
+      back: () => go(0, duration),
+      whole: () => go(0, duration),
+      point: (time) => Object.values(charts ?? {}).forEach((chart) => chart.point(time))
+    };
+    const say = (name, text) => {
+      const place = section2.querySelector(`[data-show=${name}]`);
+      if (place && place.textContent !== text) place.textContent = text;
+    };
+    function draw(state) {
+      last = state;
+      say("phase", PHASES[state.phase] ?? state.phase);
+      say("progress", progress(state));
+      if (bar) bar.value = state.simulated_s;
+      if (state.time_s.length < 2) return;
+      charts ??= Object.fromEntries(Object.entries(SPECS2).map(([id, spec]) => [id, new Chart(section2, `live-${id}`, spec, group)]));
+      for (const [id, chart] of Object.entries(charts)) chart.show(picture(id, state));
+      section2.dataset.drawn = String(Number(section2.dataset.drawn ?? 0) + 1);
+    }
+    const source = new EventSource(section2.dataset.stream ?? "");
+    source.addEventListener("state", (event) => draw(JSON.parse(event.data)));
+    source.addEventListener("end", () => source.close());
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) say("progress", "No live view: the server refused it.");
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      Object.values(charts ?? {}).forEach((chart) => chart.restyle());
+      if (last) draw(last);
+    });
+  }
+  function progress(state) {
+    if (state.problem) return `${digits(state.simulated_s, 3)} s simulated. No live samples: ${state.problem}`;
+    const words = [`${digits(state.simulated_s, 3)} of ${digits(state.duration_s)} s simulated`];
+    if (state.speed) words.push(`${digits(state.speed, 3)} simulated seconds per second`);
+    if (state.left_s !== null && state.phase === "traffic") words.push(`${Math.ceil(state.left_s)} s left`);
+    return words.join(", ");
+  }
+  function picture(id, { time_s, flows, queues }) {
+    const look = (index) => ({ ...line(index), width: 1.5, write: whole2 });
+    if (id === "queue") {
+      return {
+        x: time_s,
+        columns: queues.map((queue) => queue.backlog_packets),
+        lines: queues.map((queue, index) => ({ ...look(QUEUE_COLOUR2 + index), label: queue.name })),
+        note: ""
+      };
+    }
+    const values = (flow) => id === "cwnd" ? flow.cwnd_segments : id === "rtt" ? flow.rtt_ms : flow.goodput_bps;
+    return {
+      x: time_s,
+      columns: flows.map(values),
+      lines: flows.map((flow, index) => ({ ...look(index), label: flow.name, write: WRITERS[id] ?? whole2 })),
+      note: ""
+    };
+  }
+
   // src/main.ts
   startFilter();
   startPolling();
   addCopyButtons();
   var section = document.getElementById("charts");
   if (section) startCharts(section);
+  var running = document.getElementById("running");
+  if (running) startRunning(running);
 })();

@@ -70,6 +70,7 @@ class Guest:
         def report_progress(phase: str, simulated_s: float) -> None:
             with believing_nothing():
                 tcp.advance()
+            context.watch_samples(tcp)
             report(phase, simulated_s)
 
         run_guest(boot, command, paths, context, report_progress)

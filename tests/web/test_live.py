@@ -1,0 +1,134 @@
+"""Runs in progress in a real browser: a sweep fills its grid, a run draws, without reload."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Browser, Page, expect
+
+from results import live
+from results.store import Store
+from tests.web import synthetic
+from tests.web.serving import serving
+
+pytestmark = pytest.mark.browser
+
+HAS_BLUE = """canvas => {
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+  copy.drawImage(canvas, 0, 0);
+  const data = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4)
+    count += data[i] === 0 && data[i + 1] === 103 && data[i + 2] === 168 && data[i + 3] === 255;
+  return count;
+}"""
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def address(db: Path) -> Iterator[str]:
+    Store(db).close()
+    with serving(db) as address:
+        yield address
+
+
+def state(bins: int, phase: str = "traffic") -> dict[str, object]:
+    """What is known of a run of 60 s with two flows after as many seconds."""
+    curve = [float(10 + one % 20) for one in range(bins)]
+    flow = {"cwnd_segments": curve, "rtt_ms": curve, "goodput_bps": [one * 1e6 for one in curve]}
+    return {
+        "phase": phase,
+        "simulated_s": float(bins),
+        "duration_s": 60.0,
+        "speed": 20.0,
+        "left_s": (60 - bins) / 20,
+        "problem": "",
+        "time_s": [one + 1.0 for one in range(bins)],
+        "flows": [{"name": "westwood", **flow}, {"name": "reno", **flow}],
+        "queues": [{"name": "bottleneck:forward:queue", "backlog_packets": curve}],
+    }
+
+
+def test_a_run_draws_to_its_end(page: Page, address: str, db: Path) -> None:
+    with Store(db) as store:
+        run = store.begin(synthetic.HEAD)
+        live.write(db, run, state(0, "setup"))
+        page.goto(f"{address}/runs/{run}")
+        page.evaluate("window.kept = true")
+        expect(page.get_by_role("status")).to_contain_text("building the topology")
+        seen = []
+        for bins in (10, 30, 60):
+            live.write(db, run, state(bins))
+            expect(page.locator("[data-show=progress]")).to_contain_text(f"{bins} of 60 s")
+            seen.append(page.locator("#chart-live-cwnd canvas").evaluate(HAS_BLUE))
+        assert 0 < seen[0] < seen[1] < seen[2]
+        assert "20 simulated seconds per second" in page.locator("#running").inner_text()
+        assert page.locator("#running canvas").count() == 4
+        page.locator("#chart-live-rtt .plot").focus()
+        page.keyboard.press("End")
+        said = page.locator("#chart-live-rtt [aria-live]")
+        expect(said).to_contain_text("60.00 s: westwood 29 ms")
+        assert page.evaluate("window.kept") is True
+        live.write(db, run, state(60, "storing"))
+        expect(page.get_by_role("status")).to_contain_text("judging and storing")
+        store.finish(run, synthetic.recording(), wall_s=3.0)
+        live.remove(db, run)
+    expect(page.locator("#charts[data-loads='1']")).to_be_attached()
+
+
+def test_a_sweep_fills_its_grid(page: Page, address: str, db: Path) -> None:
+    with Store(db) as store:
+        runs = [store.begin(replace(synthetic.HEAD, repetition=one, seed=one)) for one in range(3)]
+        page.goto(address)
+        page.evaluate("window.kept = true")
+        place = page.locator("#live")
+        expect(place).to_contain_text("3 running")
+        store.finish(runs[0], synthetic.recording(), wall_s=1.0)
+        expect(place).to_contain_text("2 running")
+        store.fail(runs[1], "why")
+        expect(place).to_contain_text("1 failed")
+        expect(place).to_contain_text("1 running")
+        store.finish(runs[2], synthetic.recording(), wall_s=1.0)
+        expect(place).not_to_contain_text(re.compile(r"\d running"))
+        assert page.evaluate("window.kept") is True
+
+
+def test_a_run_whose_samples_cannot_be_shown_says_why(page: Page, address: str, db: Path) -> None:
+    with Store(db) as store:
+        run = store.begin(synthetic.HEAD)
+        broken = {**state(0), "simulated_s": 5.0, "problem": "<b>facts.jsonl is malformed"}
+        live.write(db, run, broken)
+        page.goto(f"{address}/runs/{run}")
+        text = "5 s simulated. No live samples: <b>facts.jsonl is malformed"
+        expect(page.locator("[data-show=progress]")).to_have_text(text)
+        store.fail(run, "why")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_run_in_progress_fits_a_phones_width(
+    browser: Browser, address: str, db: Path, scheme: str
+) -> None:
+    dark = scheme == "dark"
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, color_scheme="dark" if dark else "light"
+    )
+    page = context.new_page()
+    with Store(db) as store:
+        run = store.begin(synthetic.HEAD)
+        live.write(db, run, state(30))
+        page.goto(f"{address}/runs/{run}")
+        expect(page.locator("#chart-live-queue canvas")).to_be_visible()
+        found = Axe().run(page)
+        assert not found.violations_count, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        store.fail(run, "why")
+    context.close()
