@@ -10,6 +10,7 @@
  *   tcp_cong_control()                 what an ACK does to cwnd
  *   tcp_may_raise_cwnd()               which ACKs raise it
  *   tcp_cwnd_reduction()               recovery (core/prr.h)
+ *   tcp_rack_reo_timeout()             its first step when a timer begins it
  *   tcp_end_cwnd_reduction()           cwnd = ssthresh when recovery ends
  *   tcp_cwnd_restart()                 a smaller cwnd after a pause
  *   tcp_update_pacing_rate()           the pacing rate of modules that set none
@@ -30,19 +31,15 @@
 struct cc_control {
 	u32	una;		/* snd_una at the ACK before */
 	bool	in_order;	/* this ACK acknowledges data in order */
+	bool	in_ack;		/* an ACK is processed now */
 };
-
-static inline void cc_control_init(struct cc_control *control,
-				   const struct sock *sk)
-{
-	*control = (struct cc_control){ .una = tcp_sk(sk)->snd_una };
-}
 
 /* Call it from pkts_acked, which precedes cong_control at each ACK */
 static inline void cc_control_pkts_acked(struct cc_control *control,
 					 const struct ack_sample *ack)
 {
 	control->in_order = ack->pkts_acked;
+	control->in_ack = true;
 }
 
 static inline bool cc_may_raise_cwnd(const struct cc_control *control,
@@ -56,23 +53,21 @@ static inline bool cc_may_raise_cwnd(const struct cc_control *control,
 	return control->in_order;
 }
 
-static inline void cc_reduce(const struct cc_control *control, struct sock *sk,
-			     const struct rate_sample *rs)
+static inline void cc_reduce(struct tcp_sock *tp, s32 newly, bool clean)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
 	struct prr prr = {
 		.ssthresh = tp->snd_ssthresh,
 		.window = tp->prior_cwnd,
 		.in_flight = tcp_packets_in_flight(tp),
+		.delivered = tp->prr_delivered + newly,
 		.sent = tp->prr_out,
-		.newly = rs->acked_sacked,
-		.clean = tp->snd_una != control->una && !rs->losses,
+		.newly = newly,
+		.clean = clean,
 	};
 
-	if (rs->acked_sacked <= 0 || !tp->prior_cwnd)
+	if (newly <= 0 || !tp->prior_cwnd)
 		return;
-	tp->prr_delivered += rs->acked_sacked;
-	prr.delivered = tp->prr_delivered;
+	tp->prr_delivered = prr.delivered;
 	tcp_snd_cwnd_set(tp, prr.in_flight + prr_allowed(&prr));
 }
 
@@ -94,23 +89,29 @@ static inline void cc_control_window(struct cc_control *control,
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (tcp_in_cwnd_reduction(sk)) {
-		cc_reduce(control, sk, rs);
+		cc_reduce(tp, rs->acked_sacked,
+			  tp->snd_una != control->una && !rs->losses);
 	} else if (cc_may_raise_cwnd(control, sk, rs)) {
 		grow(sk, rs->acked_sacked);
 		tp->snd_cwnd_stamp = tcp_jiffies32;
 	}
 	control->una = tp->snd_una;
+	control->in_ack = false;
 }
 
 /*
- * Call it from set_state: recovery ends, or the reduction after an ECN mark.
- * undo_marker is 0 if there was no loss; the kernel then restores cwnd.
+ * Call it from set_state. Recovery may begin between ACKs, by the timer of RACK
+ * (RFC 8985). It ends, as does the reduction after an ECN mark, with cwnd =
+ * ssthresh. undo_marker is 0 if there was no loss; the kernel then restores cwnd.
  */
-static inline void cc_control_set_state(struct sock *sk, u8 state)
+static inline void cc_control_set_state(const struct cc_control *control,
+					struct sock *sk, u8 state)
 {
 	u8 before = inet_csk(sk)->icsk_ca_state;
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (state == TCP_CA_Recovery && !control->in_ack)
+		cc_reduce(tp, 1, false);
 	if (state >= TCP_CA_CWR || before < TCP_CA_CWR ||
 	    before > TCP_CA_Recovery ||
 	    tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH)
@@ -176,6 +177,17 @@ static inline void cc_pace_as_kernel(struct sock *sk)
 	rate = cc_window_rate(sk, percent);
 	if (rate)
 		cc_pace(sk, rate);
+}
+
+/*
+ * Call it from init. A connection that the peer opened gets its first rate now,
+ * and others at the handshake's ACK, which comes before init.
+ */
+static inline void cc_control_init(struct cc_control *control, struct sock *sk)
+{
+	*control = (struct cc_control){ .una = tcp_sk(sk)->snd_una };
+	if (sk->sk_state == TCP_SYN_RECV)
+		cc_pace_as_kernel(sk);
 }
 
 #endif /* CC_CONTROL_H */

@@ -106,7 +106,8 @@ static u64 libra_alpha(const struct sock *sk)
  * packets that leave until the next ACK have one gap. So it is the mean of as
  * many draws as packets may leave now: together they take as long as if each
  * had its own. In steady state that is one packet for each that is
- * acknowledged.
+ * acknowledged. While C is unknown nothing is paced: packet pairs must leave
+ * back to back.
  */
 static void libra_pace(struct sock *sk)
 {
@@ -116,6 +117,10 @@ static void libra_pace(struct sock *sk)
 	u32 sum = 0, left = draws;
 	u64 rate = cc_window_rate(sk, 100);
 
+	if (!libra_capacity(sk)) {
+		cc_pace(sk, U64_MAX);
+		return;
+	}
 	while (left--)
 		sum += 1 + (u32)(((u64)get_random_u32() * 63) >> 32);
 	if (rate)
@@ -174,6 +179,13 @@ static void libra_grow(struct sock *sk, u32 acked)
 	cc_grow(tp, core_accumulate(&l->fraction, step, acked));
 }
 
+static void libra_set_state(struct sock *sk, u8 state)
+{
+	const struct libra_state *l = inet_csk_ca(sk);
+
+	cc_control_set_state(&l->control, sk, state);
+}
+
 static u32 libra_ssthresh(struct sock *sk)
 {
 	const struct libra_state *l = inet_csk_ca(sk);
@@ -221,7 +233,7 @@ static struct tcp_congestion_ops tcp_libra __read_mostly = {
 	.ssthresh	= libra_ssthresh,
 	.cong_control	= libra_cong_control,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.set_state	= cc_control_set_state,
+	.set_state	= libra_set_state,
 	.cwnd_event	= cc_control_event,
 	.pkts_acked	= libra_pkts_acked,
 	.min_tso_segs	= libra_min_tso_segs,

@@ -22,6 +22,7 @@ ENDPOINTS = ("sender", "receiver")
 """Names of the ends of a flow, in the order of their numbers in the store."""
 
 QUEUE_DELAY = "queue_delay_s"
+RTT = "rtt_us"
 _MARGIN_S = 1.0
 _EVER_S = 1e9
 
@@ -38,6 +39,8 @@ def tcp(
     columns = run.tcp(
         flow, ENDPOINTS.index(endpoint), ["time_ns", *_others(fields)], _within_ns(part)
     )
+    if RTT in fields:  # the kernel has 0 until the first sample
+        columns[RTT] = np.where(columns[RTT] > 0, columns[RTT], np.nan)
     return _thinned(columns, fields, part)
 
 

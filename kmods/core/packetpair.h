@@ -30,6 +30,7 @@
 #define PP_POINTS_MAX 3
 #define PP_TIME_MAX_US ((1U << 24) - 1)
 #define PP_TOLERANCE_US 1000U
+#define PP_DELAYED_US 20000U
 #define PP_REFUSED_MAX 65535
 #define PP_SEGMENTS_MAX 255U
 #define PP_DONE 255
@@ -82,7 +83,8 @@ static inline u64 pp_rate(u32 n, u64 t1, u64 y1, u64 t2, u64 y2)
  *     So no round trip is between the points.
  *   - It acknowledges no fewer segments than the first. A receiver that delays
  *     ACKs acknowledges a single segment when it has waited for another one in
- *     vain. The wait, 40 ms or more, is not the bottleneck's.
+ *     vain. The wait, 40 ms or more, is not the bottleneck's. So an ACK of a
+ *     single segment also comes within 20 ms of the ACK before it.
  */
 static inline bool pp_follows(const struct packet_pair *p,
 			      const struct pp_ack *ack)
@@ -96,7 +98,8 @@ static inline bool pp_follows(const struct packet_pair *p,
 	return bytes > last_bytes && bytes < p->end - p->first_una &&
 	       elapsed_us > last_us && elapsed_us <= PP_TIME_MAX_US &&
 	       apart_us <= last_us + min_t(u32, elapsed_us / 8, PP_TOLERANCE_US) &&
-	       ack->segments >= p->segments;
+	       ack->segments >= p->segments &&
+	       (ack->segments > 1 || elapsed_us - last_us < PP_DELAYED_US);
 }
 
 static inline void pp_refuse(struct packet_pair *p)

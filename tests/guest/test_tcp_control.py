@@ -31,7 +31,8 @@ WITHOUT_THE_HOOK: Texts = (
         "\tlibra_grow(sk, acked);\n}\n\nstatic u32 libra_ssthresh(",
     ),
     (".cong_control\t= libra_cong_control,", ".cong_avoid\t= libra_cong_avoid,"),
-    (".set_state\t= cc_control_set_state,", ""),
+    ("static void libra_set_state(", "static void __maybe_unused libra_set_state("),
+    (".set_state\t= libra_set_state,", ""),
     (".cwnd_event\t= cc_control_event,", ""),
 )
 FAULTS: dict[str, tuple[str, Texts]] = {
@@ -45,7 +46,11 @@ FAULTS: dict[str, tuple[str, Texts]] = {
     ),
     "cwnd stays where recovery left it": (
         "short recovery",
-        ((".set_state\t= cc_control_set_state,", ""),),
+        (("tp->undo_marker) {", "false) {"),),
+    ),
+    "a timer that begins recovery reduces nothing": (
+        "quiet loss",
+        (("if (state == TCP_CA_Recovery && !control->in_ack)", "if (false)"),),
     ),
     "cwnd stays during a pause": (
         "long pause",
@@ -58,7 +63,7 @@ FAULTS: dict[str, tuple[str, Texts]] = {
 }
 
 
-OWN_CASES = ("losses", "short recovery", "long pause")
+OWN_CASES = ("losses", "quiet loss", "short recovery", "long pause")
 """Cases in which the faults make a difference; the formulas' tests do not need them."""
 
 

@@ -82,7 +82,7 @@ def runs() -> list[Run]:
 AGED = Run("tibet", "loss", {"n_cong": 1})
 COUNTED_TIMEOUT = Run("logwestwood", "spurious timeout", {"rto_counts": 1})
 NO_CLIMB = Run("logwestwood", "small window", {"rto_counts": 1})
-PACED = Run("libra", "first window", {"pacing": 1})
+PACED = Run("libra", "first window", {"pacing": 1, "libra_capacity_kbps": 10_000})
 
 
 def pair_runs() -> list[Run]:

@@ -176,12 +176,15 @@ function column(of: Samples, field: string, look: Omit<Line, "write">, write: Li
   };
 }
 
+/** Before a loss, and with algorithms that have none, ssthresh is infinite, which is null. */
+const hasSsthresh = (flow: Samples) => flow.summary.snd_ssthresh_segments?.max != null;
+
 function windows(flows: Samples[], look: Look, ssthresh: boolean): Picture {
   return join(flows.map((flow) => ({
     time_s: flow.time_s,
     columns: [
       column(flow, "snd_cwnd_segments", { ...look(flow.name), label: `${flow.name} cwnd` }, whole),
-      ...(ssthresh ? [column(flow, "snd_ssthresh_segments",
+      ...(ssthresh && hasSsthresh(flow) ? [column(flow, "snd_ssthresh_segments",
         { ...look(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 }, whole)] : []),
     ],
   })), "");

@@ -89,6 +89,18 @@ def losses(c: Connection) -> None:
     c.mark("recovered")
 
 
+def quiet_loss(c: Connection) -> None:
+    """One ACK shows losses and no more follows, so that RACK's timer finds them."""
+    _warm_up(c)
+    for _ in range(4):
+        c.lose()
+    c.deliver(1)
+    c.until(c.now_us + c.rtt_us // 2)
+    c.mark("found")
+    _until_acked(c, c.sent)
+    c.mark("recovered")
+
+
 def short_recovery(c: Connection) -> None:
     """One ACK ends a recovery that had sent little yet."""
     _warm_up(c)
@@ -383,6 +395,7 @@ CASES = {
     "first window": Case(first_window),
     "loss": Case(loss),
     "losses": Case(losses),
+    "quiet loss": Case(quiet_loss),
     "short recovery": Case(short_recovery),
     "no SACK": Case(plain_loss, {"sack": False}),
     "responses": Case(responses, peer="10.0.1.2"),
