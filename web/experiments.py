@@ -49,7 +49,8 @@ def home() -> str:
     with reading_store() as store:
         found = _all(store)
         remarks = store.remarks()
-    newest = sorted(found, key=lambda one: one.rows[-1].started_utc, reverse=True)
+    # Of two that began in one millisecond, the later one in the store is the newer.
+    newest = sorted(found, key=lambda one: one.rows[-1].started_utc)[::-1]
     shown = newest[page * PAGE : (page + 1) * PAGE]
     return render_template(
         "experiments.html",

@@ -22,8 +22,8 @@ from results import columns, listing
 from results.axes import axes
 from results.model import RunRow
 from results.stored import StoredRun
-from web import facets, query, view
-from web.reader import reading_run, reading_store
+from web import again, facets, query, view
+from web.reader import DB, reading_run, reading_store
 
 pages = Blueprint("pages", __name__)
 
@@ -57,6 +57,7 @@ def runs() -> str:
         arguments=request.args.to_dict(flat=False),
         facets=facets.groups(found.facets, wanted.where),
         condition=facets.joined(wanted.where),
+        command=again.runs(wanted, current_app.config[DB]),
         live=found.running > 0,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from flask import Blueprint, Response, abort, jsonify, render_template, request
+from flask import Blueprint, Response, abort, current_app, jsonify, render_template, request
 
 from orchestrator.errors import UsageError
 from results import tidy
@@ -15,8 +15,8 @@ from results.metrics import METRICS
 from results.metrics.base import Scope
 from results.store import Store
 from results.stored import StoredRun
-from web import formats, query
-from web.reader import reading_store
+from web import again, formats, query
+from web.reader import DB, reading_store
 
 several = Blueprint("several", __name__)
 
@@ -35,6 +35,7 @@ def comparison() -> str:
         "compare.html",
         document=document,
         ids=[run.id for run in runs],
+        command=again.command(["compare", *(run.id for run in runs)], current_app.config[DB]),
         value=_value,
         change=_change,
         shown=_shown,

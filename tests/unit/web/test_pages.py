@@ -6,6 +6,7 @@ import hashlib
 import html
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from flask.testing import FlaskClient
 from orchestrator.recording.model import QueueRecord, Recording
 from results import housekeeping
 from results.store import Store
+from tests.unit.cli.test_run import orchestrator
 from tests.web import synthetic
 from web import create_app, formats
 
@@ -66,6 +68,25 @@ def test_list_names_every_run_newest_first(client: FlaskClient, ids: dict[str, s
 )
 def test_filter(client: FlaskClient, ids: dict[str, str], query: str, kinds: list[str]) -> None:
     assert listed(client, query) == [ids[kind] for kind in kinds]
+
+
+def test_the_command_lists_the_same_runs(
+    client: FlaskClient, store: tuple[Path, dict[str, str]]
+) -> None:
+    for query in ("", "where=status%3Dok+or+seed%3E2&where=repetition%3E%3D0&sort=-wall_s",
+                  "status=failed&sort=id"):  # fmt: skip
+        text = client.get(f"/runs?{query}").text
+        (shown,) = re.findall(r'<pre class="command"[^>]*>([^<]+)</pre>', text)
+        words = shlex.split(html.unescape(shown))
+        assert words[0] == "orchestrator"
+        result = orchestrator(*words[1:], "--json")
+        assert result.exit_code == 0, result.output
+        found = [run["id"] for run in json.loads(result.stdout)["runs"]]
+        page = listed(client, query)
+        assert sorted(found) == sorted(page) != []
+        if "wall_s" not in query:  # of equal values the page has the newest run first
+            assert page == (found if "sort" in query else found[::-1])
+    assert 'class="command"' not in client.get("/runs?q=quickstart").text
 
 
 def counts_of(client: FlaskClient, query: str) -> dict[str, str]:
