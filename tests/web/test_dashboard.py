@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from orchestrator.recording.model import SSTHRESH_INFINITE
 from results.store import Store
 from tests.web import synthetic
 from tests.web.serving import serving
@@ -164,3 +165,17 @@ def test_pages_fit_a_phones_width(
     colours = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert colours == ("rgb(20, 24, 28)" if scheme == "dark" else "rgb(251, 251, 250)")
     context.close()
+
+
+def test_a_flow_without_ssthresh_has_none_in_the_legend(page: Page, tmp_path: Path) -> None:
+    recorded = synthetic.recording()
+    recorded.tcp["snd_ssthresh_segments"][recorded.tcp["flow"] == 0] = SSTHRESH_INFINITE
+    with Store(tmp_path / "runs.db") as opened:
+        run = opened.begin(synthetic.HEAD)
+        opened.finish(run, recorded, wall_s=1.0)
+    with serving(tmp_path / "runs.db") as address:
+        open_run(page, address, run)
+        legend = page.locator("#chart-cwnd .u-legend")
+        expect(legend).to_contain_text("reno ssthresh")
+        expect(legend).to_contain_text("westwood cwnd")
+        expect(legend).not_to_contain_text("westwood ssthresh")

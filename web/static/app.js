@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=1f4eeb5af5e324822432a4b8d8bdf06013a63de9904c7e745734a19a977c9826 body=3204af1b43e83842bbf3aaa43fd4d966e4659af36a263e22591277641773f057
+// Built by web/ts/build.mjs, not edited. sources=b45144fd24026c400a1e9f77173153e705db74da57861927f22d5047a32daec3 body=8af2c292bba83d6330e0a923bf7e5b2b9eb8340081a9197c0b174d19e84729fb
 "use strict";
 (() => {
   // src/api.ts
@@ -420,12 +420,13 @@
       values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor)
     };
   }
+  var hasSsthresh = (flow) => flow.summary.snd_ssthresh_segments?.max != null;
   function windows(flows, look, ssthresh) {
     return join(flows.map((flow) => ({
       time_s: flow.time_s,
       columns: [
         column(flow, "snd_cwnd_segments", { ...look(flow.name), label: `${flow.name} cwnd` }, whole),
-        ...ssthresh ? [column(
+        ...ssthresh && hasSsthresh(flow) ? [column(
           flow,
           "snd_ssthresh_segments",
           { ...look(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 },

@@ -248,3 +248,17 @@ def test_unknown_is_json_here(client: FlaskClient) -> None:
         answer = client.get(url)
         assert answer.status_code == 404
         assert answer.get_json()["error"]["status"] == 404
+
+
+def test_an_rtt_of_0_is_no_sample(tmp_path: Path) -> None:
+    recorded = synthetic.recording()
+    recorded.tcp["rtt_us"][recorded.tcp["time_ns"] < 2 * 10**9] = 0
+    with Store(tmp_path / "runs.db") as store:
+        run = store.begin(synthetic.HEAD)
+        store.finish(run, recorded, wall_s=1.0)
+    client = create_app(tmp_path / "runs.db").test_client()
+    (flow,) = get(client, f"/api/runs/{run}/tcp?flow=0&fields=rtt_us&to=4")["flows"]
+    early = [time_s < 2 for time_s in flow["time_s"]]
+    assert any(early)
+    assert [value is None for value in flow["fields"]["rtt_us"]] == early
+    assert flow["summary"]["rtt_us"]["min"] > 0
