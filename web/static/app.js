@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=b45144fd24026c400a1e9f77173153e705db74da57861927f22d5047a32daec3 body=8af2c292bba83d6330e0a923bf7e5b2b9eb8340081a9197c0b174d19e84729fb
+// Built by web/ts/build.mjs, not edited. sources=cb9966b6d9f4e2407f5e4de929b60ca16aee12d1dcb6a8443e9bbea06ec10869 body=1cc7f6326358d1a62a7836a2aeb4270d34aa915a5c10738db3c083fb6d267158
 "use strict";
 (() => {
   // src/api.ts
@@ -47,6 +47,8 @@
       this.area.setAttribute("aria-roledescription", "chart");
       this.area.setAttribute("aria-label", name);
       this.said.setAttribute("aria-live", "polite");
+      this.table.setAttribute("role", "region");
+      this.table.setAttribute("aria-label", `Values of ${spec.title}`);
       this.area.addEventListener("keydown", (event) => this.key(event));
       const caption = element(
         "figcaption",
@@ -72,7 +74,7 @@
     note = element("span", { className: "dim" });
     area = element("div", { className: "plot", tabIndex: 0 });
     said = element("p", { className: "hidden" });
-    table = element("div", { className: "scroll" });
+    table = element("div", { className: "scroll", tabIndex: 0 });
     plot;
     picture;
     made = "";
@@ -161,7 +163,7 @@
     }
     tabulate(picture2, min, max) {
       const lines = picture2.lines.filter((line2) => line2.summary);
-      const head = ["", "samples", "min", "mean", "max", "last"];
+      const head = ["curve", "samples", "min", "mean", "max", "last"];
       const rows = lines.map((line2) => {
         const { min: min2, mean, max: max2, last } = line2.summary;
         const cells = [min2, mean, max2, last].map((value) => value === null ? "–" : line2.write(value));
@@ -176,7 +178,7 @@
         "table",
         {},
         element("caption", { textContent: `${this.spec.title}, all samples from ${min.toFixed(2)} to ${max.toFixed(2)} s` }),
-        element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col", className: text ? "n" : "", textContent: text })))),
+        element("thead", {}, element("tr", {}, ...head.map((text, index) => element("th", { scope: "col", className: index ? "n" : "", textContent: text })))),
         element("tbody", {}, ...rows)
       ));
     }

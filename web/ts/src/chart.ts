@@ -61,7 +61,7 @@ export class Chart {
   private readonly note = element("span", { className: "dim" });
   private readonly area = element("div", { className: "plot", tabIndex: 0 });
   private readonly said = element("p", { className: "hidden" });
-  private readonly table = element("div", { className: "scroll" });
+  private readonly table = element("div", { className: "scroll", tabIndex: 0 });
   private plot: uPlot | undefined;
   private picture: Picture | undefined;
   private made = "";
@@ -72,6 +72,8 @@ export class Chart {
     this.area.setAttribute("aria-roledescription", "chart");
     this.area.setAttribute("aria-label", name);
     this.said.setAttribute("aria-live", "polite");
+    this.table.setAttribute("role", "region");
+    this.table.setAttribute("aria-label", `Values of ${spec.title}`);
     this.area.addEventListener("keydown", (event) => this.key(event));
     const caption = element("figcaption", {}, element("b", { textContent: spec.title }),
       element("span", { className: "dim", textContent: spec.unit }), this.note, this.tools);
@@ -181,7 +183,7 @@ export class Chart {
 
   private tabulate(picture: Picture, min: number, max: number): void {
     const lines = picture.lines.filter((line) => line.summary);
-    const head = ["", "samples", "min", "mean", "max", "last"];
+    const head = ["curve", "samples", "min", "mean", "max", "last"];
     const rows = lines.map((line) => {
       const { min, mean, max, last } = line.summary as Summary;
       const cells = [min, mean, max, last].map((value) => (value === null ? "–" : line.write(value)));
@@ -191,8 +193,8 @@ export class Chart {
     });
     this.table.replaceChildren(element("table", {},
       element("caption", { textContent: `${this.spec.title}, all samples from ${min.toFixed(2)} to ${max.toFixed(2)} s` }),
-      element("thead", {}, element("tr", {}, ...head.map((text) =>
-        element("th", { scope: "col", className: text ? "n" : "", textContent: text })))),
+      element("thead", {}, element("tr", {}, ...head.map((text, index) =>
+        element("th", { scope: "col", className: index ? "n" : "", textContent: text })))),
       element("tbody", {}, ...rows)));
   }
 
