@@ -81,6 +81,7 @@ def run(run_id: str) -> str | AnyResponse:
             unmeasured=sum(check.ok is None for check in found.checks),
             checks=found.checks,
             emulated=bool(found.queues),
+            shown=[flow.congestion_fields for flow in found.flows],
             links=links,
             links_note=view.links_note(links),
             short_columns=view.short_columns,

@@ -23,6 +23,9 @@ ENDPOINTS = ("sender", "receiver")
 
 QUEUE_DELAY = "queue_delay_s"
 RTT = "rtt_us"
+NO_RTT_YET_US = (0x7FFFFFFF, 0xFFFFFFFF)
+"""What congestion controls report before a first RTT: net/ipv4/tcp_vegas.c, and tcp_bbr.c by
+tcp_min_rtt()."""
 _MARGIN_S = 1.0
 _EVER_S = 1e9
 
@@ -41,6 +44,11 @@ def tcp(
     )
     if RTT in fields:  # the kernel has 0 until the first sample
         columns[RTT] = np.where(columns[RTT] > 0, columns[RTT], np.nan)
+    for slot, (_name, unit) in enumerate(run.flows[flow].congestion_fields):
+        shown = f"congestion_{slot}"
+        if unit == "us" and shown in fields:
+            values = columns[shown]
+            columns[shown] = np.where(np.isin(values, NO_RTT_YET_US), np.nan, values)
     return _thinned(columns, fields, part)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -179,3 +180,36 @@ def test_a_flow_without_ssthresh_has_none_in_the_legend(page: Page, tmp_path: Pa
         expect(legend).to_contain_text("reno ssthresh")
         expect(legend).to_contain_text("westwood cwnd")
         expect(legend).not_to_contain_text("westwood ssthresh")
+
+
+def test_values_of_the_algorithms_have_charts(page: Page, tmp_path: Path) -> None:
+    bbr = (("bandwidth", "bytes/s"), ("min_rtt", "us"))
+    recorded = synthetic.recording(
+        flows=(
+            replace(synthetic.flow("b", "bbr"), congestion_fields=bbr),
+            replace(synthetic.flow("d", "dctcp"), congestion_fields=(("alpha", "1/1024"),)),
+            synthetic.flow("reno", "reno"),
+        )
+    )
+    of_bbr = recorded.tcp["flow"] == 0
+    recorded.tcp["congestion_0"] = np.where(of_bbr, 1_250_000, 512)
+    recorded.tcp["congestion_1"] = np.where(recorded.tcp["time_ns"] < 1e9, 0xFFFFFFFF, 100_000)
+    with Store(tmp_path / "runs.db") as opened:
+        run = opened.begin(synthetic.HEAD)
+        opened.finish(run, recorded, wall_s=1.0)
+    with serving(tmp_path / "runs.db") as address:
+        open_run(page, address, run)
+        charts = page.locator("[id^=chart-algorithm-]")
+        expect(charts).to_have_count(3)
+        for chart, title, flow, values in (
+            (charts.nth(0), "bandwidth of bbr" + "bytes/s", "b", ["601", *["1250000"] * 4]),
+            (charts.nth(1), "min_rtt of bbr" + "us", "b", ["601", *["100000"] * 4]),
+            (charts.nth(2), "alpha of dctcp" + "1/1024", "d", ["601", *["512"] * 4]),
+        ):
+            assert (chart.locator("figcaption").text_content() or "") == title
+            chart.locator("summary").click()
+            expect(chart.locator(".scroll tbody tr")).to_have_count(1)
+            assert chart.locator(".scroll tbody :is(th, td)").all_inner_texts() == [flow, *values]
+        page.get_by_role("checkbox", name="draw b").uncheck()
+        expect(charts.nth(0)).to_contain_text("No samples here.")
+        expect(charts.nth(2).locator(".scroll tbody tr")).to_have_count(1)

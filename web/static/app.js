@@ -1,14 +1,6 @@
-// Built by web/ts/build.mjs, not edited. sources=cb9966b6d9f4e2407f5e4de929b60ca16aee12d1dcb6a8443e9bbea06ec10869 body=1cc7f6326358d1a62a7836a2aeb4270d34aa915a5c10738db3c083fb6d267158
+// Built by web/ts/build.mjs, not edited. sources=b1da84dc017c8189e1c4b00a718fcf50a3aee61336b566a6c8203946f234e4f8 body=86a0b12c070cd2e0e7abb1885a54d22603fe7f825b4e392395e733de11563924
 "use strict";
 (() => {
-  // src/api.ts
-  async function fetchJson(url, signal) {
-    const response = await fetch(url, { signal });
-    const answer = await response.json();
-    if (!response.ok) throw new Error(answer.error?.message ?? response.statusText);
-    return answer;
-  }
-
   // src/style.ts
   var COLOURS = 8;
   var DASHES = [[], [9, 3], [4, 2], [9, 3, 2, 3], [2, 2]];
@@ -276,6 +268,89 @@
     return at - (times[before] ?? 0) <= (times[after] ?? 0) - at ? before : after;
   }
 
+  // src/series.ts
+  function join(series, note, reach) {
+    const filled = series.filter(({ time_s }) => time_s.length);
+    const lines = filled.flatMap(({ columns: columns2 }) => columns2.map((column2) => column2.line));
+    if (!filled.length) return { x: [], columns: [], lines, note, reach };
+    const tables = filled.map(({ time_s, columns: columns2 }) => [time_s, ...columns2.map(({ values }) => values)]);
+    const [x, ...columns] = tables.length > 1 ? uPlot.join(tables) : tables[0];
+    return { x, columns, lines, note, reach };
+  }
+  var scaled = (values, factor) => values.map((value) => value === null ? null : value * factor);
+  function column(of, field, look, write2, factor = 1) {
+    const { min, mean, max, last } = of.summary[field] ?? { min: null, mean: null, max: null, last: null };
+    const [a, b, c, d] = scaled([min, mean, max, last], factor);
+    return {
+      line: { ...look, write: write2, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
+      values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor)
+    };
+  }
+
+  // src/algorithm.ts
+  var keyOf = ([name, unit]) => JSON.stringify([name, unit]);
+  var write = (value) => digits(value, 5);
+  var AlgorithmCharts = class {
+    /** Make the charts of the fields that `data-shown` of the flows' boxes declares. */
+    constructor(section2, boxes, group) {
+      this.boxes = boxes;
+      const controls = /* @__PURE__ */ new Map();
+      for (const box of boxes) {
+        const fields = JSON.parse(box.dataset.shown ?? "[]");
+        this.fields.set(box.value, fields);
+        for (const field of fields) {
+          const one = controls.get(keyOf(field)) ?? { field, names: /* @__PURE__ */ new Set() };
+          one.names.add(box.dataset.control ?? "");
+          controls.set(keyOf(field), one);
+        }
+      }
+      [...controls].forEach(([key, { field: [name, unit], names }], at) => {
+        const spec = { title: `${name} of ${[...names].join(", ")}`, unit, fromZero: false, write };
+        this.shown.push({ key, chart: new Chart(section2, `algorithm-${at}`, spec, group) });
+      });
+    }
+    boxes;
+    fields = /* @__PURE__ */ new Map();
+    shown = [];
+    found = [];
+    get charts() {
+      return this.shown.map(({ chart }) => chart);
+    }
+    /** Get the samples of the ticked flows: one request for all flows with equally many fields. */
+    async load(get) {
+      const groups = /* @__PURE__ */ new Map();
+      for (const box of this.boxes.filter(({ checked }) => checked)) {
+        const count = this.fields.get(box.value)?.length ?? 0;
+        if (count) groups.set(count, [...groups.get(count) ?? [], box.value]);
+      }
+      const answers = await Promise.all([...groups].map(([count, names]) => get([
+        ["fields", Array.from({ length: count }, (_, slot) => `congestion_${slot}`).join(",")],
+        ...names.map((name) => ["flow", name])
+      ])));
+      this.found = answers.flatMap(({ flows }) => flows);
+    }
+    draw(look) {
+      for (const { key, chart } of this.shown) {
+        chart.show(join(this.found.flatMap((flow) => {
+          const slot = this.fields.get(flow.name)?.findIndex((field) => keyOf(field) === key) ?? -1;
+          if (slot < 0) return [];
+          return [{
+            time_s: flow.time_s,
+            columns: [column(flow, `congestion_${slot}`, { ...look(flow.name), label: flow.name }, write)]
+          }];
+        }), ""));
+      }
+    }
+  };
+
+  // src/api.ts
+  async function fetchJson(url, signal) {
+    const response = await fetch(url, { signal });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.error?.message ?? response.statusText);
+    return answer;
+  }
+
   // src/charts.ts
   var POINTS_PER_PIXEL = 3;
   var LEAST_SPAN_S = 1e-4;
@@ -317,7 +392,8 @@
     };
     const make = (id) => new Chart(section2, id, SPECS[id], group);
     const charts = { cwnd: make("cwnd"), rtt: make("rtt"), goodput: make("goodput"), queue: make("queue") };
-    const all = Object.values(charts);
+    const algorithm = new AlgorithmCharts(section2, boxes, group);
+    const all = [...Object.values(charts), ...algorithm.charts];
     const ssthresh = element("input", { type: "checkbox", checked: true });
     const unit = element("select", {}, ...["packets", "kB", "ms"].map((name) => element("option", { textContent: name })));
     unit.setAttribute("aria-label", "Unit of the backlog");
@@ -371,6 +447,8 @@
         ]);
         answers = { tcp, goodput, queues };
         draw();
+        await algorithm.load((more) => get("tcp", [["points", String(points)], ...more]));
+        algorithm.draw(look);
         section2.dataset.loads = String(Number(section2.dataset.loads ?? 0) + 1);
       } catch (error) {
         if (!signal.aborted) all.forEach((chart) => chart.say(`Cannot be shown: ${error.message}`));
@@ -378,11 +456,11 @@
         if (!signal.aborted) section2.removeAttribute("aria-busy");
       }
     }
+    const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
+    const look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
     function draw() {
       if (!answers) return;
       const { tcp, goodput, queues } = answers;
-      const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
-      const look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
       charts.cwnd.show(windows(tcp.flows, look, ssthresh.checked));
       charts.rtt.show(roundTrips(tcp.flows, look));
       charts.goodput.show(goodputs(goodput, look));
@@ -396,6 +474,7 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       all.forEach((chart) => chart.restyle());
       draw();
+      algorithm.draw(look);
     });
     showSpan();
     void load();
@@ -404,23 +483,6 @@
     const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
     const [from, to] = [Number(found?.[1]), Number(found?.[2])];
     return from >= 0 && to <= duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, duration];
-  }
-  function join(series, note, reach) {
-    const filled = series.filter(({ time_s }) => time_s.length);
-    const lines = filled.flatMap(({ columns: columns2 }) => columns2.map((column2) => column2.line));
-    if (!filled.length) return { x: [], columns: [], lines, note, reach };
-    const tables = filled.map(({ time_s, columns: columns2 }) => [time_s, ...columns2.map(({ values }) => values)]);
-    const [x, ...columns] = tables.length > 1 ? uPlot.join(tables) : tables[0];
-    return { x, columns, lines, note, reach };
-  }
-  var scaled = (values, factor) => values.map((value) => value === null ? null : value * factor);
-  function column(of, field, look, write, factor = 1) {
-    const { min, mean, max, last } = of.summary[field] ?? { min: null, mean: null, max: null, last: null };
-    const [a, b, c, d] = scaled([min, mean, max, last], factor);
-    return {
-      line: { ...look, write, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
-      values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor)
-    };
   }
   var hasSsthresh = (flow) => flow.summary.snd_ssthresh_segments?.max != null;
   function windows(flows, look, ssthresh) {
@@ -468,12 +530,12 @@
       const factor = { packets: 1, kB: 1e-3, ms: 1e3 }[unit];
       limits.push(limitOf(queue, unit));
       const look = { ...line(QUEUE_COLOUR + index), dash: index ? line(index).dash : [], width: 1.5 };
-      const write = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
+      const write2 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
       const counts = (queue.fields.drops ?? []).map((value, at, counter) => at && value !== null ? value - (counter[at - 1] ?? value) : null);
       return {
         time_s: queue.time_s,
         columns: [
-          column(queue, field, { ...look, label: queue.name }, write, factor),
+          column(queue, field, { ...look, label: queue.name }, write2, factor),
           { line: { ...look, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole }, values: counts }
         ]
       };
@@ -534,13 +596,13 @@
     shown = fresh.outerHTML;
     const ticked = new Set(ticks(now).filter((box) => box.checked).map((box) => box.value));
     const open = new Set(openDetails(now).filter((one) => one.open).map(nameOf));
-    const focus = keyOf(document.activeElement);
+    const focus = keyOf2(document.activeElement);
     now.replaceWith(fresh);
     for (const box of ticks(fresh)) box.checked = ticked.has(box.value);
     for (const one of openDetails(fresh)) one.open ||= open.has(nameOf(one));
     if (focus && now.contains(document.activeElement) !== true) {
       const same = [...fresh.querySelectorAll("a, input, button, summary")];
-      same.find((one) => keyOf(one) === focus)?.focus({ preventScroll: true });
+      same.find((one) => keyOf2(one) === focus)?.focus({ preventScroll: true });
     }
     addCopyButtons(fresh);
   }
@@ -549,7 +611,7 @@
   ];
   var openDetails = (root) => [...root.querySelectorAll("details")];
   var nameOf = (one) => one.querySelector("summary")?.textContent ?? "";
-  function keyOf(element2) {
+  function keyOf2(element2) {
     if (element2 instanceof HTMLAnchorElement) return `a ${element2.href}`;
     if (element2 instanceof HTMLInputElement) return `input ${element2.name} ${element2.value}`;
     if (element2 instanceof HTMLButtonElement) return `button ${element2.textContent}`;

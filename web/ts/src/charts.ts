@@ -1,7 +1,9 @@
 // The charts of a run: what each one draws, and the part of the time that all of them show.
 
-import { type Answers, fetchJson, type QueueSamples, type Samples, type Value } from "./api";
-import { Chart, element, type Group, type Line, type Picture, type Spec } from "./chart";
+import { AlgorithmCharts } from "./algorithm";
+import { type Answers, fetchJson, type QueueSamples, type Samples } from "./api";
+import { Chart, element, type Group, type Picture, type Spec } from "./chart";
+import { column, join, type Look } from "./series";
 import { colour, digits, line, rate } from "./style";
 
 type Span = [number, number];
@@ -51,7 +53,8 @@ export function startCharts(section: HTMLElement): void {
   };
   const make = (id: keyof typeof SPECS) => new Chart(section, id, SPECS[id], group);
   const charts = { cwnd: make("cwnd"), rtt: make("rtt"), goodput: make("goodput"), queue: make("queue") };
-  const all = Object.values(charts);
+  const algorithm = new AlgorithmCharts(section, boxes, group);
+  const all = [...Object.values(charts), ...algorithm.charts];
   const ssthresh = element("input", { type: "checkbox", checked: true });
   const unit = element("select", {}, ...["packets", "kB", "ms"].map((name) => element("option", { textContent: name })));
   unit.setAttribute("aria-label", "Unit of the backlog");
@@ -111,6 +114,8 @@ export function startCharts(section: HTMLElement): void {
       ]);
       answers = { tcp, goodput, queues };
       draw();
+      await algorithm.load((more) => get<Answers["tcp"]>("tcp", [["points", String(points)], ...more]));
+      algorithm.draw(look);
       section.dataset.loads = String(Number(section.dataset.loads ?? 0) + 1);
     } catch (error) {
       if (!signal.aborted) all.forEach((chart) => chart.say(`Cannot be shown: ${(error as Error).message}`));
@@ -119,11 +124,12 @@ export function startCharts(section: HTMLElement): void {
     }
   }
 
+  const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
+  const look: Look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
+
   function draw(): void {
     if (!answers) return;
     const { tcp, goodput, queues } = answers;
-    const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
-    const look = (name: string) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
     charts.cwnd.show(windows(tcp.flows, look, ssthresh.checked));
     charts.rtt.show(roundTrips(tcp.flows, look));
     charts.goodput.show(goodputs(goodput, look));
@@ -138,6 +144,7 @@ export function startCharts(section: HTMLElement): void {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     all.forEach((chart) => chart.restyle());
     draw();
+    algorithm.draw(look);
   });
   showSpan();
   void load();
@@ -148,32 +155,6 @@ function fromHash(duration: number): Span {
   const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
   const [from, to] = [Number(found?.[1]), Number(found?.[2])];
   return from >= 0 && to <= duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, duration];
-}
-
-type Look = (name: string) => Pick<Line, "stroke" | "dash" | "width">;
-type Column = { line: Line; values: Value[] };
-
-/** Merge series with different sampling times onto one time axis. */
-function join(series: { time_s: number[]; columns: Column[] }[], note: string, reach?: number): Picture {
-  const filled = series.filter(({ time_s }) => time_s.length);
-  const lines = filled.flatMap(({ columns }) => columns.map((column) => column.line));
-  if (!filled.length) return { x: [], columns: [], lines, note, reach };
-  const tables = filled.map(({ time_s, columns }) =>
-    [time_s, ...columns.map(({ values }) => values)] as uPlot.AlignedData);
-  const [x, ...columns] = tables.length > 1 ? uPlot.join(tables) : (tables[0] as uPlot.AlignedData);
-  return { x: x as number[], columns: columns as (Value | undefined)[][], lines, note, reach };
-}
-
-const scaled = (values: Value[], factor: number) =>
-  values.map((value) => (value === null ? null : value * factor));
-
-function column(of: Samples, field: string, look: Omit<Line, "write">, write: Line["write"], factor = 1): Column {
-  const { min, mean, max, last } = of.summary[field] ?? { min: null, mean: null, max: null, last: null };
-  const [a, b, c, d] = scaled([min, mean, max, last], factor) as [Value, Value, Value, Value];
-  return {
-    line: { ...look, write, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
-    values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor),
-  };
 }
 
 /** Before a loss, and with algorithms that have none, ssthresh is infinite, which is null. */
