@@ -213,3 +213,23 @@ def test_values_of_the_algorithms_have_charts(page: Page, tmp_path: Path) -> Non
         page.get_by_role("checkbox", name="draw b").uncheck()
         expect(charts.nth(0)).to_contain_text("No samples here.")
         expect(charts.nth(2).locator(".scroll tbody tr")).to_have_count(1)
+
+
+def test_events_are_marked_in_every_chart(page: Page, tmp_path: Path) -> None:
+    recorded = synthetic.recording()
+    rate = {"link": "bottleneck", "rate": "5mbit"}
+    recorded.provenance["events"] = [{"time_s": 20.0, "applied_s": 20.0, **rate}]
+    with Store(tmp_path / "runs.db") as opened:
+        run = opened.begin(synthetic.HEAD)
+        opened.finish(run, recorded, wall_s=1.0)
+    event = "154,127,184"
+    with serving(tmp_path / "runs.db") as address:
+        open_run(page, address, run)
+        for name in CHARTS:
+            assert event in page.locator(f"#chart-{name} canvas").evaluate(PIXELS), name
+        page.get_by_text("1 event marked").click()
+        expect(page.locator("#events tbody tr")).to_contain_text("link=bottleneck rate=5mbit")
+        page.goto(f"{address}/runs/{run}#t=30.0..40.0")
+        page.reload()
+        expect(page.locator("#charts[data-loads='1']")).to_be_attached()
+        assert event not in page.locator("#chart-cwnd canvas").evaluate(PIXELS)

@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=b1da84dc017c8189e1c4b00a718fcf50a3aee61336b566a6c8203946f234e4f8 body=86a0b12c070cd2e0e7abb1885a54d22603fe7f825b4e392395e733de11563924
+// Built by web/ts/build.mjs, not edited. sources=f858d5f7e9ff5ec187746a9856356efae8d7aa78e6cc5b9663c13766745b3c6f body=766bfabb8ea4a74083e7eccc4fc007f95ae06f766902efd943c7c1698216f838
 "use strict";
 (() => {
   // src/style.ts
@@ -22,6 +22,7 @@
   }
 
   // src/chart.ts
+  var MOST_MARKS = 80;
   var HEIGHT = 190;
   var AXIS = 62;
   var LEAST_DRAG_PX = 5;
@@ -226,6 +227,8 @@
         },
         hooks: {
           drawClear: [(plot) => this.shade(plot)],
+          drawAxes: [(plot) => this.mark(plot)],
+          // above the grid, below the curves
           draw: [(plot) => this.picture && spec.draw?.(plot, this.picture)],
           setSelect: [(plot) => {
             const { left, width } = plot.select;
@@ -242,6 +245,16 @@
       if (this.spec.fromZero) return [0, top > 0 ? top * 1.06 : 1];
       const margin = (top - low) * 0.06 || Math.abs(top) * 0.05 || 1;
       return [low - margin, top + margin];
+    }
+    /** Draw a line at each event that is in sight, or none if they are too many. */
+    mark(plot) {
+      const { ctx, bbox } = plot;
+      const places = (this.group.marks ?? []).map((time) => Math.round(plot.valToPos(time, "x", true))).filter((x) => x >= bbox.left && x <= bbox.left + bbox.width);
+      if (places.length > MOST_MARKS) return;
+      ctx.save();
+      ctx.fillStyle = colour("--event");
+      places.forEach((x) => ctx.fillRect(x, bbox.top, Math.max(1, Math.round(devicePixelRatio)), bbox.height));
+      ctx.restore();
     }
     /** Draw a grey area over the warm-up, which the metrics leave out. */
     shade(plot) {
@@ -378,6 +391,7 @@
     const group = {
       key: "run",
       warmup: Number(section2.dataset.warmup),
+      marks: JSON.parse(section2.dataset.events ?? "[]"),
       span: () => span,
       zoom: (from, to) => {
         past.push(span);

@@ -38,12 +38,15 @@ export interface Group {
   key: string;
   span: () => [number, number];
   warmup: number;
+  /** Times of events, which each chart marks by vertical lines. */
+  marks?: number[];
   zoom: (from: number, to: number) => void;
   back: () => void;
   whole: () => void;
   point: (time: number | null) => void;
 }
 
+const MOST_MARKS = 80; // more would cover the curves
 const HEIGHT = 190;
 const AXIS = 62;
 const LEAST_DRAG_PX = 5;
@@ -244,6 +247,7 @@ export class Chart {
       },
       hooks: {
         drawClear: [(plot) => this.shade(plot)],
+        drawAxes: [(plot) => this.mark(plot)], // above the grid, below the curves
         draw: [(plot) => this.picture && spec.draw?.(plot, this.picture)],
         setSelect: [(plot) => {
           const { left, width } = plot.select;
@@ -261,6 +265,18 @@ export class Chart {
     if (this.spec.fromZero) return [0, top > 0 ? top * 1.06 : 1];
     const margin = (top - low) * 0.06 || Math.abs(top) * 0.05 || 1;
     return [low - margin, top + margin];
+  }
+
+  /** Draw a line at each event that is in sight, or none if they are too many. */
+  private mark(plot: uPlot): void {
+    const { ctx, bbox } = plot;
+    const places = (this.group.marks ?? []).map((time) => Math.round(plot.valToPos(time, "x", true)))
+      .filter((x) => x >= bbox.left && x <= bbox.left + bbox.width);
+    if (places.length > MOST_MARKS) return;
+    ctx.save();
+    ctx.fillStyle = colour("--event");
+    places.forEach((x) => ctx.fillRect(x, bbox.top, Math.max(1, Math.round(devicePixelRatio)), bbox.height));
+    ctx.restore();
   }
 
   /** Draw a grey area over the warm-up, which the metrics leave out. */

@@ -39,6 +39,7 @@ export function startCharts(section: HTMLElement): void {
   const group: Group = {
     key: "run",
     warmup: Number(section.dataset.warmup),
+    marks: JSON.parse(section.dataset.events ?? "[]") as number[],
     span: () => span,
     zoom: (from, to) => {
       past.push(span);
