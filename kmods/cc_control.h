@@ -164,17 +164,25 @@ static inline void cc_pace(struct sock *sk, u64 bytes_per_s)
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, bytes_per_s, most));
 }
 
-/* Pace as the kernel does: 200% of the window's rate in slow start, then 120% */
-static inline void cc_pace_as_kernel(struct sock *sk)
+/*
+ * Return the kernel's own pacing rate; 0 without an RTT. It is 200% of the
+ * window's in slow start and 120% later, so that a growing window is sent
+ * within a round trip.
+ */
+static inline u64 cc_kernel_rate(const struct sock *sk)
 {
 	const struct net *net = sock_net(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 percent = READ_ONCE(net->ipv4.sysctl_tcp_pacing_ca_ratio);
-	u64 rate;
 
 	if (tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2)
-		percent = READ_ONCE(net->ipv4.sysctl_tcp_pacing_ss_ratio);
-	rate = cc_window_rate(sk, percent);
+		return cc_window_rate(sk, READ_ONCE(net->ipv4.sysctl_tcp_pacing_ss_ratio));
+	return cc_window_rate(sk, READ_ONCE(net->ipv4.sysctl_tcp_pacing_ca_ratio));
+}
+
+static inline void cc_pace_as_kernel(struct sock *sk)
+{
+	u64 rate = cc_kernel_rate(sk);
+
 	if (rate)
 		cc_pace(sk, rate);
 }

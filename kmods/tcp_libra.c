@@ -102,9 +102,12 @@ static u64 libra_alpha(const struct sock *sk)
 }
 
 /*
- * Draw the gap between packets, uniform between 1/32 and 63/32 of T / w. All
- * packets that leave until the next ACK have one gap. So it is the mean of as
- * many draws as packets may leave now: together they take as long as if each
+ * Draw the gap between packets, uniform between 1/32 and 63/32 of that of the
+ * kernel's pacing. In congestion avoidance the latter is 1 / 1.2 of T / w: with
+ * T / w itself a window that grows would never be full.
+ *
+ * All packets that leave until the next ACK have one gap. So it is the mean of
+ * as many draws as packets may leave now: together they take as long as if each
  * had its own. In steady state that is one packet for each that is
  * acknowledged. While C is unknown nothing is paced: packet pairs must leave
  * back to back.
@@ -115,7 +118,7 @@ static void libra_pace(struct sock *sk)
 	s32 room = tcp_snd_cwnd(tp) - tcp_packets_in_flight(tp);
 	u32 draws = clamp(room, 1, LIBRA_DRAWS_MAX);
 	u32 sum = 0, left = draws;
-	u64 rate = cc_window_rate(sk, 100);
+	u64 rate = cc_kernel_rate(sk);
 
 	if (!libra_capacity(sk)) {
 		cc_pace(sk, U64_MAX);

@@ -372,7 +372,7 @@ def test_tibet_filters_the_other_stream_on_request(traced: Traced, run: Run) -> 
 
 
 def test_libra_sends_at_random_times_within_a_round_trip(traced: Traced) -> None:
-    """Gaps are uniform from 1/32 to 63/32 of T / W; the core lets the first ten segments go.
+    """Gaps are 1/32 to 63/32 of Linux's own; the core lets the first ten segments go.
 
     An ACK draws one gap for all that leaves until the next, from as many draws as segments.
     """
@@ -380,15 +380,17 @@ def test_libra_sends_at_random_times_within_a_round_trip(traced: Traced) -> None
     window = trace["sent"].window
     gaps_us = [late - early for early, late in itertools.pairwise(trace.sent_us)]
     first, clocked = gaps_us[9 : window - 1], gaps_us[window:]
-    even_us = 100_000 / window
+    linux_us = 100_000 / window / 1.2
     assert max(first) - min(first) <= 1
-    assert sum(first) / len(first) == pytest.approx(even_us, rel=0.35)
+    assert sum(first) / len(first) == pytest.approx(linux_us, rel=0.35)
     clock_us = 3_000  # of the ACKs, each for a segment
     assert len(clocked) > 300
     assert sum(clocked) / len(clocked) == pytest.approx(clock_us, rel=0.05)
-    assert all(clock_us / 32 - 1 <= gap_us <= clock_us * 2.2 for gap_us in clocked)
-    assert sum(gap_us < clock_us / 2 for gap_us in clocked) > len(clocked) / 20
-    assert sum(gap_us > clock_us * 3 / 2 for gap_us in clocked) > len(clocked) / 20
+    assert all(linux_us / 32 - 1 <= gap_us <= 2 * clock_us for gap_us in clocked)
+    late = sum(gap_us > clock_us for gap_us in clocked)
+    assert len(clocked) / 10 < late < len(clocked) / 2
+    assert min(clocked) < clock_us / 2
+    assert max(clocked) > clock_us * 1.4
 
 
 @pytest.mark.parametrize("name", sorted(modules()))
