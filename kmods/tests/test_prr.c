@@ -3,9 +3,9 @@
  * core/prr.h: a whole recovery by the pseudo-code of RFC 6937, section 3.1, in
  * double precision, and the cases one by one.
  *
- * Deviations of this oracle from the paper (the RFC), as in Linux: one segment of
- * extra growth only for an ACK in order without new losses, and at least one
- * segment at the first ACK.
+ * Deviations of this oracle from the paper: it is the RFC. As in Linux, the
+ * growth of one segment needs an ACK in order without new losses, and the first
+ * ACK lets at least one segment go.
  */
 
 #include "check.h"
