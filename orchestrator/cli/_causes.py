@@ -147,13 +147,13 @@ def write(ablated: Sequence[Ablated], length: Length, folder: Path) -> None:
     from results.claims import record
 
     for each in ablated:
-        if not any(judged.series.values for one in each.outcomes for judged in one.rows):
-            continue
-        made = [
-            (one.statement, [(row.row, row.series, row.least) for row in one.rows])
-            for one in each.outcomes
-        ]
-        designs = each.paper.experiments
-        text = record.text(each.name, each.claim, length, made, designs, each.ablation.name)
         name = f"{each.name}-{each.claim}-{each.ablation.name}-{length}.json"
-        _reproduction.put(folder / record.CAUSES / name, text)
+        _reproduction.put(
+            folder / record.CAUSES / name,
+            each.paper,
+            each.name,
+            each.claim,
+            length,
+            each.outcomes,
+            each.ablation.name,
+        )

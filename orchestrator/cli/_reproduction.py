@@ -277,29 +277,37 @@ def write(
     Raises:
         UsageError: a file cannot be written.
     """
-    from results.claims import record
-
     by_claim: dict[tuple[str, str], list[_reproducing.Outcome]] = {}
     for outcome in outcomes:
         by_claim.setdefault((outcome.paper, outcome.statement.claim), []).append(outcome)
     for (paper, claim), parts in by_claim.items():
-        if not any(judged.series.values for part in parts for judged in part.rows):
-            continue
-        made = [
-            (each.statement, [(row.row, row.series, row.least) for row in each.rows])
-            for each in parts
-        ]
-        designs = papers[paper].experiments
-        text = record.text(paper, claim, found["length"], made, designs)
-        put(folder / f"{paper}-{claim}-{found['length']}.json", text)
+        file = folder / f"{paper}-{claim}-{found['length']}.json"
+        put(file, papers[paper], paper, claim, found["length"], parts)
 
 
-def put(file: Path, text: str) -> None:
-    """Write a summary.
+def put(
+    file: Path,
+    paper: Paper,
+    name: str,
+    claim: str,
+    length: Length,
+    outcomes: Sequence[_reproducing.Outcome],
+    ablation: str | None = None,
+) -> None:
+    """Write a summary of a claim, or of an ablation, if it has values.
 
     Raises:
         UsageError: the file cannot be written.
     """
+    from results.claims import record
+
+    if not any(judged.series.values for each in outcomes for judged in each.rows):
+        return
+    made = [
+        (each.statement, [(row.row, row.series, row.least) for row in each.rows])
+        for each in outcomes
+    ]
+    text = record.text(name, claim, length, made, paper.experiments, ablation)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

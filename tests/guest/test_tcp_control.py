@@ -8,16 +8,14 @@ So every window and every segment must be the same. Faults in cc_control.h must 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guest.build import GuestKernel
-from kmods import build
-from kmods.catalogue import FOLDER
 from tests.guest.peer import boot, plan
 from tests.guest.peer.plan import Run
+from tests.guest.peer.sources import changed
 
 pytestmark = pytest.mark.guest
 
@@ -71,31 +69,14 @@ def _runs() -> list[Run]:
     return [plan.standard_run("libra", case) for case in (*plan.CASES, *OWN_CASES)]
 
 
-def _changed(folder: Path, texts: Texts) -> Path:
-    """Copy Libra and its headers with other texts; each must be in the sources."""
-    sources = {
-        path.relative_to(FOLDER): path.read_text(encoding="utf-8")
-        for path in build.sources()
-        if path.suffix != ".c" or path.name == "tcp_libra.c"
-    }
-    for old, new in texts:
-        holding = [path for path, text in sources.items() if old in text]
-        assert holding, f"the module has no {old!r}: adapt the test"
-        for path in holding:
-            sources[path] = sources[path].replace(old, new)
-    for path, text in sources.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return folder
-
-
 Records = Callable[[Texts], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def records(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> Records:
     def records(texts: Texts) -> dict[str, Any]:
-        sources = _changed(tmp_path_factory.mktemp("libra"), texts)
+        changes = [(*each, None) for each in texts]
+        sources = changed(tmp_path_factory.mktemp("libra"), ["tcp_libra.c"], changes)
         found: dict[str, Any] = boot.answers(kernel, plan.document_of(_runs()), sources)["records"]
         return found
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from guest.build import GuestKernel
-from kmods import build
-from kmods.catalogue import FOLDER
 from tests.guest import test_tcp_samples as samples
 from tests.guest import test_tcp_states as states
 from tests.guest.peer import asserted, boot, plan
 from tests.guest.peer.follow import Followed, follow
 from tests.guest.peer.plan import Run
 from tests.guest.peer.replay import Trace, replay
+from tests.guest.peer.sources import changed
 
 pytestmark = pytest.mark.guest
 
@@ -149,7 +147,8 @@ FAULTS = {
 @pytest.fixture(scope="module")
 def traced(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> states.Traced:
     """Return what happens in a run with the faulty modules, and what should by the papers."""
-    sources = _faulty(tmp_path_factory.mktemp("faulty"))
+    changes = [(*texts, fault.file) for fault in FAULTS.values() for texts in fault.texts]
+    sources = changed(tmp_path_factory.mktemp("faulty"), MODULES, changes)
     runs = [fault.run for fault in FAULTS.values()]
     answers = boot.answers(kernel, plan.document_of(runs), sources)
 
@@ -160,26 +159,6 @@ def traced(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> sta
         return trace, follow(trace, run.congestion, run.settings)
 
     return lambda run: traced(str(run))
-
-
-def _faulty(folder: Path) -> Path:
-    """Copy the modules with every fault in them; each text must be in the sources."""
-    texts = {
-        path.relative_to(FOLDER): path.read_text(encoding="utf-8")
-        for path in build.sources()
-        if path.suffix != ".c" or path.name in MODULES
-    }
-    for fault in FAULTS.values():
-        for old, new in fault.texts:
-            holding = [path for path, text in texts.items() if old in text]
-            holding = [path for path in holding if fault.file in (None, path.name)]
-            assert holding, f"the modules have no {old!r}: adapt the fault"
-            for path in holding:
-                texts[path] = texts[path].replace(old, new)
-    for path, text in texts.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return folder
 
 
 @pytest.mark.parametrize("name", FAULTS)
