@@ -22,7 +22,7 @@ WORKERS = "docs/workers.md"
 FIGURE = "docs/performance.svg"
 
 BUSY = 0.5
-"""A load at the start from which the times are said to be those of a busy machine."""
+"""A load average at the start from which the page says that the times may be too long."""
 
 THEMES: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
     "ns3": (PERFORMANCE, tables.ns3),
@@ -45,7 +45,7 @@ def about(theme: Mapping[str, Any]) -> str:
     ]
     if machine["load"] > BUSY:
         lines.append(
-            f"Other processes were running (load {machine['load']}): these times are too long."
+            f"The machine may have been busy (load {machine['load']} before): they may be too long."
         )
     return "\n".join(lines)
 
