@@ -11,6 +11,7 @@ from werkzeug.exceptions import HTTPException
 from orchestrator.errors import StoreError, UsageError
 from web import api, claims, formats, pages, reader, security, several
 from web.cache import CACHE, Cache
+from web.curves import curves
 from web.experiments import experiments
 from web.live import STREAMS, Streams, live
 
@@ -41,6 +42,7 @@ def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) 
     app.register_blueprint(several.several)
     app.register_blueprint(claims.claims)
     app.register_blueprint(api.api)
+    app.register_blueprint(curves)
     app.register_error_handler(StoreError, _store_error)
     app.register_error_handler(UsageError, _usage_error)
     app.register_error_handler(HTTPException, _http_error)

@@ -16,16 +16,23 @@ from results.model import Status
 POINTS = (10, 1000, 20_000)
 """The least, the default and the largest number of samples to which a field is reduced."""
 
+BINS = (10, 2000)
+"""The least and the largest number of bins."""
+
 Arguments = MultiDict[str, str]
 
 
 @dataclass(frozen=True)
 class Range:
-    """A part of the simulated time in seconds, open where an edge is None, and how many points."""
+    """A part of the simulated time in seconds, open where an edge is None, and how many points.
+
+    ``bins`` None means samples, not bins.
+    """
 
     from_s: float | None
     to_s: float | None
     points: int
+    bins: int | None = None
 
 
 def check_names(args: Arguments, valid: Collection[str]) -> None:
@@ -36,13 +43,14 @@ def check_names(args: Arguments, valid: Collection[str]) -> None:
 
 
 def read_range(args: Arguments) -> Range:
-    """Return ``from``, ``to`` (s) and ``points``; UsageError when one is not valid."""
+    """Return ``from``, ``to`` (s), ``points`` and ``bins``; UsageError when one is not valid."""
     from_s, to_s = (_seconds(args, name) for name in ("from", "to"))
     if from_s is not None and to_s is not None and from_s >= to_s:
         raise UsageError(f"from={from_s:g} is not before to={to_s:g}")
     least, usual, most = POINTS
     points = read_whole(args, "points", usual, least, most)
-    return Range(from_s, to_s, points)
+    bins = read_whole(args, "bins", BINS[0], *BINS) if "bins" in args else None
+    return Range(from_s, to_s, points, bins)
 
 
 def read_whole(args: Arguments, name: str, usual: int, least: int, most: int) -> int:

@@ -16,6 +16,7 @@ from results.metrics.queue_delay import queue_delays_s
 from results.received import columns_of, received_bytes
 from results.samples import Array
 from results.stored import StoredRun
+from web import bins
 from web.query import Range
 
 ENDPOINTS = ("sender", "receiver")
@@ -40,7 +41,7 @@ def tcp(
 ) -> dict[str, Any]:
     """Return the samples of one end of a flow within the part; UsageError for a wrong field."""
     columns = run.tcp(
-        flow, ENDPOINTS.index(endpoint), ["time_ns", *_others(fields)], _within_ns(part)
+        flow, ENDPOINTS.index(endpoint), ["time_ns", *_others(fields)], within_ns(part)
     )
     if RTT in fields:  # the kernel has 0 until the first sample
         columns[RTT] = np.where(columns[RTT] > 0, columns[RTT], np.nan)
@@ -49,7 +50,7 @@ def tcp(
         if unit == "us" and shown in fields:
             values = columns[shown]
             columns[shown] = np.where(np.isin(values, NO_RTT_YET_US), np.nan, values)
-    return _thinned(columns, fields, part)
+    return _reduced(columns, fields, part, run.duration_s)
 
 
 def queue(run: StoredRun, index: int, fields: Sequence[str], part: Range) -> dict[str, Any]:
@@ -60,12 +61,12 @@ def queue(run: StoredRun, index: int, fields: Sequence[str], part: Range) -> dic
     stored = [name for name in _others(fields) if name != QUEUE_DELAY]
     if QUEUE_DELAY in fields:
         stored = list(dict.fromkeys([*stored, "backlog_bytes"]))
-    columns = run.queue_samples(index, ["time_ns", *stored], _within_ns(part))
+    columns = run.queue_samples(index, ["time_ns", *stored], within_ns(part))
     if QUEUE_DELAY in fields:
         shown = columns["time_ns"], columns["backlog_bytes"]
         delays = queue_delays_s(run.queues[index], *shown)
         columns[QUEUE_DELAY] = np.full(len(shown[0]), np.nan) if delays is None else delays
-    return _thinned(columns, fields, part)
+    return _reduced(columns, fields, part, run.duration_s)
 
 
 @dataclass(frozen=True)
@@ -79,26 +80,26 @@ class Counter:
 
 def received(run: StoredRun, flow: int, part: Range) -> Counter:
     """Return what the receiving application had read, as the metric ``goodput_bps`` counts it."""
-    record, within_ns = run.flows[flow], _within_ns(part)
+    record, part_ns = run.flows[flow], within_ns(part)
     names = ["time_ns", *columns_of(record)]
     if record.transport == "udp":
-        columns = run.datagrams(flow, names, within_ns)
+        columns = run.datagrams(flow, names, part_ns)
     else:
-        columns = run.tcp(flow, ENDPOINTS.index("receiver"), names, within_ns)
+        columns = run.tcp(flow, ENDPOINTS.index("receiver"), names, part_ns)
     if len(columns["time_ns"]) or record.transport == "udp":
         read = received_bytes(record, columns)
         return Counter("receiver", columns["time_ns"] / 1e9, read.astype(np.float64))
-    columns = run.tcp(flow, ENDPOINTS.index("sender"), ["time_ns", "bytes_acked"], within_ns)
+    columns = run.tcp(flow, ENDPOINTS.index("sender"), ["time_ns", "bytes_acked"], part_ns)
     return Counter("sender", columns["time_ns"] / 1e9, columns["bytes_acked"].astype(np.float64))
 
 
-def bin_width_s(run: StoredRun, counters: Sequence[Counter], part: Range) -> float:
-    """Return the width of goodput's bins: 1, 2 or 5 times a power of ten.
+def bin_width_s(run: StoredRun, times_s: Sequence[npt.NDArray[np.float64]], part: Range) -> float:
+    """Return the width of bins for counters with these sampling times: 1, 2, 5 or 10 times 10^n.
 
     It is at least the sampling period, so that each bin has a sample, and wide enough for
     ``points`` bins.
     """
-    periods = [np.median(np.diff(one.time_s)) for one in counters if len(one.time_s) > 1]
+    periods = [np.median(np.diff(one)) for one in times_s if len(one) > 1]
     from_s, to_s = _edges_s(part, 0.0, run.duration_s)
     least = max(float(max(periods, default=0.0)) * 0.99, (to_s - from_s) / part.points, 1e-6)
     power = 10.0 ** math.floor(math.log10(least))
@@ -110,13 +111,9 @@ def goodput(counter: Counter, bin_s: float, part: Range) -> dict[str, Any]:
 
     Between samples the counter is assumed to grow evenly.
     """
-    times: npt.NDArray[np.float64] = np.empty(0)
-    rates = times
-    if len(counter.time_s) > 1:
-        low, high = _edges_s(part, float(counter.time_s[0]), float(counter.time_s[-1]))
-        first = math.floor(max(low, float(counter.time_s[0])) / bin_s)
-        last = math.ceil(min(high, float(counter.time_s[-1])) / bin_s - 1e-9)
-        edges = np.arange(first, max(last, first) + 1) * bin_s
+    edges = edges_s(counter.time_s, bin_s, part)
+    times, rates = edges[:-1], edges[:-1]
+    if len(edges):
         clipped = np.clip(edges, counter.time_s[0], counter.time_s[-1])
         grown = np.diff(np.interp(clipped, counter.time_s, counter.bytes))
         times, rates = (edges[:-1] + edges[1:]) / 2, grown * 8 / bin_s
@@ -124,23 +121,48 @@ def goodput(counter: Counter, bin_s: float, part: Range) -> dict[str, Any]:
         "source": counter.source,
         "time_s": _listed(np.round(times, 9)),
         "goodput_bps": _listed(np.round(rates)),
-        "summary": {"goodput_bps": _summary(rates)},
+        "summary": {"goodput_bps": summary(rates)},
     }
 
 
-def _thinned(columns: dict[str, Array], fields: Sequence[str], part: Range) -> dict[str, Any]:
+def edges_s(time_s: npt.NDArray[np.float64], bin_s: float, part: Range) -> npt.NDArray[np.float64]:
+    """Return the edges of a counter's bins, from its first sample to its last; none below two."""
+    if len(time_s) < 2:
+        return np.empty(0)
+    first_s, last_s = float(time_s[0]), float(time_s[-1])
+    low, high = _edges_s(part, first_s, last_s)
+    first = math.floor(max(low, first_s) / bin_s)
+    last = math.ceil(min(high, last_s) / bin_s - 1e-9)
+    return np.arange(first, max(last, first) + 1, dtype=np.float64) * bin_s
+
+
+def described(run: StoredRun, part: Range) -> dict[str, Any]:
+    """Return what each answer begins with: the run and the part of the time."""
+    return {"run": run.id, "from_s": part.from_s, "to_s": part.to_s, "points": part.points}
+
+
+def _reduced(
+    columns: dict[str, Array], fields: Sequence[str], part: Range, duration_s: float
+) -> dict[str, Any]:
+    """Return the fields over bins if ``part`` wants them and has enough samples, else samples."""
     times = columns["time_ns"] / 1e9
     low, high = _edges_s(part, -_EVER_S, _EVER_S)
     first = int(np.searchsorted(times, low, side="left"))
     last = int(np.searchsorted(times, high, side="right"))
+    found = {
+        "samples": last - first,
+        "summary": {name: summary(columns[name][first:last]) for name in fields},
+    }
+    if part.bins is not None and last - first >= bins.LEAST_SAMPLES * part.bins:
+        grid = bins.Grid(*_edges_s(part, 0.0, duration_s), part.bins)
+        return found | bins.binned(times, {name: columns[name] for name in fields}, grid)
     shown = slice(max(first - 1, 0), last + 1)
     wanted = {name: columns[name][shown] for name in fields}
     kept = _kept(list(wanted.values()), part.points)
     return {
-        "samples": last - first,
+        **found,
         "time_s": _listed(times[shown][kept]),
         "fields": {name: _listed(values[kept]) for name, values in wanted.items()},
-        "summary": {name: _summary(columns[name][first:last]) for name in fields},
     }
 
 
@@ -164,7 +186,8 @@ def _edges_s(part: Range, low: float, high: float) -> tuple[float, float]:
     )
 
 
-def _within_ns(part: Range) -> tuple[int, int]:
+def within_ns(part: Range) -> tuple[int, int]:
+    """Return the window of time to read, which is a little wider than the part."""
     low, high = _edges_s(part, -_EVER_S, _EVER_S)
     return nanoseconds(low - _MARGIN_S), nanoseconds(high + _MARGIN_S)
 
@@ -173,7 +196,8 @@ def _listed(values: npt.NDArray[Any]) -> list[float | int | None]:
     return [None if one != one else one for one in values.tolist()]
 
 
-def _summary(values: npt.NDArray[Any]) -> dict[str, float | int | None]:
+def summary(values: npt.NDArray[Any]) -> dict[str, float | int | None]:
+    """Return minimum, mean, maximum and last value, None of each without any value."""
     known = values[~np.isnan(values)]
     if not len(known):
         return dict.fromkeys(("min", "mean", "max", "last"))

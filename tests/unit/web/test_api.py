@@ -104,6 +104,27 @@ def test_tcp_is_thinned_and_keeps_extremes(client: FlaskClient, base: str) -> No
     assert thin["summary"] == whole["summary"]
 
 
+def test_bins_have_the_extremes_of_all_samples(client: FlaskClient, base: str) -> None:
+    url = f"{base}/tcp?flow=reno&fields=snd_cwnd_segments,snd_ssthresh_segments&from=10&to=60"
+    whole = get(client, f"{url}&points=20000")["flows"][0]
+    flow = get(client, f"{url}&bins=20")["flows"][0]
+    assert (flow["bin_s"], len(flow["time_s"]), flow["time_s"][0]) == (2.5, 20, 11.25)
+    assert (flow["samples"], flow["summary"]) == (whole["samples"], whole["summary"])
+    for key, summary in (("low", "min"), ("high", "max")):
+        extremes = [one for one in flow[key]["snd_cwnd_segments"] if one is not None]
+        pick = min if summary == "min" else max
+        assert pick(extremes) == whole["summary"]["snd_cwnd_segments"][summary]
+    mean = np.mean(flow["fields"]["snd_cwnd_segments"])
+    assert mean == pytest.approx(whole["summary"]["snd_cwnd_segments"]["mean"], rel=0.01)
+    (queue,) = get(client, f"{base}/queues?queue=0&fields=drops&bins=50")["queues"]
+    assert queue["high"]["drops"][-1] == queue["summary"]["drops"]["max"] > 0
+
+
+def test_few_samples_come_as_they_are_not_as_bins(client: FlaskClient, base: str) -> None:
+    url = f"{base}/tcp?flow=reno&fields=rtt_us&from=20&to=30"
+    assert get(client, f"{url}&bins=50")["flows"] == get(client, url)["flows"]
+
+
 def test_part_of_the_time_has_one_sample_beyond_each_edge(client: FlaskClient, base: str) -> None:
     flow = get(client, f"{base}/tcp?flow=0&from=20.05&to=20.45&fields=rtt_us")["flows"][0]
     assert flow["name"] == "westwood"
@@ -227,7 +248,11 @@ def test_run_without_samples_has_empty_answers(
         ("tcp?points=20001", "from 10 to 20000"),
         ("tcp?points=-5", "from 10 to 20000"),
         ("tcp?points=" + "9" * 5000, "from 10 to 20000"),
-        ("tcp?queue=x", "flow, endpoint, fields, from, to, points"),
+        ("tcp?queue=x", "flow, endpoint, fields, from, to, points, bins"),
+        ("tcp?bins=9", "from 10 to 2000"),
+        ("queues?bins=2001", "from 10 to 2000"),
+        ("datagrams?flow=x", "westwood, reno"),
+        ("transfers?points=100", "flow, from, to"),
         ("queues?queue=x", "bottleneck:forward:queue"),
         ("queues?fields=rtt_us", "backlog_packets"),
         ("goodput?fields=rtt_us", "flow, from, to, points"),

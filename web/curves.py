@@ -1,0 +1,164 @@
+"""The JSON API of UDP flows over time and of transfers' completion times.
+
+``/api/runs/<id>/datagrams?flow=&from=&to=&points=``
+    One-way delay and loss of UDP flows over bins of equal width: ``{"bin_s", "flows": [{"name",
+    "samples", "time_s": [middles], "low", "fields", "high": {"one_way_delay_s": [...]}, "fields":
+    {"loss_ratio": [...]}, "summary": {name: {...}}}]}``. ``low``, ``fields`` and ``high`` have the
+    smallest delay, the mean and the largest one. Loss is of the datagrams that were expected, as
+    the metric ``loss_ratio`` counts it. Null means that no datagram came.
+``/api/runs/<id>/transfers?flow=&from=&to=``
+    Completion times of the transfers that begin in the range: ``{"flows": [{"name", "transfers",
+    "completed", "fct_s": [ascending], "share": [of those completed, up to each time]}]}``. Of more
+    than 500 times, evenly spaced ones and the largest are there.
+
+``flow`` is a name or index and may be repeated. Left out, it is every flow that has such samples.
+``from``, ``to`` and ``points`` are those of ``web.api``, and so are the errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from flask import Blueprint, Response, jsonify, request
+
+from orchestrator.protocol.units import nanoseconds
+from results.samples import Array
+from results.stored import StoredRun
+from web import query, series
+from web.bins import Floats, listed
+from web.reader import reading_run
+
+curves = Blueprint("curves", __name__, url_prefix="/api")
+
+MOST_TIMES = 500
+"""Completion times of a flow in one answer, of which the largest TAIL are all there."""
+
+TAIL = 100
+
+_COUNTERS = ("received_packets", "expected_packets", "delay_sum_ns")
+_EXTREMES = ("delay_min_ns", "delay_max_ns")
+
+
+@curves.get("/runs/<run_id>/datagrams")
+def datagrams(run_id: str) -> Response:
+    """One-way delay and loss of UDP flows over bins."""
+    query.check_names(request.args, ("flow", "from", "to", "points"))
+    part = query.read_range(request.args)
+    with reading_run(run_id) as (_, found):
+        flows = _flows(found, [flow.transport == "udp" for flow in found.flows])
+        columns = [
+            found.datagrams(flow, ["time_ns", *_COUNTERS, *_EXTREMES], series.within_ns(part))
+            for flow in flows
+        ]
+        times = [one["time_ns"] / 1e9 for one in columns]
+        bin_s = series.bin_width_s(found, times, part)
+        answer = [
+            {"name": found.flows[flow].name, **_binned(time_s, one, bin_s, part)}
+            for flow, time_s, one in zip(flows, times, columns, strict=True)
+        ]
+        return jsonify({**series.described(found, part), "bin_s": bin_s, "flows": answer})
+
+
+@curves.get("/runs/<run_id>/transfers")
+def transfers(run_id: str) -> Response:
+    """Distribution of the completion times of transfers."""
+    query.check_names(request.args, ("flow", "from", "to"))
+    part = query.read_range(request.args)
+    with reading_run(run_id) as (_, found):
+        flows = _flows(found, [flow.transport == "tcp" for flow in found.flows])
+        columns = [found.transfers(flow, ["start_ns", "end_ns"]) for flow in flows]
+        answer = [
+            {"name": found.flows[flow].name, **_distribution(one, part)}
+            for flow, one in zip(flows, columns, strict=True)
+            if len(one["start_ns"]) or "flow" in request.args
+        ]
+        return jsonify({"run": found.id, "from_s": part.from_s, "to_s": part.to_s, "flows": answer})
+
+
+def _flows(run: StoredRun, usual: Sequence[bool]) -> list[int]:
+    names = [flow.name for flow in run.flows]
+    return query.read_indices(request.args, "flow", names, np.flatnonzero(usual).tolist())
+
+
+def _binned(
+    time_s: Floats, columns: dict[str, Array], bin_s: float, part: query.Range
+) -> dict[str, Any]:
+    """Return delays and loss of a flow over bins; a sample is of the bin in which it is taken."""
+    edges_s = series.edges_s(time_s, bin_s, part)
+    ends = np.searchsorted(time_s, edges_s, side="right")
+    # A counter grows over a bin from the last sample before it to the last one within it.
+    at = {name: columns[name][np.maximum(ends - 1, 0)] for name in _COUNTERS}
+    came, expected, total_s = (np.diff(at[name]) for name in _COUNTERS)
+    delay_s = _share(total_s / 1e9, came)
+    loss = np.maximum(_share(expected - came, expected), 0.0)
+    low_s, high_s = (
+        _extremes(columns[name] / 1e9, ends, pick)
+        for name, pick in zip(_EXTREMES, (np.fmin, np.fmax), strict=True)
+    )
+    return {
+        "samples": int(ends[-1] - ends[0]) if len(ends) else 0,
+        "time_s": np.round((edges_s[:-1] + edges_s[1:]) / 2, 9).tolist(),
+        "low": {"one_way_delay_s": listed(low_s)},
+        "fields": {"one_way_delay_s": listed(delay_s), "loss_ratio": listed(loss)},
+        "high": {"one_way_delay_s": listed(high_s)},
+        "summary": {
+            "one_way_delay_s": series.summary(delay_s)
+            | {
+                "min": series.summary(low_s)["min"],
+                "mean": _mean(total_s, came),
+                "max": series.summary(high_s)["max"],
+            },
+            "loss_ratio": series.summary(loss) | {"mean": _mean(expected - came, expected, 1.0)},
+        },
+    }
+
+
+def _share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
+    out = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
+def _mean(parts: npt.NDArray[Any], wholes: npt.NDArray[Any], unit: float = 1e9) -> float | None:
+    """Return the sum of the parts over that of the wholes, which is the mean over all bins."""
+    whole = int(wholes.sum())
+    return max(int(parts.sum()), 0) / whole / unit if whole else None
+
+
+def _extremes(values: Floats, starts: npt.NDArray[np.intp], pick: np.ufunc) -> Floats:
+    """Return the extreme of each bin that has samples, else NaN."""
+    out = np.full(max(len(starts) - 1, 0), np.nan)
+    filled = np.flatnonzero(np.diff(starts))
+    if len(filled):
+        out[filled] = pick.reduceat(values[: starts[-1]], starts[filled])
+    return out
+
+
+def _distribution(columns: dict[str, Array], part: query.Range) -> dict[str, Any]:
+    first, last = (None if s is None else nanoseconds(s) for s in (part.from_s, part.to_s))
+    start_ns, end_ns = columns["start_ns"], columns["end_ns"]
+    begun = np.full(len(start_ns), True)
+    if first is not None:
+        begun &= start_ns >= first
+    if last is not None:
+        begun &= start_ns < last
+    done = begun & ~np.isnan(end_ns)
+    times_s = np.sort((end_ns[done] - start_ns[done]) / 1e9)
+    chosen = _chosen(len(times_s))
+    return {
+        "transfers": int(begun.sum()),
+        "completed": len(times_s),
+        "fct_s": listed(times_s[chosen]),
+        "share": listed((chosen + 1) / max(len(times_s), 1)),
+    }
+
+
+def _chosen(count: int) -> npt.NDArray[np.intp]:
+    """Return which of that many ascending values to show."""
+    if count <= MOST_TIMES:
+        return np.arange(count)
+    body = np.linspace(0, count - TAIL - 1, MOST_TIMES - TAIL).round().astype(np.intp)
+    return np.concatenate([body, np.arange(count - TAIL, count)])
