@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write docs/reproduction.md: all claims of the papers with their verdicts.
+"""Write docs/reproduction.md and its figures: all claims of the papers with their verdicts.
 
 usage: reproduction.py [--check]
 
 It is made of scenarios/papers/claims/*.yaml and the summaries in scenarios/papers/claims/measured,
 which ``orchestrator reproduce --write`` writes. With --check nothing is written. Status 1 then says
-that the page is not what they make.
+that the page or a figure is not what they make.
 """
 
 from __future__ import annotations
@@ -22,17 +22,31 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 CLAIMS = ROOT / "scenarios/papers/claims"
 PAGE = ROOT / "docs/reproduction.md"
+FIGURES = ROOT / "docs/reproduction"
 
 
-def made() -> str:
-    """Return the page that claims and summaries make."""
+def made() -> dict[Path, bytes]:
+    """Return the page and its figures, which claims and summaries make, by their files."""
     from results.claims.model import load_all
     from results.claims.page import Evidence, page
+    from results.claims.page_figures import figures
     from results.claims.record import read_all, read_causes
 
     papers, folder = load_all(CLAIMS), CLAIMS / "measured"
-    measured = read_all(folder)
-    return page(papers, Evidence(measured, read_causes(folder), costs(papers, measured)))
+    measured, causes = read_all(folder), read_causes(folder)
+    text = page(papers, Evidence(measured, causes, costs(papers, measured)))
+    drawn = {FIGURES / name: data for name, data in figures(papers, measured, causes).items()}
+    return {PAGE: text.encode(), **drawn}
+
+
+def differing(wanted: Mapping[Path, bytes]) -> list[Path]:
+    """Return the files that are missing, differ from these, or are figures of no claim."""
+    there = {PAGE, *FIGURES.glob("*")}
+    return sorted(
+        path
+        for path in {*wanted, *there}
+        if path not in wanted or not path.exists() or path.read_bytes() != wanted[path]
+    )
 
 
 def costs(
@@ -57,14 +71,19 @@ def costs(
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page, or compare it; return the exit status."""
-    text = made()
+    """Write page and figures, or compare them; return the exit status."""
+    wanted = made()
+    wrong = differing(wanted)
     if arguments == ["--check"]:
-        same = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
-        if not same:
-            sys.stderr.write(f"{PAGE}: run tools/reproduction.py to make it again\n")
-        return 0 if same else 1
-    PAGE.write_text(text, encoding="utf-8")
+        for path in wrong:
+            sys.stderr.write(f"{path}: run tools/reproduction.py to make it again\n")
+        return 1 if wrong else 0
+    FIGURES.mkdir(exist_ok=True)
+    for path in wrong:
+        if path in wanted:
+            path.write_bytes(wanted[path])
+        else:
+            path.unlink()
     return 0
 
 

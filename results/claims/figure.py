@@ -17,6 +17,8 @@ AROUND_IN = 0.85
 LABEL_COLUMNS = 34
 TITLE_COLUMNS = 62
 BAND = "#D9D9D9"
+BELOW = 0.2
+"""How far the points of each ablation are below those of the row itself."""
 
 
 def figure(statement: Mapping[str, Any], form: str = "svg", width: str = "ieee-wide") -> bytes:
@@ -24,7 +26,8 @@ def figure(statement: Mapping[str, Any], form: str = "svg", width: str = "ieee-w
 
     ``statement`` is one of the document of ``orchestrator reproduce --json``. A grey band has what
     agrees with the paper, an open marker the paper's number, and a point our mean with its
-    interval. Rows without a value have no point.
+    interval. Rows without a value have no point. A row may have ``ablations``: mean, low and high
+    by the name of an ablation, which get points of their own.
     """
     rows = statement["rows"]
     with applied():
@@ -33,7 +36,7 @@ def figure(statement: Mapping[str, Any], form: str = "svg", width: str = "ieee-w
         panel = canvas.panel()
         handles = _draw(panel, rows)
         panel.set_yticks(range(len(rows)), [_short(row["label"]) for row in rows])
-        panel.set_ylim(len(rows) - 0.4, -0.6)
+        panel.set_ylim(len(rows) - 1 + max(0.6, BELOW * (len(_ablations(rows)) + 1)), -0.6)
         panel.set_xlabel(statement["unit"] or _axis(rows))
         panel.set_title(
             textwrap.fill(f"{statement['id']}: {statement['says']}", TITLE_COLUMNS), fontsize=8
@@ -69,24 +72,40 @@ def _draw(panel: Axes, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 zorder=3,
             )
             handles["paper"] = mark
-        if row["mean"] is None:
-            continue
-        ends = [row["mean"] if row[end] is None else row[end] for end in ("low", "high")]
-        point = panel.errorbar(
-            row["mean"], place, xerr=[[row["mean"] - ends[0]], [ends[1] - row["mean"]]],
-            fmt=line(0).marker, color=line(0).color, capsize=2, elinewidth=0.9, zorder=4,
-        )  # fmt: skip
-        handles["here, 95%"] = point
+        if row["mean"] is not None:
+            handles["here, 95%"] = _point(panel, place, row, 0)
+    for number, name in enumerate(_ablations(rows)):
+        for place, row in enumerate(rows):
+            if name in row.get("ablations", {}):
+                lower = place + BELOW * (number + 1)
+                handles[name] = _point(panel, lower, row["ablations"][name], number + 2)
     panel.set_xlim(low, high)
     return handles
 
 
+def _point(panel: Axes, place: float, value: Mapping[str, Any], look: int) -> Any:
+    """Draw a mean with its interval, and return what the legend shows of it."""
+    mean = value["mean"]
+    ends = [mean if value[end] is None else value[end] for end in ("low", "high")]
+    return panel.errorbar(
+        mean, place, xerr=[[mean - ends[0]], [ends[1] - mean]], fmt=line(look).marker,
+        color=line(look).color, capsize=2, elinewidth=0.9, zorder=4,
+    )  # fmt: skip
+
+
+def _ablations(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row.get("ablations", {})))
+
+
 def _limits(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     """Return the ends of the axis: all values with a margin, where open bands end, too."""
+    points = [point for row in rows for point in (row, *row.get("ablations", {}).values())]
     values = [
         value
-        for row in rows
-        for value in (*row["accepted"], *row["numbers"], row["mean"], row["low"], row["high"])
+        for value in (
+            *(each for row in rows for each in (*row["accepted"], *row["numbers"])),
+            *(point[key] for point in points for key in ("mean", "low", "high")),
+        )
         if value is not None
     ]
     low, high = min(values), max(values)

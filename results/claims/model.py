@@ -220,11 +220,21 @@ class Ablation(Strict):
     least: int = Field(default=3, ge=2, description="repetitions of each variant")
 
 
+class Drawn(Strict):
+    """A figure in docs/reproduction.md, of statements whose numbers the paper's text gives."""
+
+    of: tuple[str, ...] = Field(strict=False, min_length=1, description="ids, all of one unit")
+    title: str = Field(description="what it shows, with the quantity on its axis")
+
+
 class Claim(Strict):
     """A claim of the paper and its statements."""
 
     says: str = Field(description="the claim in our words")
     statements: tuple[Statement, ...] = Field(strict=False, min_length=1, description="its parts")
+    figures: tuple[Drawn, ...] = Field(
+        default=(), strict=False, description="the paper's numbers beside ours"
+    )
     ablations: tuple[Ablation, ...] = Field(
         default=(), strict=False, description="runs that look for causes"
     )
@@ -241,6 +251,12 @@ class Claim(Strict):
         for ablation in self.ablations:
             if unknown := [each for each in ablation.of if each not in known]:
                 raise ValueError(f"ablation {ablation.name}: no statement {unknown[0]} to test")
+        units = {each.id: each.unit for each in self.statements if each.cannot is None}
+        for figure in self.figures:
+            if unknown := [each for each in figure.of if each not in units]:
+                raise ValueError(f"figure {figure.title}: no statement {unknown[0]} to draw")
+            if len({units[each] for each in figure.of}) > 1:
+                raise ValueError(f"figure {figure.title}: its statements differ in their units")
         return self
 
 

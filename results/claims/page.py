@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from results.claims.judge import CANNOT, NO_VALUE, UNDECIDED, VERDICTS, Verdict, together
 from results.claims.model import Paper, Statement
 from results.claims.page_causes import ablations
+from results.claims.page_figures import embedded
 from results.claims.page_parts import COLUMNS, line, paper_of, wrapped
 from results.claims.record import Measured
 from results.claims.rows import rows
@@ -56,6 +57,8 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   tolerance.
 - An *ablation* runs a statement again with one thing changed. A cause is named only where an
   ablation shows it.
+- Where the text of a paper gives numbers, a figure shows them beside ours. Its grey bands have what
+  agrees with the paper.
 
 The data also say how each experiment is run: its scenario, what each length sets, and how often it
 is repeated. A summary has the values of each row, and seed and digest of each run. The command
@@ -165,6 +168,7 @@ def _claim(
     yield "|---|---|---|---|---|---|---|"
     for each in statements:
         yield from _statement(each, made)
+    yield from embedded(name, paper.claims[claim], made)
     yield ""
     length = made.length if made is not None else "quick"
     if any(each.cannot is None for each in statements):

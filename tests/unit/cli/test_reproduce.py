@@ -12,6 +12,7 @@ import pytest
 from results.claims import values
 from results.claims.model import Quantity, load_all
 from results.claims.page import Cost, Evidence, page
+from results.claims.page_figures import figures
 from results.claims.record import read_all, read_causes
 from results.store import Store
 from results.stored import StoredRun
@@ -30,6 +31,8 @@ experiments:
 claims:
   W1:
     says: One is slow, and faster with a longer queue.
+    figures:
+      - {of: [W1.1], title: one}
     statements:
       - id: W1.1
         says: One has its goodput.
@@ -279,6 +282,22 @@ def test_an_ablation_tests_its_statements_with_what_it_changes(paper: FakeRunner
     assert "| cable | W1.1 | short | 1 Mbit/s | " in text
     shown = orchestrator("reproduce", "paper:W1", "--causes", *WORDS).stdout
     assert "paper W1, cable: The cable is longer. It tells whether the cable matters." in shown
+
+
+def test_the_page_has_figures_with_the_points_of_ablations(paper: FakeRunner) -> None:
+    assert paper is not None
+    folder = Path("papers/claims")
+    reproduce("--write", "m")
+    measured = read_all(Path("m"))
+    text = page(load_all(folder), Evidence(measured))
+    assert "![W1.1: one](reproduction/paper-W1.1.svg)" in text
+    without = figures(load_all(folder), measured, {})
+    assert list(without) == ["paper-W1.1.svg"]
+    reproduce("paper:W1", "--causes", "--write", "m")
+    causes = read_causes(Path("m"))
+    assert figures(load_all(folder), measured, causes) != without
+    assert figures(load_all(folder), {}, causes) == {}
+    assert "![" not in page(load_all(folder), Evidence({}))
 
 
 def test_a_plan_has_the_ablations_of_the_chosen_statements(paper: FakeRunner) -> None:

@@ -17,7 +17,7 @@ from results.claims.judge import (
     judge,
     together,
 )
-from results.claims.model import Statement
+from results.claims.model import Claim, Statement
 from results.claims.rows import Row, rows
 
 OF = {"experiment": "e", "metric": "goodput_bps", "flows": ["one"]}
@@ -157,3 +157,20 @@ def test_verdicts_of_parts_make_one(parts: list[Verdict], expected: Verdict) -> 
 def test_an_incomplete_statement_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         statement(**{"relation": "value", "paper": 10, **changes})
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [(["W1.9"], "no statement W1.9 to draw"), (["W1.1", "W1.2"], "differ in their units")],
+)
+def test_a_figure_is_of_statements_that_exist_and_have_one_unit(
+    ids: list[str], message: str
+) -> None:
+    parts = [
+        statement("value", paper=10, id=f"W1.{number}", unit=unit)
+        for number, unit in ((1, "s"), (2, "ms"))
+    ]
+    whole = {"says": "s", "statements": parts}
+    assert Claim.model_validate({**whole, "figures": [{"of": ["W1.1"], "title": "t"}]}).figures
+    with pytest.raises(ValueError, match=message):
+        Claim.model_validate({**whole, "figures": [{"of": ids, "title": "t"}]})
