@@ -82,6 +82,7 @@ def run(run_id: str) -> str | AnyResponse:
             checks=found.checks,
             emulated=bool(found.queues),
             shown=[flow.congestion_fields for flow in found.flows],
+            drawn=view.DRAWN,
             links=links,
             links_note=view.links_note(links),
             short_columns=view.short_columns,

@@ -23,6 +23,9 @@ STATUSES: tuple[str, ...] = get_args(Status)
 _TAIL_LINES = 60
 
 
+DRAWN = 6
+"""Flows that a run's charts draw unless others are ticked: as many as the eye tells apart."""
+
 MOST_CELLS = (12, 40)
 """Variants and repetitions of a grid in the list of experiments."""
 

@@ -29,9 +29,9 @@ from orchestrator.recording.model import SENDER
 from results import live
 
 BINS = 300
-MOST_FLOWS = 8
+MOST_FLOWS = 16
 MOST_QUEUES = 4
-"""Bins of time, flows and queues of the live view. They limit its file to about 100 kB."""
+"""Bins of time, flows and queues of the live view. They limit its file to about 150 kB."""
 
 LEAST_S = 0.5
 """Least wall time between two writings."""
@@ -158,6 +158,10 @@ class _Flows:
             if flow.transport == "tcp" and flow.connections == "one"
         ][:MOST_FLOWS]
         self._names = [spec.flows[number].name for number in numbers]
+        # A live path has a base RTT that no one knows.
+        self._base_rtts_s = [
+            None if spec.network.live else spec.flows[number].base_rtt_s for number in numbers
+        ]
         self._line = np.full(len(spec.flows) + 1, -1, np.int64)
         self._line[numbers] = np.arange(len(numbers))
         self._bins = _Bins(spec.duration_s)
@@ -190,10 +194,11 @@ class _Flows:
         return [
             {
                 "name": name,
+                "base_rtt_s": self._base_rtts_s[line],
                 "cwnd_segments": _numbers(self._cwnd[line, :bins]),
                 "rtt_ms": _numbers(rtt_ms[line, :bins]),
                 "goodput_bps": _numbers(
-                    _rates(self._time_s[line, :bins], self._received[line, :bins])
+                    np.round(_rates(self._time_s[line, :bins], self._received[line, :bins]))
                 ),
             }
             for line, name in enumerate(self._names)

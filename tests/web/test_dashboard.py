@@ -97,7 +97,8 @@ def test_zoom_asks_for_finer_samples(
     query = parse_qs(urlsplit(asked.value.url).query)
     assert float(query["from"][0]) == pytest.approx(15, abs=0.2)
     assert float(query["to"][0]) == pytest.approx(30, abs=0.2)
-    assert int(query["points"][0]) >= 2 * plot["width"]
+    assert int(query["bins"][0]) >= plot["width"] / 4
+    assert int(query["points"][0]) >= 3 * int(query["bins"][0])
     expect(page.locator("#charts[data-loads='2']")).to_be_attached()
     expect(page.locator("#range")).to_contain_text("15.0")
     page.reload()  # the address keeps the part

@@ -41,10 +41,16 @@ def address(db: Path) -> Iterator[str]:
         yield address
 
 
-def state(bins: int, phase: str = "traffic") -> dict[str, object]:
-    """What is known of a run of 60 s with two flows after as many seconds."""
+def state(bins: int, phase: str = "traffic", flows: int = 2) -> dict[str, object]:
+    """What is known of a run of 60 s with some flows after as many seconds."""
     curve = [float(10 + one % 20) for one in range(bins)]
-    flow = {"cwnd_segments": curve, "rtt_ms": curve, "goodput_bps": [one * 1e6 for one in curve]}
+
+    def flow(number: int) -> dict[str, object]:
+        mine = [one + 2 * number for one in curve]
+        rates = [one * 1e6 for one in mine]
+        return {"base_rtt_s": 0.008, "cwnd_segments": mine, "rtt_ms": mine, "goodput_bps": rates}
+
+    names = ["westwood", "reno", *(f"more[{number}]" for number in range(flows - 2))]
     return {
         "phase": phase,
         "simulated_s": float(bins),
@@ -53,7 +59,7 @@ def state(bins: int, phase: str = "traffic") -> dict[str, object]:
         "left_s": (60 - bins) / 20,
         "problem": "",
         "time_s": [one + 1.0 for one in range(bins)],
-        "flows": [{"name": "westwood", **flow}, {"name": "reno", **flow}],
+        "flows": [{"name": name, **flow(number)} for number, name in enumerate(names)],
         "queues": [{"name": "bottleneck:forward:queue", "backlog_packets": curve}],
     }
 
@@ -76,13 +82,34 @@ def test_a_run_draws_to_its_end(page: Page, address: str, db: Path) -> None:
         page.locator("#chart-live-rtt .plot").focus()
         page.keyboard.press("End")
         said = page.locator("#chart-live-rtt [aria-live]")
-        expect(said).to_contain_text("60.00 s: westwood 29 ms")
+        expect(said).to_contain_text("60.00 s: westwood 29 ms, reno 31 ms, base RTT 8 ms")
         assert page.evaluate("window.kept") is True
         live.write(db, run, state(60, "storing"))
         expect(page.get_by_role("status")).to_contain_text("judging and storing")
         store.finish(run, synthetic.recording(), wall_s=3.0)
         live.remove(db, run)
     expect(page.locator("#charts[data-loads='1']")).to_be_attached()
+
+
+def test_the_first_flows_are_drawn_and_others_by_tick_box(
+    page: Page, address: str, db: Path
+) -> None:
+    with Store(db) as store:
+        run = store.begin(synthetic.HEAD)
+        live.write(db, run, state(20, flows=16))
+        page.goto(f"{address}/runs/{run}")
+        legend = page.locator("#chart-live-cwnd .u-series")
+        expect(legend).to_have_count(1 + 6)  # and the time
+        boxes = page.get_by_role("group", name="Flows drawn").get_by_role("checkbox")
+        assert [box.is_checked() for box in boxes.all()] == [True] * 6 + [False] * 10
+        page.get_by_role("checkbox", name="westwood").uncheck()
+        page.get_by_role("checkbox", name="more[13]").check()
+        live.write(db, run, state(40, flows=16))
+        expect(page.locator("[data-show=progress]")).to_contain_text("40 of 60 s")
+        assert [text.strip(": –") for text in legend.all_inner_texts()][1:] == [
+            "reno", "more[0]", "more[1]", "more[2]", "more[3]", "more[13]"
+        ]  # fmt: skip
+        store.fail(run, "why")
 
 
 def test_a_sweep_fills_its_grid(page: Page, address: str, db: Path) -> None:
@@ -124,7 +151,7 @@ def test_a_run_in_progress_fits_a_phones_width(
     page = context.new_page()
     with Store(db) as store:
         run = store.begin(synthetic.HEAD)
-        live.write(db, run, state(30))
+        live.write(db, run, state(30, flows=16))
         page.goto(f"{address}/runs/{run}")
         expect(page.locator("#chart-live-queue canvas")).to_be_visible()
         found = Axe().run(page)

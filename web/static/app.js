@@ -1,6 +1,60 @@
-// Built by web/ts/build.mjs, not edited. sources=f858d5f7e9ff5ec187746a9856356efae8d7aa78e6cc5b9663c13766745b3c6f body=766bfabb8ea4a74083e7eccc4fc007f95ae06f766902efd943c7c1698216f838
+// Built by web/ts/build.mjs, not edited. sources=04c947a3aed8f5c61672b1e0dba4273e4214edac61bcdbed3d1227b6b42e6a6c body=5dd854fb3e9b033d58a95f732ba4e1cb203072acb1002275ffd95dbed7fdeca7
 "use strict";
 (() => {
+  // src/bands.ts
+  var OPACITY = 0.22;
+  function drawBands(plot, lines) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.globalAlpha = OPACITY;
+    lines.forEach(({ band, stroke }, index) => {
+      if (!band || !plot.series[index + 1]?.show) return;
+      ctx.fillStyle = ctx.strokeStyle = stroke;
+      for (const [from, to] of parts(band)) area(plot, band, from, to);
+    });
+    ctx.restore();
+  }
+  function area(plot, { x, low, high }, from, to) {
+    const { ctx } = plot;
+    const go = (at, values) => ctx.lineTo(plot.valToPos(x[at] ?? 0, "x", true), plot.valToPos(values[at] ?? 0, "y", true));
+    ctx.beginPath();
+    for (let at = from; at < to; at++) go(at, high);
+    for (let at = to - 1; at >= from; at--) go(at, low);
+    ctx.closePath();
+    ctx.fill();
+    if (to - from === 1) ctx.stroke();
+  }
+  function parts({ x, low }) {
+    const found = [];
+    for (let at = 0; at < x.length; at++) {
+      const last = found.at(-1);
+      if (low[at] == null) continue;
+      if (last && last[1] === at) last[1]++;
+      else found.push([at, at + 1]);
+    }
+    return found;
+  }
+  function extremes(plot, lines, [from, to]) {
+    let [least, most] = [Infinity, -Infinity];
+    lines.forEach(({ band }, index) => {
+      if (!band || !plot.series[index + 1]?.show) return;
+      band.x.forEach((time, at) => {
+        if (time < from || time > to) return;
+        least = Math.min(least, band.low[at] ?? least);
+        most = Math.max(most, band.high[at] ?? most);
+      });
+    });
+    return [least, most];
+  }
+  function write({ band, write: write3 }, time) {
+    const at = band && time !== void 0 ? band.x.indexOf(time) : -1;
+    const [low, high] = [band?.low[at], band?.high[at]];
+    return low == null || high == null ? "" : ` (${write3(low)} to ${write3(high)})`;
+  }
+
   // src/style.ts
   var COLOURS = 8;
   var DASHES = [[], [9, 3], [4, 2], [9, 3, 2, 3], [2, 2]];
@@ -8,7 +62,8 @@
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
   function line(index) {
-    return { stroke: colour(`--c${index % COLOURS}`), dash: DASHES[index % DASHES.length] ?? [] };
+    const dash = DASHES[Math.floor(index / COLOURS) % DASHES.length] ?? [];
+    return { stroke: colour(`--c${index % COLOURS}`), dash };
   }
   var PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
   function digits(value, count = 4) {
@@ -20,11 +75,44 @@
     const [factor, prefix] = PREFIXES.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
     return `${digits(value / factor)} ${prefix}${unit}`.trim();
   }
+  var whole = (value) => Number.isInteger(value) ? String(value) : digits(value);
+
+  // src/swatch.ts
+  var SPACE = "http://www.w3.org/2000/svg";
+  var WIDTH = 26;
+  var HEIGHT = 10;
+  function swatch({ stroke, dash, width, bare }) {
+    const picture2 = document.createElementNS(SPACE, "svg");
+    const path = document.createElementNS(SPACE, "path");
+    const shape = bare ? `M${WIDTH / 2} 0v${HEIGHT}` : `M1 ${HEIGHT / 2}h${WIDTH - 2}`;
+    for (const [name, value] of Object.entries({
+      d: shape,
+      stroke,
+      "stroke-width": String(width * 1.3),
+      "stroke-dasharray": dash.join(" "),
+      fill: "none"
+    })) path.setAttribute(name, value);
+    for (const [name, value] of Object.entries({
+      width: String(WIDTH),
+      height: String(HEIGHT),
+      class: "swatch",
+      "aria-hidden": "true"
+    })) picture2.setAttribute(name, value);
+    picture2.append(path);
+    return picture2;
+  }
+  function mark(legend, lines) {
+    [...legend.querySelectorAll(".u-series")].slice(1).forEach((row, index) => {
+      const line2 = lines[index];
+      if (line2) row.querySelector(".u-marker")?.replaceChildren(swatch(line2));
+    });
+  }
 
   // src/chart.ts
   var MOST_MARKS = 80;
-  var HEIGHT = 190;
+  var HEIGHT2 = 190;
   var AXIS = 62;
+  var MOST_DECADES = 4;
   var LEAST_DRAG_PX = 5;
   function element(tag, properties = {}, ...children) {
     const made = Object.assign(document.createElement(tag), properties);
@@ -35,7 +123,7 @@
     constructor(host, id, spec, group) {
       this.spec = spec;
       this.group = group;
-      const name = `${spec.title}${spec.unit && ` in ${spec.unit}`} over time`;
+      const name = spec.x ? `${spec.title}: ${spec.unit}` : `${spec.title}${spec.unit && ` in ${spec.unit}`} over time`;
       this.area.setAttribute("role", "group");
       this.area.setAttribute("aria-roledescription", "chart");
       this.area.setAttribute("aria-label", name);
@@ -51,14 +139,15 @@
         this.note,
         this.tools
       );
-      const details = element("details", {}, element("summary", { textContent: "Show values" }), this.table);
-      const figure = element("figure", { className: "chart", id: `chart-${id}` }, caption, this.area, this.said, details);
+      if (spec.hint) caption.append(element("small", { className: "dim", textContent: spec.hint }));
+      this.details.append(element("summary", { textContent: "Show values" }), this.table);
+      const figure = element("figure", { className: "chart", id: `chart-${id}` }, caption, this.area, this.said, this.details);
       host.append(figure);
       let width = 0;
       new ResizeObserver(() => {
         if (this.width === width) return;
         width = this.width;
-        this.plot?.setSize({ width, height: HEIGHT });
+        this.plot?.setSize({ width, height: HEIGHT2 });
       }).observe(this.area);
     }
     spec;
@@ -68,6 +157,7 @@
     area = element("div", { className: "plot", tabIndex: 0 });
     said = element("p", { className: "hidden" });
     table = element("div", { className: "scroll", tabIndex: 0 });
+    details = element("details");
     plot;
     picture;
     made = "";
@@ -90,7 +180,7 @@
       this.note.textContent = picture2.note;
       this.tabulate(picture2, min, max);
       const data = [picture2.x, ...picture2.columns];
-      const looks = JSON.stringify(picture2.lines.map(({ label, stroke, dash }) => [label, stroke, dash]));
+      const looks = JSON.stringify(picture2.lines.map(({ label, stroke, dash, bare }) => [label, stroke, dash, bare]));
       if (this.plot && looks === this.made) {
         const plot = this.plot;
         plot.batch(() => {
@@ -103,6 +193,7 @@
       this.area.replaceChildren();
       this.made = looks;
       this.plot = new uPlot(this.options(picture2), data, this.area);
+      mark(this.area, picture2.lines);
       this.plot.setScale("x", { min, max });
     }
     /** Show another part of the time, with the present samples until new ones arrive. */
@@ -150,12 +241,17 @@
       const values = (this.picture?.lines ?? []).map((line2, index) => {
         const at = plot.cursor.idxs?.[index + 1];
         const value = at == null ? null : plot.data[index + 1]?.[at];
-        return `${line2.label} ${value == null ? "nothing" : line2.write(value)}`;
+        const text = value == null ? "nothing" : line2.write(value) + write(line2, plot.data[0]?.[at]);
+        return `${line2.label} ${text}`;
       });
-      this.said.textContent = `${time.toFixed(2)} s: ${values.join(", ")}`;
+      this.said.textContent = `${this.writeX(time, 2)}: ${values.join(", ")}`;
+    }
+    writeX(value, places) {
+      return this.spec.x?.write(value) ?? `${value.toFixed(places)} s`;
     }
     tabulate(picture2, min, max) {
       const lines = picture2.lines.filter((line2) => line2.summary);
+      this.details.hidden = !lines.length;
       const head = ["curve", "samples", "min", "mean", "max", "last"];
       const rows = lines.map((line2) => {
         const { min: min2, mean, max: max2, last } = line2.summary;
@@ -183,23 +279,24 @@
         ticks: { stroke: colour("--grid"), width: 1, size: 4 },
         font: "11.5px system-ui, sans-serif"
       };
-      const all = (_, low, high) => [low ?? 0, high ?? 1];
+      const all = (_, low, high) => [low ?? group.span()[0], high ?? group.span()[1]];
       return {
         width: this.width,
-        height: HEIGHT,
+        height: HEIGHT2,
         padding: [8, 12, 0, 0],
-        legend: { markers: { width: 2, stroke: (_plot, index) => picture2.lines[index - 1]?.stroke ?? "" } },
+        legend: { markers: { width: 0 } },
+        // see swatch.ts
         scales: {
-          x: { time: false, range: all },
-          y: { range: (_plot, low, high) => this.limits(low, high) },
+          x: { time: false, range: all, distr: spec.x ? 3 : 1 },
+          y: { range: (plot, low, high) => this.limits(plot, low, high) },
           none: { range: [0, 1] }
         },
         axes: [
-          { ...axis, size: 26, gap: 3, values: (_plot, ticks2) => ticks2.map((tick) => `${+tick.toFixed(6)} s`) },
+          { ...axis, size: 26, gap: 3, ...spec.x ? { splits: (plot) => decades(plot), filter: (_, all2) => all2 } : {}, values: (_plot, ticks2) => ticks2.map((tick) => tick == null ? null : spec.x?.write(tick) ?? `${+tick.toFixed(6)} s`) },
           { ...axis, size: AXIS, gap: 4, values: (_plot, ticks2) => ticks2.map(spec.write) }
         ],
         series: [
-          { label: "time", value: (_plot, value) => value == null ? "–" : `${value.toFixed(3)} s` },
+          { label: spec.x?.label ?? "time", value: (_plot, value) => value == null ? "–" : this.writeX(value, 3) },
           ...picture2.lines.map((line2, index) => ({
             label: line2.label,
             stroke: line2.stroke,
@@ -209,8 +306,9 @@
             scale: line2.bare ? "none" : "y",
             points: { show: line2.bare ? false : void 0 },
             ...line2.bare ? { paths: () => null } : {},
+            ...spec.x?.stepped ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {},
             // The present picture, because a unit may have changed since these options were made.
-            value: (_plot, value) => value == null ? "–" : this.picture?.lines[index]?.write(value) ?? ""
+            value: (plot, value, _series, at) => this.legend(plot, this.picture?.lines[index], value, at)
           }))
         ],
         cursor: {
@@ -227,8 +325,11 @@
         },
         hooks: {
           drawClear: [(plot) => this.shade(plot)],
-          drawAxes: [(plot) => this.mark(plot)],
-          // above the grid, below the curves
+          drawAxes: [
+            (plot) => this.mark(plot),
+            // above the grid, below the curves
+            (plot) => drawBands(plot, this.picture?.lines ?? [])
+          ],
           draw: [(plot) => this.picture && spec.draw?.(plot, this.picture)],
           setSelect: [(plot) => {
             const { left, width } = plot.select;
@@ -239,8 +340,14 @@
         }
       };
     }
-    limits(low, high) {
-      if (low === null || high === null) return [0, 1];
+    legend(plot, line2, value, at) {
+      if (value == null || !line2) return "–";
+      return line2.write(value) + write(line2, at === null ? void 0 : plot.data[0][at]);
+    }
+    limits(plot, lowest, highest) {
+      if (lowest === null || highest === null) return [0, 1];
+      const [least, most] = extremes(plot, this.picture?.lines ?? [], this.group.span());
+      const [low, high] = [Math.min(lowest, least), Math.max(highest, most)];
       const top = Math.max(high, this.picture?.reach ?? high);
       if (this.spec.fromZero) return [0, top > 0 ? top * 1.06 : 1];
       const margin = (top - low) * 0.06 || Math.abs(top) * 0.05 || 1;
@@ -268,6 +375,15 @@
       ctx.restore();
     }
   };
+  function decades({ scales: { x } }) {
+    const [low, high] = [x?.min ?? 1, x?.max ?? 1];
+    const powers = Array.from(
+      { length: Math.max(Math.floor(Math.log10(high)) - Math.floor(Math.log10(low)) + 1, 1) },
+      (_, at) => 10 ** (Math.floor(Math.log10(low)) + at)
+    );
+    const steps = powers.length > MOST_DECADES ? [1] : [1, 2, 5];
+    return powers.flatMap((power) => steps.map((step) => step * power)).filter((one) => one >= low && one <= high);
+  }
   function nearest(plot, series, index) {
     const values = plot.data[series];
     const times = plot.data[0];
@@ -282,8 +398,11 @@
   }
 
   // src/series.ts
-  function join(series, note, reach) {
+  function join(series, text, reach) {
     const filled = series.filter(({ time_s }) => time_s.length);
+    const bin_s = Math.max(...filled.map((one) => one.bin_s ?? 0), 0);
+    const bins = bin_s ? `mean over ${digits(bin_s, 3)} s, shaded from least to largest` : "";
+    const note = [bins, text].filter(Boolean).join("; ");
     const lines = filled.flatMap(({ columns: columns2 }) => columns2.map((column2) => column2.line));
     if (!filled.length) return { x: [], columns: [], lines, note, reach };
     const tables = filled.map(({ time_s, columns: columns2 }) => [time_s, ...columns2.map(({ values }) => values)]);
@@ -291,18 +410,20 @@
     return { x, columns, lines, note, reach };
   }
   var scaled = (values, factor) => values.map((value) => value === null ? null : value * factor);
-  function column(of, field, look, write2, factor = 1) {
+  function column(of, field, look, write3, factor = 1) {
     const { min, mean, max, last } = of.summary[field] ?? { min: null, mean: null, max: null, last: null };
     const [a, b, c, d] = scaled([min, mean, max, last], factor);
+    const [low, high] = [of.low?.[field], of.high?.[field]];
+    const band = low && high && { x: of.time_s, low: scaled(low, factor), high: scaled(high, factor) };
     return {
-      line: { ...look, write: write2, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
+      line: { ...look, write: write3, band, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
       values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor)
     };
   }
 
   // src/algorithm.ts
   var keyOf = ([name, unit]) => JSON.stringify([name, unit]);
-  var write = (value) => digits(value, 5);
+  var write2 = (value) => digits(value, 5);
   var AlgorithmCharts = class {
     /** Make the charts of the fields that `data-shown` of the flows' boxes declares. */
     constructor(section2, boxes, group) {
@@ -318,7 +439,7 @@
         }
       }
       [...controls].forEach(([key, { field: [name, unit], names }], at) => {
-        const spec = { title: `${name} of ${[...names].join(", ")}`, unit, fromZero: false, write };
+        const spec = { title: `${name} of ${[...names].join(", ")}`, unit, fromZero: false, write: write2 };
         this.shown.push({ key, chart: new Chart(section2, `algorithm-${at}`, spec, group) });
       });
     }
@@ -349,7 +470,8 @@
           if (slot < 0) return [];
           return [{
             time_s: flow.time_s,
-            columns: [column(flow, `congestion_${slot}`, { ...look(flow.name), label: flow.name }, write)]
+            bin_s: flow.bin_s,
+            columns: [column(flow, `congestion_${slot}`, { ...look(flow.name), label: flow.name }, write2)]
           }];
         }), ""));
       }
@@ -364,18 +486,219 @@
     return answer;
   }
 
+  // src/pictures.ts
+  var MOST_NAMES = 3;
+  var ms = (value) => `${digits(value, 4)} ms`;
+  var percent = (value) => `${digits(value, 3)} %`;
+  var hasSsthresh = (flow) => flow.summary.snd_ssthresh_segments?.max != null;
+  function windows(flows, look, ssthresh) {
+    return join(flows.map((flow) => ({
+      time_s: flow.time_s,
+      bin_s: flow.bin_s,
+      columns: [
+        column(flow, "snd_cwnd_segments", { ...look(flow.name), label: `${flow.name} cwnd` }, whole),
+        ...ssthresh && hasSsthresh(flow) ? [withoutBand(column(
+          flow,
+          "snd_ssthresh_segments",
+          { ...look(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 },
+          whole
+        ))] : []
+      ]
+    })), "");
+  }
+  var withoutBand = (one) => ({ ...one, line: { ...one.line, band: void 0 } });
+  function roundTrips(flows, look, known) {
+    const picture2 = join(flows.map((flow) => ({
+      time_s: flow.time_s,
+      bin_s: flow.bin_s,
+      columns: [column(flow, "rtt_us", { ...look(flow.name), label: flow.name }, ms, 1e-3)]
+    })), "");
+    const drawn = new Set(flows.filter(({ time_s }) => time_s.length).map(({ name }) => name));
+    return withBase(picture2, known.filter(({ name }) => drawn.has(name)), look);
+  }
+  function withBase(picture2, flows, look) {
+    const groups = /* @__PURE__ */ new Map();
+    for (const { name, baseRttS } of flows) {
+      if (baseRttS !== void 0) groups.set(baseRttS, [...groups.get(baseRttS) ?? [], name]);
+    }
+    const levels = [...groups].map(([base, names]) => ({
+      line: {
+        label: `base RTT${groups.size > 1 ? ` of ${several(names)}` : ""}`,
+        stroke: names.length === 1 && groups.size > 1 ? look(names[0] ?? "").stroke : colour("--dim"),
+        dash: [2, 4],
+        width: 1.2,
+        write: ms
+      },
+      values: picture2.x.map(() => base * 1e3)
+    }));
+    return {
+      ...picture2,
+      lines: [...picture2.lines, ...levels.map(({ line: line2 }) => line2)],
+      columns: [...picture2.columns, ...levels.map(({ values }) => values)]
+    };
+  }
+  var several = (names) => names.length > MOST_NAMES ? `${names.length} flows` : names.join(", ");
+  function goodputs(answer, look) {
+    const estimated = answer.flows.some((flow) => flow.source === "sender" && flow.time_s.length);
+    const note = `mean over ${digits(answer.bin_s)} s` + (estimated ? "; where no receiver was sampled, acknowledged bytes" : "");
+    return join(answer.flows.map((flow) => ({
+      time_s: flow.time_s,
+      columns: [{
+        line: { ...look(flow.name), label: flow.name, write: rate, samples: flow.time_s.length, summary: flow.summary.goodput_bps },
+        values: flow.goodput_bps
+      }]
+    })), note);
+  }
+  function delays(answer, look) {
+    return join(answer.flows.map((flow) => ({
+      time_s: flow.time_s,
+      columns: [column(flow, "one_way_delay_s", { ...look(flow.name), label: flow.name }, ms, 1e3)]
+    })), `mean over ${digits(answer.bin_s)} s, shaded from least to largest`);
+  }
+  function losses(answer, look) {
+    return join(answer.flows.map((flow) => ({
+      time_s: flow.time_s,
+      columns: [column(flow, "loss_ratio", { ...look(flow.name), label: flow.name }, percent, 100)]
+    })), `over ${digits(answer.bin_s)} s, of the datagrams that were expected`);
+  }
+
+  // src/queues.ts
+  var UNITS = ["packets", "kB", "ms"];
+  var FIELDS = {
+    packets: ["backlog_packets", 1],
+    kB: ["backlog_bytes", 1e-3],
+    ms: ["queue_delay_s", 1e3]
+  };
+  var QUEUE_COLOUR = 6;
+  var TICK = 9;
+  var queueLine = (index) => ({ ...line(QUEUE_COLOUR + index), width: 1.5 });
+  function limitOf(queue, unit) {
+    if (unit === "packets") return queue.limit_packets ?? 0;
+    const bytes = queue.limit_bytes ?? 0;
+    if (unit === "kB") return bytes * 1e-3;
+    return queue.rate_bps && !queue.rate_steps.length ? bytes * 8e3 / queue.rate_bps : 0;
+  }
+  function drops(queue) {
+    const counter = queue.high?.drops ?? queue.fields.drops ?? [];
+    const before = queue.low?.drops?.[0];
+    return counter.map((value, at) => {
+      const last = at ? counter[at - 1] : before;
+      return value === null || last === void 0 ? null : value - (last ?? value);
+    });
+  }
+  function backlogs(queues, unit) {
+    const used = queues.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
+    const [field, factor] = FIELDS[unit];
+    const write3 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
+    const series = used.map((queue, index) => {
+      const look = queueLine(index);
+      const ticks2 = { ...look, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole };
+      return {
+        time_s: queue.time_s,
+        bin_s: queue.bin_s,
+        columns: [
+          column(queue, field, { ...look, label: queue.name }, write3, factor),
+          { line: ticks2, values: drops(queue) }
+        ]
+      };
+    });
+    const most = Math.max(...used.map((queue) => queue.summary.backlog_packets?.max ?? 0), 1);
+    const limit = Math.max(...used.map((queue) => limitOf(queue, unit)), 0);
+    const near = unit !== "packets" || limit <= 4 * most;
+    return join(series, "red ticks above: drops", limit && near ? limit : void 0);
+  }
+  function drawQueue(plot, picture2) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.lineWidth = devicePixelRatio;
+    if (picture2.reach) {
+      const y = Math.round(plot.valToPos(picture2.reach, "y", true));
+      ctx.strokeStyle = colour("--dim");
+      ctx.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+      ctx.setLineDash([]);
+    }
+    ctx.strokeStyle = colour("--drop");
+    ctx.beginPath();
+    picture2.lines.forEach((line2, at) => {
+      if (!line2.bare || !plot.series[at + 1]?.show) return;
+      picture2.columns[at]?.forEach((count, index) => {
+        if (!count) return;
+        const x = Math.round(plot.valToPos(picture2.x[index] ?? 0, "x", true));
+        if (x < bbox.left || x > bbox.left + bbox.width) return;
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + TICK * devicePixelRatio);
+      });
+    });
+    ctx.stroke();
+    ctx.restore();
+  }
+
+  // src/transfers.ts
+  var LEAST_S = 1e-9;
+  var share = (value) => digits(value, 3);
+  var seconds = (value) => `${digits(value, 3)} s`;
+  var TransferChart = class {
+    chart;
+    whole = [LEAST_S, 1];
+    span = this.whole;
+    constructor(section2) {
+      const go = (span) => {
+        this.span = [Math.max(span[0], this.whole[0]), Math.min(span[1], this.whole[1])];
+        this.chart.reach(...this.span);
+      };
+      const group = {
+        key: "transfers",
+        warmup: 0,
+        span: () => this.span,
+        zoom: (from, to) => go([from, to]),
+        back: () => go(this.whole),
+        whole: () => go(this.whole),
+        point: (time) => this.chart.point(time)
+      };
+      const spec = {
+        title: "Completion times of transfers",
+        unit: "share of those complete",
+        fromZero: true,
+        write: share,
+        x: { label: "completion time", write: seconds, stepped: true }
+      };
+      this.chart = new Chart(section2, "transfers", spec, group);
+    }
+    draw({ flows }, look) {
+      const filled = flows.filter(({ fct_s }) => fct_s.length);
+      const ends = filled.flatMap(({ fct_s }) => [fct_s[0] ?? LEAST_S, fct_s.at(-1) ?? 1]);
+      if (ends.length) {
+        const [least, most] = [Math.max(Math.min(...ends), LEAST_S), Math.max(...ends, LEAST_S)];
+        this.span = this.whole = [least / 1.05, most * 1.05];
+      }
+      const open = flows.reduce((sum, flow) => sum + flow.transfers - flow.completed, 0);
+      const note = "of transfers begun in the shown time" + (open ? `; ${open} did not complete` : "");
+      this.chart.show(join(filled.map((flow) => ({
+        time_s: flow.fct_s,
+        columns: [{ line: { ...look(flow.name), label: flow.name, write: share }, values: flow.share }]
+      })), note));
+    }
+  };
+
   // src/charts.ts
-  var POINTS_PER_PIXEL = 3;
+  var PIXELS_PER_BIN = 3;
+  var SAMPLES_PER_BIN = 3;
+  var GOODPUT_BINS = "300";
   var LEAST_SPAN_S = 1e-4;
   var QUIET_MS = 80;
-  var QUEUE_COLOUR = 6;
-  var whole = (value) => Number.isInteger(value) ? String(value) : digits(value);
-  var ms = (value) => digits(value, 4);
+  var ms2 = (value) => digits(value, 4);
+  var BURSTS = "Bytes count when they can be read in order. After a loss none do until the gap is filled; then all that came meanwhile count at once, as a burst.";
   var SPECS = {
     cwnd: { title: "Congestion window and ssthresh", unit: "segments", fromZero: true, write: whole },
-    rtt: { title: "Smoothed RTT", unit: "ms", fromZero: false, write: ms },
-    goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, "") },
-    queue: { title: "Queue backlog and drops", unit: "", fromZero: true, write: whole, draw: drawQueue }
+    rtt: { title: "Smoothed RTT", unit: "ms", fromZero: false, write: ms2 },
+    goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, ""), hint: BURSTS },
+    queue: { title: "Queue backlog and drops", unit: "", fromZero: true, write: whole, draw: drawQueue },
+    delay: { title: "One-way delay of UDP", unit: "ms", fromZero: false, write: ms2 },
+    loss: { title: "Loss of UDP", unit: "%", fromZero: true, write: (value) => digits(value, 3) }
   };
   function startCharts(section2) {
     const api = section2.dataset.api ?? "";
@@ -405,11 +728,16 @@
       point: (time) => all.forEach((chart) => chart.point(time))
     };
     const make = (id) => new Chart(section2, id, SPECS[id], group);
+    const some = (name) => boxes.filter((box) => box.hasAttribute(name)).map((box) => box.value);
+    const known = boxes.map(({ value, dataset }) => ({ name: value, baseRttS: dataset.base === void 0 ? void 0 : Number(dataset.base) }));
+    const [datagrams, transfers] = [some("data-udp"), some("data-transfers")];
     const charts = { cwnd: make("cwnd"), rtt: make("rtt"), goodput: make("goodput"), queue: make("queue") };
     const algorithm = new AlgorithmCharts(section2, boxes, group);
-    const all = [...Object.values(charts), ...algorithm.charts];
+    const udp = datagrams.length ? { delay: make("delay"), loss: make("loss") } : void 0;
+    const all = [...Object.values(charts), ...Object.values(udp ?? {}), ...algorithm.charts];
+    const completion = transfers.length ? new TransferChart(section2) : void 0;
     const ssthresh = element("input", { type: "checkbox", checked: true });
-    const unit = element("select", {}, ...["packets", "kB", "ms"].map((name) => element("option", { textContent: name })));
+    const unit = element("select", {}, ...UNITS.map((name) => element("option", { textContent: name })));
     unit.setAttribute("aria-label", "Unit of the backlog");
     charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
     charts.queue.tools.append(unit);
@@ -449,19 +777,27 @@
       running2 = new AbortController();
       const { signal } = running2;
       section2.setAttribute("aria-busy", "true");
-      const points = Math.min(2e4, charts.cwnd.width * POINTS_PER_PIXEL);
+      const bins = Math.min(Math.max(Math.floor(charts.cwnd.width / PIXELS_PER_BIN), 10), 2e3);
+      const detail = [["points", String(bins * SAMPLES_PER_BIN)], ["bins", String(bins)]];
       const time = { from: String(span[0]), to: String(span[1]) };
       const get = (path, more) => fetchJson(`${api}/${path}?${new URLSearchParams([...Object.entries(time), ...more])}`, signal);
-      const flows = boxes.filter((box) => box.checked).map((box) => ["flow", box.value]);
+      const ticked = boxes.filter((box) => box.checked).map((box) => box.value);
+      const named = (names) => names.map((name) => ["flow", name]);
+      const of = (path, chosen, more, none) => {
+        const names = ticked.filter((name) => chosen.includes(name));
+        return names.length ? get(path, [...more, ...named(names)]) : Promise.resolve(none);
+      };
       try {
-        const [tcp, goodput, queues] = await Promise.all([
-          flows.length ? get("tcp", [["points", String(points)], ...flows]) : { flows: [] },
-          flows.length ? get("goodput", [["points", "300"], ...flows]) : { bin_s: 0, flows: [] },
-          get("queues", [["points", String(points)]])
+        const [tcp, goodput, queues, packets, completed] = await Promise.all([
+          of("tcp", ticked, detail, { flows: [] }),
+          of("goodput", ticked, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
+          get("queues", detail),
+          of("datagrams", datagrams, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
+          of("transfers", transfers, [], { flows: [] })
         ]);
-        answers = { tcp, goodput, queues };
+        answers = { tcp, goodput, queues, datagrams: packets, transfers: completed };
         draw();
-        await algorithm.load((more) => get("tcp", [["points", String(points)], ...more]));
+        await algorithm.load((more) => get("tcp", [...detail, ...more]));
         algorithm.draw(look);
         section2.dataset.loads = String(Number(section2.dataset.loads ?? 0) + 1);
       } catch (error) {
@@ -475,8 +811,11 @@
     function draw() {
       if (!answers) return;
       const { tcp, goodput, queues } = answers;
+      completion?.draw(answers.transfers, look);
+      udp?.delay.show(delays(answers.datagrams, look));
+      udp?.loss.show(losses(answers.datagrams, look));
       charts.cwnd.show(windows(tcp.flows, look, ssthresh.checked));
-      charts.rtt.show(roundTrips(tcp.flows, look));
+      charts.rtt.show(roundTrips(tcp.flows, look, known));
       charts.goodput.show(goodputs(goodput, look));
       charts.queue.show(backlogs(queues.queues, unit.value));
     }
@@ -486,7 +825,7 @@
     buttons.forEach((button) => button.addEventListener("click", () => press(button.dataset.go)));
     window.addEventListener("hashchange", () => go(fromHash(duration)));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-      all.forEach((chart) => chart.restyle());
+      [...all, ...completion ? [completion.chart] : []].forEach((chart) => chart.restyle());
       draw();
       algorithm.draw(look);
     });
@@ -497,96 +836,6 @@
     const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
     const [from, to] = [Number(found?.[1]), Number(found?.[2])];
     return from >= 0 && to <= duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, duration];
-  }
-  var hasSsthresh = (flow) => flow.summary.snd_ssthresh_segments?.max != null;
-  function windows(flows, look, ssthresh) {
-    return join(flows.map((flow) => ({
-      time_s: flow.time_s,
-      columns: [
-        column(flow, "snd_cwnd_segments", { ...look(flow.name), label: `${flow.name} cwnd` }, whole),
-        ...ssthresh && hasSsthresh(flow) ? [column(
-          flow,
-          "snd_ssthresh_segments",
-          { ...look(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 },
-          whole
-        )] : []
-      ]
-    })), "");
-  }
-  function roundTrips(flows, look) {
-    return join(flows.map((flow) => ({
-      time_s: flow.time_s,
-      columns: [column(flow, "rtt_us", { ...look(flow.name), label: flow.name }, (value) => `${ms(value)} ms`, 1e-3)]
-    })), "");
-  }
-  function goodputs(answer, look) {
-    const estimated = answer.flows.some((flow) => flow.source === "sender");
-    const note = `mean over ${digits(answer.bin_s)} s` + (estimated ? "; where no receiver was sampled, acknowledged bytes" : "");
-    return join(answer.flows.map((flow) => ({
-      time_s: flow.time_s,
-      columns: [{
-        line: { ...look(flow.name), label: flow.name, write: rate, samples: flow.time_s.length, summary: flow.summary.goodput_bps },
-        values: flow.goodput_bps
-      }]
-    })), note);
-  }
-  function limitOf(queue, unit) {
-    if (unit === "packets") return queue.limit_packets ?? 0;
-    const bytes = queue.limit_bytes ?? 0;
-    if (unit === "kB") return bytes * 1e-3;
-    return queue.rate_bps && !queue.rate_steps.length ? bytes * 8e3 / queue.rate_bps : 0;
-  }
-  function backlogs(queues, unit) {
-    const used = queues.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
-    const limits = [];
-    const series = used.map((queue, index) => {
-      const field = { packets: "backlog_packets", kB: "backlog_bytes", ms: "queue_delay_s" }[unit];
-      const factor = { packets: 1, kB: 1e-3, ms: 1e3 }[unit];
-      limits.push(limitOf(queue, unit));
-      const look = { ...line(QUEUE_COLOUR + index), dash: index ? line(index).dash : [], width: 1.5 };
-      const write2 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
-      const counts = (queue.fields.drops ?? []).map((value, at, counter) => at && value !== null ? value - (counter[at - 1] ?? value) : null);
-      return {
-        time_s: queue.time_s,
-        columns: [
-          column(queue, field, { ...look, label: queue.name }, write2, factor),
-          { line: { ...look, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole }, values: counts }
-        ]
-      };
-    });
-    const most = Math.max(...used.map((queue) => queue.summary.backlog_packets?.max ?? 0), 1);
-    const limit = Math.max(...limits, 0);
-    const near = unit !== "packets" || limit <= 4 * most;
-    return join(series, "red ticks above: drops", limit && near ? limit : void 0);
-  }
-  function drawQueue(plot, picture2) {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.lineWidth = devicePixelRatio;
-    if (picture2.reach) {
-      const y = Math.round(plot.valToPos(picture2.reach, "y", true));
-      ctx.strokeStyle = colour("--dim");
-      ctx.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
-      ctx.beginPath();
-      ctx.moveTo(bbox.left, y);
-      ctx.lineTo(bbox.left + bbox.width, y);
-      ctx.stroke();
-      ctx.setLineDash([]);
-    }
-    ctx.strokeStyle = colour("--drop");
-    ctx.beginPath();
-    picture2.lines.forEach((line2, at) => {
-      if (!line2.bare || !plot.series[at + 1]?.show) return;
-      picture2.columns[at]?.forEach((count, index) => {
-        if (!count) return;
-        const x = Math.round(plot.valToPos(picture2.x[index] ?? 0, "x", true));
-        if (x < bbox.left || x > bbox.left + bbox.width) return;
-        ctx.moveTo(x, bbox.top);
-        ctx.lineTo(x, bbox.top + 9 * devicePixelRatio);
-      });
-    });
-    ctx.stroke();
-    ctx.restore();
   }
 
   // src/live.ts
@@ -648,7 +897,7 @@
   }
   function startPolling() {
     shown = live()?.outerHTML ?? "";
-    const wait = (ms2) => setTimeout(poll, ms2);
+    const wait = (ms3) => setTimeout(poll, ms3);
     async function poll() {
       if (!live()?.hasAttribute("data-poll")) return;
       if (document.hidden) {
@@ -712,20 +961,20 @@
     done: "collecting",
     storing: "judging and storing"
   };
-  var QUEUE_COLOUR2 = 6;
   var whole2 = (value) => digits(value, 4);
   var SPECS2 = {
     cwnd: { title: "Congestion window", unit: "segments", fromZero: true, write: whole2 },
     rtt: { title: "Smoothed RTT", unit: "ms", fromZero: false, write: whole2 },
-    goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, "") },
+    goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, ""), hint: BURSTS },
     queue: { title: "Queue backlog, largest", unit: "packets", fromZero: true, write: whole2 }
   };
-  var WRITERS = { rtt: (value) => `${whole2(value)} ms`, goodput: rate };
+  var WRITERS = { rtt: ms, goodput: rate };
   function startRunning(section2) {
     const duration = Number(section2.dataset.duration);
     const bar = section2.querySelector("progress");
     let span = [0, duration];
     let charts;
+    let boxes;
     let last;
     const go = (from, to) => {
       span = [Math.max(0, from), Math.min(duration, to)];
@@ -744,14 +993,27 @@
       const place = section2.querySelector(`[data-show=${name}]`);
       if (place && place.textContent !== text) place.textContent = text;
     };
+    function choice(flows) {
+      const made = flows.map(({ name }, index) => element("input", {
+        type: "checkbox",
+        name: "flow",
+        value: name,
+        checked: index < Number(section2.dataset.most),
+        onchange: () => last && draw(last)
+      }));
+      const labels = made.map((box, index) => element("label", { className: "draw" }, box, swatch({ ...line(index), width: 1.5 }), box.value));
+      if (flows.length) section2.append(element("fieldset", { className: "flows" }, element("legend", { textContent: "Flows drawn" }), ...labels));
+      return made;
+    }
     function draw(state) {
       last = state;
       say("phase", PHASES[state.phase] ?? state.phase);
       say("progress", progress(state));
       if (bar) bar.value = state.simulated_s;
       if (state.time_s.length < 2) return;
+      boxes ??= choice(state.flows);
       charts ??= Object.fromEntries(Object.entries(SPECS2).map(([id, spec]) => [id, new Chart(section2, `live-${id}`, spec, group)]));
-      for (const [id, chart] of Object.entries(charts)) chart.show(picture(id, state));
+      for (const [id, chart] of Object.entries(charts)) chart.show(picture(id, state, boxes));
       section2.dataset.drawn = String(Number(section2.dataset.drawn ?? 0) + 1);
     }
     const source = new EventSource(section2.dataset.stream ?? "");
@@ -772,23 +1034,27 @@
     if (state.left_s !== null && state.phase === "traffic") words.push(`${Math.ceil(state.left_s)} s left`);
     return words.join(", ");
   }
-  function picture(id, { time_s, flows, queues }) {
-    const look = (index) => ({ ...line(index), width: 1.5, write: whole2 });
+  function picture(id, { time_s, flows, queues }, boxes) {
     if (id === "queue") {
       return {
         x: time_s,
         columns: queues.map((queue) => queue.backlog_packets),
-        lines: queues.map((queue, index) => ({ ...look(QUEUE_COLOUR2 + index), label: queue.name })),
+        lines: queues.map((queue, index) => ({ ...queueLine(index), label: queue.name, write: whole2 })),
         note: ""
       };
     }
+    const places = new Map(flows.map(({ name }, index) => [name, index]));
+    const look = (name) => ({ ...line(places.get(name) ?? 0), width: 1.5 });
+    const drawn = flows.filter((_, index) => boxes[index]?.checked);
     const values = (flow) => id === "cwnd" ? flow.cwnd_segments : id === "rtt" ? flow.rtt_ms : flow.goodput_bps;
-    return {
+    const curves = {
       x: time_s,
-      columns: flows.map(values),
-      lines: flows.map((flow, index) => ({ ...look(index), label: flow.name, write: WRITERS[id] ?? whole2 })),
+      columns: drawn.map(values),
+      lines: drawn.map(({ name }) => ({ ...look(name), label: name, write: WRITERS[id] ?? whole2 })),
       note: ""
     };
+    if (id !== "rtt") return curves;
+    return withBase(curves, drawn.map(({ name, base_rtt_s }) => ({ name, baseRttS: base_rtt_s ?? void 0 })), look);
   }
 
   // src/main.ts

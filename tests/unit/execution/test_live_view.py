@@ -80,6 +80,7 @@ def test_samples_are_put_into_bins_and_go_with_the_run(tmp_path: Path) -> None:
         assert [flow["rtt_ms"][one] for one in at] == [2, 4, 8]
         assert [flow["goodput_bps"][one] for one in at] == [None, 8000, 8000]
         assert sum(value is not None for value in flow["cwnd_segments"]) == 3
+        assert flow["base_rtt_s"] == smallest.planned(tmp_path, "{kind: bulk}").flows[0].base_rtt_s
     assert not live.folder(tmp_path / "runs.db").exists()
 
 

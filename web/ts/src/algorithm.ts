@@ -62,7 +62,7 @@ export class AlgorithmCharts {
       chart.show(join(this.found.flatMap((flow) => {
         const slot = this.fields.get(flow.name)?.findIndex((field) => keyOf(field) === key) ?? -1;
         if (slot < 0) return [];
-        return [{ time_s: flow.time_s,
+        return [{ time_s: flow.time_s, bin_s: flow.bin_s,
           columns: [column(flow, `congestion_${slot}`, { ...look(flow.name), label: flow.name }, write)] }];
       }), ""));
     }

@@ -1,4 +1,4 @@
-// The answers of the server's API; see web/api.py.
+// The answers of the server's API; see web/api.py and web/curves.py.
 
 export type Value = number | null;
 
@@ -13,7 +13,11 @@ export interface Samples {
   name: string;
   samples: number;
   time_s: number[];
+  /** With bins, `fields` has the mean of each. */
+  bin_s?: number;
+  low?: Record<string, Value[]>;
   fields: Record<string, Value[]>;
+  high?: Record<string, Value[]>;
   summary: Record<string, Summary>;
 }
 
@@ -33,10 +37,20 @@ export interface Goodput {
   summary: Record<string, Summary>;
 }
 
+export interface Transfers {
+  name: string;
+  transfers: number;
+  completed: number;
+  fct_s: number[];
+  share: number[];
+}
+
 export interface Answers {
   tcp: { flows: Samples[] };
   goodput: { bin_s: number; flows: Goodput[] };
   queues: { queues: QueueSamples[] };
+  datagrams: { bin_s: number; flows: Samples[] };
+  transfers: { flows: Transfers[] };
 }
 
 /** Fetch JSON; throws an Error with the server's message. */

@@ -1,7 +1,9 @@
 // One chart: its markup, its cursor, its keys, and a table of its numbers.
 
 import type { Summary, Value } from "./api";
+import * as bands from "./bands";
 import { colour } from "./style";
+import { mark } from "./swatch";
 
 export interface Line {
   label: string;
@@ -11,6 +13,8 @@ export interface Line {
   /** Appears with its number in the legend. If it is drawn, then by `Spec.draw`. */
   bare?: boolean;
   write: (value: number) => string;
+  /** Of a line of means: from the smallest to the largest value. */
+  band?: bands.Band;
   summary?: Summary;
   samples?: number;
 }
@@ -31,6 +35,10 @@ export interface Spec {
   fromZero: boolean;
   write: (value: number) => string;
   draw?: (plot: uPlot, picture: Picture) => void;
+  /** A sentence that helps to read the chart. */
+  hint?: string;
+  /** The horizontal axis; left out, it is the time. Another one is logarithmic. */
+  x?: { label: string; write: (value: number) => string; stepped: boolean };
 }
 
 /** What a chart needs from the group of charts that it belongs to. */
@@ -49,6 +57,7 @@ export interface Group {
 const MOST_MARKS = 80; // more would cover the curves
 const HEIGHT = 190;
 const AXIS = 62;
+const MOST_DECADES = 4;
 const LEAST_DRAG_PX = 5;
 
 export function element<K extends keyof HTMLElementTagNameMap>(
@@ -65,12 +74,13 @@ export class Chart {
   private readonly area = element("div", { className: "plot", tabIndex: 0 });
   private readonly said = element("p", { className: "hidden" });
   private readonly table = element("div", { className: "scroll", tabIndex: 0 });
+  private readonly details = element("details");
   private plot: uPlot | undefined;
   private picture: Picture | undefined;
   private made = "";
 
   constructor(host: HTMLElement, id: string, private readonly spec: Spec, private readonly group: Group) {
-    const name = `${spec.title}${spec.unit && ` in ${spec.unit}`} over time`;
+    const name = spec.x ? `${spec.title}: ${spec.unit}` : `${spec.title}${spec.unit && ` in ${spec.unit}`} over time`;
     this.area.setAttribute("role", "group");
     this.area.setAttribute("aria-roledescription", "chart");
     this.area.setAttribute("aria-label", name);
@@ -80,8 +90,9 @@ export class Chart {
     this.area.addEventListener("keydown", (event) => this.key(event));
     const caption = element("figcaption", {}, element("b", { textContent: spec.title }),
       element("span", { className: "dim", textContent: spec.unit }), this.note, this.tools);
-    const details = element("details", {}, element("summary", { textContent: "Show values" }), this.table);
-    const figure = element("figure", { className: "chart", id: `chart-${id}` }, caption, this.area, this.said, details);
+    if (spec.hint) caption.append(element("small", { className: "dim", textContent: spec.hint }));
+    this.details.append(element("summary", { textContent: "Show values" }), this.table);
+    const figure = element("figure", { className: "chart", id: `chart-${id}` }, caption, this.area, this.said, this.details);
     host.append(figure);
     let width = 0;
     new ResizeObserver(() => {
@@ -112,7 +123,7 @@ export class Chart {
     this.note.textContent = picture.note;
     this.tabulate(picture, min, max);
     const data = [picture.x, ...picture.columns] as uPlot.AlignedData;
-    const looks = JSON.stringify(picture.lines.map(({ label, stroke, dash }) => [label, stroke, dash]));
+    const looks = JSON.stringify(picture.lines.map(({ label, stroke, dash, bare }) => [label, stroke, dash, bare]));
     if (this.plot && looks === this.made) {
       const plot = this.plot;
       plot.batch(() => {
@@ -125,6 +136,7 @@ export class Chart {
     this.area.replaceChildren();
     this.made = looks;
     this.plot = new uPlot(this.options(picture), data, this.area);
+    mark(this.area, picture.lines);
     this.plot.setScale("x", { min, max });
   }
 
@@ -179,13 +191,19 @@ export class Chart {
     const values = (this.picture?.lines ?? []).map((line, index) => {
       const at = plot.cursor.idxs?.[index + 1];
       const value = at == null ? null : plot.data[index + 1]?.[at];
-      return `${line.label} ${value == null ? "nothing" : line.write(value)}`;
+      const text = value == null ? "nothing" : line.write(value) + bands.write(line, plot.data[0]?.[at as number]);
+      return `${line.label} ${text}`;
     });
-    this.said.textContent = `${time.toFixed(2)} s: ${values.join(", ")}`;
+    this.said.textContent = `${this.writeX(time, 2)}: ${values.join(", ")}`;
+  }
+
+  private writeX(value: number, places: number): string {
+    return this.spec.x?.write(value) ?? `${value.toFixed(places)} s`;
   }
 
   private tabulate(picture: Picture, min: number, max: number): void {
     const lines = picture.lines.filter((line) => line.summary);
+    this.details.hidden = !lines.length;
     const head = ["curve", "samples", "min", "mean", "max", "last"];
     const rows = lines.map((line) => {
       const { min, mean, max, last } = line.summary as Summary;
@@ -206,23 +224,24 @@ export class Chart {
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--grid"), width: 1 },
       ticks: { stroke: colour("--grid"), width: 1, size: 4 }, font: "11.5px system-ui, sans-serif" };
     const all = (_: uPlot, low: number | null, high: number | null): [number, number] =>
-      [low ?? 0, high ?? 1];
+      [low ?? group.span()[0], high ?? group.span()[1]];
     return {
       width: this.width,
       height: HEIGHT,
       padding: [8, 12, 0, 0],
-      legend: { markers: { width: 2, stroke: (_plot, index) => picture.lines[index - 1]?.stroke ?? "" } },
+      legend: { markers: { width: 0 } }, // see swatch.ts
       scales: {
-        x: { time: false, range: all },
-        y: { range: (_plot, low, high) => this.limits(low, high) },
+        x: { time: false, range: all, distr: spec.x ? 3 : 1 },
+        y: { range: (plot, low, high) => this.limits(plot, low, high) },
         none: { range: [0, 1] },
       },
       axes: [
-        { ...axis, size: 26, gap: 3, values: (_plot, ticks) => ticks.map((tick) => `${+tick.toFixed(6)} s`) },
+        { ...axis, size: 26, gap: 3, ...(spec.x ? { splits: (plot: uPlot) => decades(plot), filter: (_: uPlot, all: number[]) => all } : {}), values: (_plot, ticks) =>
+          ticks.map((tick) => (tick == null ? null : spec.x?.write(tick) ?? `${+tick.toFixed(6)} s`)) },
         { ...axis, size: AXIS, gap: 4, values: (_plot, ticks) => ticks.map(spec.write) },
       ],
       series: [
-        { label: "time", value: (_plot, value) => (value == null ? "–" : `${value.toFixed(3)} s`) },
+        { label: spec.x?.label ?? "time", value: (_plot, value) => (value == null ? "–" : this.writeX(value, 3)) },
         ...picture.lines.map((line, index): uPlot.Series => ({
           label: line.label,
           stroke: line.stroke,
@@ -232,8 +251,9 @@ export class Chart {
           scale: line.bare ? "none" : "y",
           points: { show: line.bare ? false : undefined },
           ...(line.bare ? { paths: () => null } : {}),
+          ...(spec.x?.stepped ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {}),
           // The present picture, because a unit may have changed since these options were made.
-          value: (_plot, value) => (value == null ? "–" : this.picture?.lines[index]?.write(value) ?? ""),
+          value: (plot, value, _series, at) => this.legend(plot, this.picture?.lines[index], value, at),
         })),
       ],
       cursor: {
@@ -247,7 +267,8 @@ export class Chart {
       },
       hooks: {
         drawClear: [(plot) => this.shade(plot)],
-        drawAxes: [(plot) => this.mark(plot)], // above the grid, below the curves
+        drawAxes: [(plot) => this.mark(plot), // above the grid, below the curves
+          (plot) => bands.drawBands(plot, this.picture?.lines ?? [])],
         draw: [(plot) => this.picture && spec.draw?.(plot, this.picture)],
         setSelect: [(plot) => {
           const { left, width } = plot.select;
@@ -259,8 +280,15 @@ export class Chart {
     };
   }
 
-  private limits(low: number | null, high: number | null): [number, number] {
-    if (low === null || high === null) return [0, 1];
+  private legend(plot: uPlot, line: Line | undefined, value: number | null, at: number | null): string {
+    if (value == null || !line) return "–";
+    return line.write(value) + bands.write(line, at === null ? undefined : plot.data[0][at]);
+  }
+
+  private limits(plot: uPlot, lowest: number | null, highest: number | null): [number, number] {
+    if (lowest === null || highest === null) return [0, 1];
+    const [least, most] = bands.extremes(plot, this.picture?.lines ?? [], this.group.span());
+    const [low, high] = [Math.min(lowest, least), Math.max(highest, most)];
     const top = Math.max(high, this.picture?.reach ?? high);
     if (this.spec.fromZero) return [0, top > 0 ? top * 1.06 : 1];
     const margin = (top - low) * 0.06 || Math.abs(top) * 0.05 || 1;
@@ -290,6 +318,15 @@ export class Chart {
     ctx.fillRect(start, bbox.top, end - start, bbox.height);
     ctx.restore();
   }
+}
+
+/** Return 1, 2 and 5 times powers of ten within the horizontal axis, or the powers alone if many. */
+function decades({ scales: { x } }: uPlot): number[] {
+  const [low, high] = [x?.min ?? 1, x?.max ?? 1];
+  const powers = Array.from({ length: Math.max(Math.floor(Math.log10(high)) - Math.floor(Math.log10(low)) + 1, 1) },
+    (_, at) => 10 ** (Math.floor(Math.log10(low)) + at));
+  const steps = powers.length > MOST_DECADES ? [1] : [1, 2, 5];
+  return powers.flatMap((power) => steps.map((step) => step * power)).filter((one) => one >= low && one <= high);
 }
 
 /** Return the index of the value nearest in time, because each flow has its own sampling times. */

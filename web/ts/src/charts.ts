@@ -1,27 +1,35 @@
 // The charts of a run: what each one draws, and the part of the time that all of them show.
 
 import { AlgorithmCharts } from "./algorithm";
-import { type Answers, fetchJson, type QueueSamples, type Samples } from "./api";
-import { Chart, element, type Group, type Picture, type Spec } from "./chart";
-import { column, join, type Look } from "./series";
-import { colour, digits, line, rate } from "./style";
+import { type Answers, fetchJson } from "./api";
+import { Chart, element, type Group, type Spec } from "./chart";
+import { delays, type Flow, goodputs, losses, roundTrips, windows } from "./pictures";
+import { backlogs, drawQueue, type Unit, UNITS } from "./queues";
+import type { Look } from "./series";
+import { digits, line, rate, whole } from "./style";
+import { TransferChart } from "./transfers";
 
 type Span = [number, number];
-type Unit = "packets" | "kB" | "ms";
 
-const POINTS_PER_PIXEL = 3;
+const PIXELS_PER_BIN = 3;
+const SAMPLES_PER_BIN = 3; // with fewer samples the server gives all of them
+const GOODPUT_BINS = "300";
 const LEAST_SPAN_S = 1e-4;
 const QUIET_MS = 80;
-const QUEUE_COLOUR = 6; // apart from the first flows' colours
 
-const whole = (value: number) => (Number.isInteger(value) ? String(value) : digits(value));
 const ms = (value: number) => digits(value, 4);
 
-const SPECS: Record<"cwnd" | "rtt" | "goodput" | "queue", Spec> = {
+/** Why goodput may be above the rate of a link. */
+export const BURSTS = "Bytes count when they can be read in order. After a loss none do until the gap is filled; "
+  + "then all that came meanwhile count at once, as a burst.";
+
+const SPECS: Record<"cwnd" | "rtt" | "goodput" | "queue" | "delay" | "loss", Spec> = {
   cwnd: { title: "Congestion window and ssthresh", unit: "segments", fromZero: true, write: whole },
   rtt: { title: "Smoothed RTT", unit: "ms", fromZero: false, write: ms },
-  goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, "") },
+  goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, ""), hint: BURSTS },
   queue: { title: "Queue backlog and drops", unit: "", fromZero: true, write: whole, draw: drawQueue },
+  delay: { title: "One-way delay of UDP", unit: "ms", fromZero: false, write: ms },
+  loss: { title: "Loss of UDP", unit: "%", fromZero: true, write: (value) => digits(value, 3) },
 };
 
 export function startCharts(section: HTMLElement): void {
@@ -53,11 +61,17 @@ export function startCharts(section: HTMLElement): void {
     point: (time) => all.forEach((chart) => chart.point(time)),
   };
   const make = (id: keyof typeof SPECS) => new Chart(section, id, SPECS[id], group);
+  const some = (name: string) => boxes.filter((box) => box.hasAttribute(name)).map((box) => box.value);
+  const known = boxes.map(({ value, dataset }): Flow =>
+    ({ name: value, baseRttS: dataset.base === undefined ? undefined : Number(dataset.base) }));
+  const [datagrams, transfers] = [some("data-udp"), some("data-transfers")];
   const charts = { cwnd: make("cwnd"), rtt: make("rtt"), goodput: make("goodput"), queue: make("queue") };
   const algorithm = new AlgorithmCharts(section, boxes, group);
-  const all = [...Object.values(charts), ...algorithm.charts];
+  const udp = datagrams.length ? { delay: make("delay"), loss: make("loss") } : undefined;
+  const all = [...Object.values(charts), ...Object.values(udp ?? {}), ...algorithm.charts];
+  const completion = transfers.length ? new TransferChart(section) : undefined;
   const ssthresh = element("input", { type: "checkbox", checked: true });
-  const unit = element("select", {}, ...["packets", "kB", "ms"].map((name) => element("option", { textContent: name })));
+  const unit = element("select", {}, ...UNITS.map((name) => element("option", { textContent: name })));
   unit.setAttribute("aria-label", "Unit of the backlog");
   charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
   charts.queue.tools.append(unit);
@@ -102,20 +116,29 @@ export function startCharts(section: HTMLElement): void {
     running = new AbortController();
     const { signal } = running;
     section.setAttribute("aria-busy", "true");
-    const points = Math.min(20000, charts.cwnd.width * POINTS_PER_PIXEL);
+    const bins = Math.min(Math.max(Math.floor(charts.cwnd.width / PIXELS_PER_BIN), 10), 2000);
+    const detail: [string, string][] = [["points", String(bins * SAMPLES_PER_BIN)], ["bins", String(bins)]];
     const time = { from: String(span[0]), to: String(span[1]) };
     const get = <T>(path: string, more: [string, string][]) =>
       fetchJson<T>(`${api}/${path}?${new URLSearchParams([...Object.entries(time), ...more])}`, signal);
-    const flows = boxes.filter((box) => box.checked).map((box): [string, string] => ["flow", box.value]);
+    const ticked = boxes.filter((box) => box.checked).map((box) => box.value);
+    const named = (names: string[]) => names.map((name): [string, string] => ["flow", name]);
+    // Without a flow there is nothing to ask for; the server would give every flow.
+    const of = <T>(path: string, chosen: string[], more: [string, string][], none: T): Promise<T> => {
+      const names = ticked.filter((name) => chosen.includes(name));
+      return names.length ? get<T>(path, [...more, ...named(names)]) : Promise.resolve(none);
+    };
     try {
-      const [tcp, goodput, queues] = await Promise.all([
-        flows.length ? get<Answers["tcp"]>("tcp", [["points", String(points)], ...flows]) : { flows: [] },
-        flows.length ? get<Answers["goodput"]>("goodput", [["points", "300"], ...flows]) : { bin_s: 0, flows: [] },
-        get<Answers["queues"]>("queues", [["points", String(points)]]),
+      const [tcp, goodput, queues, packets, completed] = await Promise.all([
+        of<Answers["tcp"]>("tcp", ticked, detail, { flows: [] }),
+        of<Answers["goodput"]>("goodput", ticked, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
+        get<Answers["queues"]>("queues", detail),
+        of<Answers["datagrams"]>("datagrams", datagrams, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
+        of<Answers["transfers"]>("transfers", transfers, [], { flows: [] }),
       ]);
-      answers = { tcp, goodput, queues };
+      answers = { tcp, goodput, queues, datagrams: packets, transfers: completed };
       draw();
-      await algorithm.load((more) => get<Answers["tcp"]>("tcp", [["points", String(points)], ...more]));
+      await algorithm.load((more) => get<Answers["tcp"]>("tcp", [...detail, ...more]));
       algorithm.draw(look);
       section.dataset.loads = String(Number(section.dataset.loads ?? 0) + 1);
     } catch (error) {
@@ -131,8 +154,11 @@ export function startCharts(section: HTMLElement): void {
   function draw(): void {
     if (!answers) return;
     const { tcp, goodput, queues } = answers;
+    completion?.draw(answers.transfers, look);
+    udp?.delay.show(delays(answers.datagrams, look));
+    udp?.loss.show(losses(answers.datagrams, look));
     charts.cwnd.show(windows(tcp.flows, look, ssthresh.checked));
-    charts.rtt.show(roundTrips(tcp.flows, look));
+    charts.rtt.show(roundTrips(tcp.flows, look, known));
     charts.goodput.show(goodputs(goodput, look));
     charts.queue.show(backlogs(queues.queues, unit.value as Unit));
   }
@@ -143,7 +169,7 @@ export function startCharts(section: HTMLElement): void {
   buttons.forEach((button) => button.addEventListener("click", () => press(button.dataset.go)));
   window.addEventListener("hashchange", () => go(fromHash(duration)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    all.forEach((chart) => chart.restyle());
+    [...all, ...(completion ? [completion.chart] : [])].forEach((chart) => chart.restyle());
     draw();
     algorithm.draw(look);
   });
@@ -156,101 +182,4 @@ function fromHash(duration: number): Span {
   const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
   const [from, to] = [Number(found?.[1]), Number(found?.[2])];
   return from >= 0 && to <= duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, duration];
-}
-
-/** Before a loss, and with algorithms that have none, ssthresh is infinite, which is null. */
-const hasSsthresh = (flow: Samples) => flow.summary.snd_ssthresh_segments?.max != null;
-
-function windows(flows: Samples[], look: Look, ssthresh: boolean): Picture {
-  return join(flows.map((flow) => ({
-    time_s: flow.time_s,
-    columns: [
-      column(flow, "snd_cwnd_segments", { ...look(flow.name), label: `${flow.name} cwnd` }, whole),
-      ...(ssthresh && hasSsthresh(flow) ? [column(flow, "snd_ssthresh_segments",
-        { ...look(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 }, whole)] : []),
-    ],
-  })), "");
-}
-
-function roundTrips(flows: Samples[], look: Look): Picture {
-  return join(flows.map((flow) => ({
-    time_s: flow.time_s,
-    columns: [column(flow, "rtt_us", { ...look(flow.name), label: flow.name }, (value) => `${ms(value)} ms`, 1e-3)],
-  })), "");
-}
-
-function goodputs(answer: Answers["goodput"], look: Look): Picture {
-  const estimated = answer.flows.some((flow) => flow.source === "sender");
-  const note = `mean over ${digits(answer.bin_s)} s` + (estimated ? "; where no receiver was sampled, acknowledged bytes" : "");
-  return join(answer.flows.map((flow) => ({
-    time_s: flow.time_s,
-    columns: [{
-      line: { ...look(flow.name), label: flow.name, write: rate, samples: flow.time_s.length, summary: flow.summary.goodput_bps },
-      values: flow.goodput_bps,
-    }],
-  })), note);
-}
-
-/** Return the limit of a queue, 0 if unknown. In ms it depends on the rate. */
-function limitOf(queue: QueueSamples, unit: Unit): number {
-  if (unit === "packets") return queue.limit_packets ?? 0;
-  const bytes = queue.limit_bytes ?? 0;
-  if (unit === "kB") return bytes * 1e-3;
-  return queue.rate_bps && !queue.rate_steps.length ? (bytes * 8e3) / queue.rate_bps : 0;
-}
-
-function backlogs(queues: QueueSamples[], unit: Unit): Picture {
-  const used = queues.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
-  const limits: number[] = [];
-  const series = used.map((queue, index) => {
-    const field = { packets: "backlog_packets", kB: "backlog_bytes", ms: "queue_delay_s" }[unit];
-    const factor = { packets: 1, kB: 1e-3, ms: 1e3 }[unit];
-    limits.push(limitOf(queue, unit));
-    const look = { ...line(QUEUE_COLOUR + index), dash: index ? line(index).dash : [], width: 1.5 };
-    const write = unit === "packets" ? whole : (value: number) => `${digits(value)} ${unit}`;
-    const counts = (queue.fields.drops ?? []).map((value, at, counter) =>
-      at && value !== null ? value - (counter[at - 1] ?? value) : null);
-    return {
-      time_s: queue.time_s,
-      columns: [
-        column(queue, field, { ...look, label: queue.name }, write, factor),
-        { line: { ...look, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole }, values: counts },
-      ],
-    };
-  });
-  const most = Math.max(...used.map((queue) => queue.summary.backlog_packets?.max ?? 0), 1);
-  const limit = Math.max(...limits, 0);
-  const near = unit !== "packets" || limit <= 4 * most;
-  return join(series, "red ticks above: drops", limit && near ? limit : undefined);
-}
-
-/** Draw the limit as a line, and a tick where packets were dropped since the previous point. */
-function drawQueue(plot: uPlot, picture: Picture): void {
-  const { ctx, bbox } = plot;
-  ctx.save();
-  ctx.lineWidth = devicePixelRatio;
-  if (picture.reach) {
-    const y = Math.round(plot.valToPos(picture.reach, "y", true));
-    ctx.strokeStyle = colour("--dim");
-    ctx.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
-    ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
-    ctx.stroke();
-    ctx.setLineDash([]);
-  }
-  ctx.strokeStyle = colour("--drop");
-  ctx.beginPath();
-  picture.lines.forEach((line, at) => {
-    if (!line.bare || !plot.series[at + 1]?.show) return;
-    picture.columns[at]?.forEach((count, index) => {
-      if (!count) return;
-      const x = Math.round(plot.valToPos(picture.x[index] ?? 0, "x", true));
-      if (x < bbox.left || x > bbox.left + bbox.width) return;
-      ctx.moveTo(x, bbox.top);
-      ctx.lineTo(x, bbox.top + 9 * devicePixelRatio);
-    });
-  });
-  ctx.stroke();
-  ctx.restore();
 }

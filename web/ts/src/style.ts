@@ -8,9 +8,13 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** Return the line style of a flow by its index, equal in all charts and in the table of flows. */
+/**
+ * Return the line style of a flow by its index, equal in all charts and in the table of flows.
+ * Lines have dashes where the colours repeat.
+ */
 export function line(index: number): { stroke: string; dash: number[] } {
-  return { stroke: colour(`--c${index % COLOURS}`), dash: DASHES[index % DASHES.length] ?? [] };
+  const dash = DASHES[Math.floor(index / COLOURS) % DASHES.length] ?? [];
+  return { stroke: colour(`--c${index % COLOURS}`), dash };
 }
 
 const PREFIXES: [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
@@ -27,3 +31,6 @@ export function rate(value: number, unit = "bit/s"): string {
   const [factor, prefix] = PREFIXES.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
   return `${digits(value / factor)} ${prefix}${unit}`.trim();
 }
+
+/** Format a count. */
+export const whole = (value: number) => (Number.isInteger(value) ? String(value) : digits(value));
