@@ -107,8 +107,9 @@ def test_the_legend_has_the_lines_as_they_are_drawn(page: Page, tmp_path: Path) 
         page.get_by_label("draw f[9]").check()
         expect(page.locator("#charts[data-loads='2']")).to_be_attached()
         paths = page.locator("#chart-goodput .u-series .swatch path")
+        names = "['stroke', 'stroke-dasharray']"
         looks = paths.evaluate_all(
-            "all => all.map(one => ['stroke', 'stroke-dasharray'].map(name => one.getAttribute(name)))"
+            f"all => all.map(one => {names}.map(name => one.getAttribute(name)))"
         )
         assert [dashes for _stroke, dashes in looks] == [""] * 6 + ["9 3"]  # beyond the palette
         assert looks[6][0] == looks[1][0]
