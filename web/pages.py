@@ -22,7 +22,7 @@ from results import columns, listing
 from results.axes import axes
 from results.model import RunRow
 from results.stored import StoredRun
-from web import again, facets, query, view
+from web import again, facets, network, query, view
 from web.reader import DB, reading_run, reading_store
 
 pages = Blueprint("pages", __name__)
@@ -82,6 +82,8 @@ def run(run_id: str) -> str | AnyResponse:
             checks=found.checks,
             emulated=bool(found.queues),
             shown=[flow.congestion_fields for flow in found.flows],
+            paths=[flow.path for flow in found.flows],
+            network=network.drawing(found, document["links"]) if found.status == "ok" else "",
             drawn=view.DRAWN,
             links=links,
             links_note=view.links_note(links),

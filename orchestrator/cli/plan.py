@@ -81,7 +81,7 @@ def _kernel_sha256() -> str | None:
 
 
 def _draw(planned: Plan, file: Path) -> None:
-    from orchestrator.planning.drawing import draw
+    from results.drawing import draw
 
     run = planned.runs[0]
     values = _report.variant(run.variant)

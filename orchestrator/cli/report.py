@@ -137,7 +137,7 @@ def _is_whole(scenario: str, row: RunRow) -> bool:
 
 def _network(resolved: Any, row: RunRow) -> Iterator[Picture]:
     """Yield the drawing of a run's network; none if this version refuses its scenario."""
-    from orchestrator.planning.drawing import draw
+    from results.drawing import draw
     from results.report import Picture
 
     try:

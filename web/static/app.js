@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=04c947a3aed8f5c61672b1e0dba4273e4214edac61bcdbed3d1227b6b42e6a6c body=5dd854fb3e9b033d58a95f732ba4e1cb203072acb1002275ffd95dbed7fdeca7
+// Built by web/ts/build.mjs, not edited. sources=74e7763255523640963edf3c192e9a77b18bb97dfa2c627a088e160b30aa86b6 body=2dcfaa88d9d5a6ce2cc4f2655bd5faf97bce9928772dca6e4fad1b6819213c02
 "use strict";
 (() => {
   // src/bands.ts
@@ -163,6 +163,10 @@
     made = "";
     get width() {
       return Math.max(Math.floor(this.area.clientWidth), 120);
+    }
+    focus() {
+      this.area.scrollIntoView({ block: "center" });
+      this.area.focus({ preventScroll: true });
     }
     /** Show a message instead of the curves. */
     say(text) {
@@ -709,6 +713,8 @@
     const past = [];
     let span = fromHash(duration);
     let answers;
+    let usual;
+    let wanted = [];
     let running2;
     let timer = 0;
     const group = {
@@ -791,10 +797,11 @@
         const [tcp, goodput, queues, packets, completed] = await Promise.all([
           of("tcp", ticked, detail, { flows: [] }),
           of("goodput", ticked, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
-          get("queues", detail),
+          get("queues", [...detail, ...wanted.map((name) => ["queue", name])]),
           of("datagrams", datagrams, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
           of("transfers", transfers, [], { flows: [] })
         ]);
+        usual ??= queues.queues.map(({ name }) => name);
         answers = { tcp, goodput, queues, datagrams: packets, transfers: completed };
         draw();
         await algorithm.load((more) => get("tcp", [...detail, ...more]));
@@ -831,6 +838,14 @@
     });
     showSpan();
     void load();
+    return (names) => {
+      const all2 = [.../* @__PURE__ */ new Set([...usual ?? [], ...wanted, ...names])];
+      if (all2.length > (answers?.queues.queues.length ?? 0)) {
+        wanted = all2;
+        later();
+      }
+      charts.queue.focus();
+    };
   }
   function fromHash(duration) {
     const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
@@ -952,6 +967,32 @@
     });
   }
 
+  // src/network.ts
+  var read = (element2, name) => JSON.parse(element2.getAttribute(name) ?? "[]");
+  function startNetwork(showQueues2) {
+    const drawing = document.querySelector("svg.network");
+    if (!drawing) return;
+    const parts2 = [...drawing.querySelectorAll("[data-links]")].map((part) => ({ part, links: new Set(read(part, "data-links")) }));
+    function mark2(channels) {
+      const links = channels.map((name) => name.slice(0, name.lastIndexOf(":")));
+      for (const { part, links: own } of parts2) part.classList.toggle("marked", links.some((name) => own.has(name)));
+    }
+    for (const box of document.querySelectorAll("#flows [data-path]")) {
+      const row = box.closest("tr");
+      const show2 = () => mark2(read(box, "data-path"));
+      row?.addEventListener("mouseenter", show2);
+      row?.addEventListener("focusin", show2);
+      row?.addEventListener("mouseleave", () => mark2([]));
+      row?.addEventListener("focusout", () => mark2([]));
+    }
+    for (const anchor of drawing.querySelectorAll("a[data-queues]")) {
+      anchor.addEventListener("click", (event) => {
+        event.preventDefault();
+        showQueues2(read(anchor, "data-queues"));
+      });
+    }
+  }
+
   // src/running.ts
   var PHASES = {
     boot: "booting",
@@ -1062,7 +1103,9 @@
   startPolling();
   addCopyButtons();
   var section = document.getElementById("charts");
-  if (section) startCharts(section);
+  var showQueues = section ? startCharts(section) : () => {
+  };
+  startNetwork(showQueues);
   var running = document.getElementById("running");
   if (running) startRunning(running);
 })();

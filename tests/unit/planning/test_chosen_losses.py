@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ScenarioError
-from orchestrator.planning.drawing import draw
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
+from results.drawing import draw
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 LIST = "{kind: list, packets: [3, 5-6], flow: %s, count: data}"

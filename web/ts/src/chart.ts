@@ -106,6 +106,11 @@ export class Chart {
     return Math.max(Math.floor(this.area.clientWidth), 120);
   }
 
+  focus(): void {
+    this.area.scrollIntoView({ block: "center" });
+    this.area.focus({ preventScroll: true });
+  }
+
   /** Show a message instead of the curves. */
   say(text: string): void {
     this.plot?.destroy();

@@ -32,7 +32,8 @@ const SPECS: Record<"cwnd" | "rtt" | "goodput" | "queue" | "delay" | "loss", Spe
   loss: { title: "Loss of UDP", unit: "%", fromZero: true, write: (value) => digits(value, 3) },
 };
 
-export function startCharts(section: HTMLElement): void {
+/** Start the charts, and return what shows queues in theirs. */
+export function startCharts(section: HTMLElement): (names: string[]) => void {
   const api = section.dataset.api ?? "";
   const duration = Number(section.dataset.duration);
   const boxes = [...document.querySelectorAll<HTMLInputElement>("#flows input[name=flow]")];
@@ -41,6 +42,8 @@ export function startCharts(section: HTMLElement): void {
   const past: Span[] = [];
   let span: Span = fromHash(duration);
   let answers: Answers | undefined;
+  let usual: string[] | undefined; // queues that the server gives unless some are named
+  let wanted: string[] = [];
   let running: AbortController | undefined;
   let timer = 0;
 
@@ -132,10 +135,11 @@ export function startCharts(section: HTMLElement): void {
       const [tcp, goodput, queues, packets, completed] = await Promise.all([
         of<Answers["tcp"]>("tcp", ticked, detail, { flows: [] }),
         of<Answers["goodput"]>("goodput", ticked, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
-        get<Answers["queues"]>("queues", detail),
+        get<Answers["queues"]>("queues", [...detail, ...wanted.map((name): [string, string] => ["queue", name])]),
         of<Answers["datagrams"]>("datagrams", datagrams, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
         of<Answers["transfers"]>("transfers", transfers, [], { flows: [] }),
       ]);
+      usual ??= queues.queues.map(({ name }) => name);
       answers = { tcp, goodput, queues, datagrams: packets, transfers: completed };
       draw();
       await algorithm.load((more) => get<Answers["tcp"]>("tcp", [...detail, ...more]));
@@ -175,6 +179,14 @@ export function startCharts(section: HTMLElement): void {
   });
   showSpan();
   void load();
+  return (names) => {
+    const all = [...new Set([...(usual ?? []), ...wanted, ...names])];
+    if (all.length > (answers?.queues.queues.length ?? 0)) {
+      wanted = all;
+      later();
+    }
+    charts.queue.focus();
+  };
 }
 
 /** Return the part of the time in the address, such as `#t=12.5..20`, or the whole time. */

@@ -1,11 +1,13 @@
 import { startCharts } from "./charts";
 import { addCopyButtons, startFilter, startPolling } from "./live";
+import { startNetwork } from "./network";
 import { startRunning } from "./running";
 
 startFilter();
 startPolling();
 addCopyButtons();
 const section = document.getElementById("charts");
-if (section) startCharts(section);
+const showQueues = section ? startCharts(section) : () => {};
+startNetwork(showQueues);
 const running = document.getElementById("running");
 if (running) startRunning(running);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -11,9 +12,14 @@ from typing import Any
 import pytest
 
 from orchestrator.network import Channel, Group, Link, Network
-from orchestrator.planning.drawing import draw
 from orchestrator.planning.plan import plan
+from orchestrator.recording.model import QueueRecord
 from orchestrator.scenario import load
+from results.drawing import MOST_QUEUES, draw, fragment
+from results.drawing.captions import Measured
+from results.drawing.stored import network_of
+from results.model import summarise_links
+from tests.web import planned
 from topologies import TOPOLOGIES, Topology
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -155,3 +161,98 @@ def test_hosts_without_a_router_and_parts_without_a_path_are_drawn() -> None:
     lines = (Link("a", "h", "k", channel, channel), Link("b", "r", "s", channel, channel))
     made = Network(("h", "k"), ("r", "s"), lines, (Group("g", ("h",), ("k",)),), ())
     assert set(texts(draw(made, ""))) >= {"h", "k", "r", "s"}
+
+
+def both(link: str) -> list[str]:
+    return [f"{link}:forward", f"{link}:reverse"]
+
+
+def part(made: Network, drops: dict[str, int] | None = None) -> ET.Element:
+    """Return the element of a page, whose links lead to one queue for each direction."""
+    queues = {
+        link.name: [f"{link.name}:{way}" for way in ("forward", "reverse")] for link in made.links
+    }
+    return ET.fromstring(fragment(made, Measured(drops or {}), queues, "#queues"))
+
+
+def test_a_part_of_a_page_has_drops_and_every_limit_and_leads_to_queues() -> None:
+    made = plan(load(QUICKSTART)).runs[0].network
+    found = part(made, {"bottleneck:forward": 34, "access_a_src0:forward": 0})
+    assert found.get("class") == "network"
+    assert not list(found.iter("style"))
+    words = [element.text for element in found.iter("text")]
+    assert words[:4] == ["bottleneck", "10mbit, 10ms", "droptail 100p (121.1ms)", "→ 34 drops"]
+    assert [word for word in words if word and "drop" in word and "tail" not in word] == [words[3]]
+    anchors = list(found.iter("a"))
+    assert len(anchors) == 1 + 4
+    assert {anchor.get("href") for anchor in anchors} == {"#queues"}
+    assert json.loads(anchors[0].get("data-queues", "")) == [
+        "bottleneck:forward",
+        "bottleneck:reverse",
+    ]
+    lines = {tuple(json.loads(path.get("data-links", ""))) for path in found.iter("path")}
+    assert lines == {(link.name,) for link in made.links}
+
+
+def test_many_groups_are_one_box_on_a_page() -> None:
+    groups = [{"name": f"g{n}", "hosts": 10} for n in range(20)]
+    found = part(network("dumbbell", bottleneck=LINK, groups=groups), {"g3_src0:forward": 1})
+    words = [element.text for element in found.iter("text")]
+    assert words.count("20 groups") == words.count("200 hosts") == 2
+    assert sum(element.get("class") == "hosts" for element in found.iter("rect")) == 2
+    box = next(anchor for anchor in found.iter("a") if anchor.find("text").text == "20 groups")  # type: ignore[union-attr]
+    assert len(json.loads(box.get("data-queues", ""))) == MOST_QUEUES
+
+
+def test_names_on_a_page_are_escaped() -> None:
+    channel = Channel(0.001)
+    evil = "\"><script>'&"
+    made = Network(
+        (evil, "h"),
+        ("r",),
+        (Link(evil, evil, "r", channel, channel), Link("b", "r", "h", channel, channel)),
+        (Group(evil, (evil,), ("h",)),),
+        (),
+    )
+    found = part(made)
+    assert not list(found.iter("script"))
+    assert json.loads(next(found.iter("path")).get("data-links", "")) == [evil]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "quickstart.yaml", "tutorial/10-rtt-spread.yaml", "tutorial/11-parking-lot.yaml",
+        "tutorial/12-rtt-split.yaml", "tutorial/13-custom-ring.yaml",
+        "tutorial/14-wired-wireless.yaml", "tutorial/16-satellite.yaml", "tutorial/17-mixed.yaml",
+        "tutorial/30-random-loss.yaml",
+    ],
+)  # fmt: skip
+def test_a_stored_run_has_the_drawing_of_its_plan(file: str) -> None:
+    spec = plan(load(SCENARIOS / file)).runs[0]
+    stored = network_of(summarise_links(spec.network.links), planned.flows(spec))
+    assert stored is not None
+    assert draw(stored, "x") == draw(spec.network, "x")
+
+
+def test_policers_and_changing_rates_are_those_of_the_run_s_queues() -> None:
+    overrides = (
+        "topology.bottleneck.policer={forward: {rate: 2mbit, burst: 30kB}}",
+        "topology.bottleneck.loss={kind: two-state, bad: 10ms, bad_loss: 10%}",
+    )
+    spec = plan(load(QUICKSTART, overrides)).runs[0]
+    queues = [
+        QueueRecord("p", "bottleneck", "forward", "policer", "police", False,
+                    rate_bps=2_000_000, limit_bytes=30_000),
+        QueueRecord("q", "bottleneck", "reverse", "queue", "pfifo", True,
+                    rate_steps=((0.0, 10_000_000), (5.0, 5_000_000))),
+    ]  # fmt: skip
+    stored = network_of(summarise_links(spec.network.links), (), queues)
+    assert stored is not None
+    found = texts(draw(stored, ""))
+    assert {"→ policer 2mbit, 30kB", "← ~10mbit, 10ms"} <= set(found)
+    assert any(re.fullmatch(r"loss 0\.\d+%", text) for text in found)
+
+
+def test_a_run_whose_links_are_not_known_has_no_drawing() -> None:
+    assert network_of((), ()) is None

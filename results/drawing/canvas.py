@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 _CHARACTER_WIDTH, LINE_HEIGHT, PADDING, _MARGIN = 6.7, 15.0, 8.0, 20.0
 
@@ -24,6 +26,28 @@ text { fill: var(--ink); }
 Point = tuple[float, float]
 
 
+@dataclass(frozen=True)
+class Wire:
+    """What a part of a drawing on a page is of: names of links and queues, and their address."""
+
+    links: tuple[str, ...]
+    queues: tuple[str, ...]
+    address: str
+
+    @property
+    def marks(self) -> str:
+        """The attribute by which a script finds the part."""
+        return f" data-links={_quoted(json.dumps(self.links))}"
+
+    @property
+    def anchor(self) -> str:
+        """The start of a link to the queues; empty without any."""
+        if not self.queues:
+            return ""
+        names = _quoted(json.dumps(self.queues))
+        return f"<a href={_quoted(self.address)} data-queues={names}>"
+
+
 class Canvas:
     """Collects shapes; boxes cover lines, and texts cover both."""
 
@@ -34,24 +58,39 @@ class Canvas:
         self._xs: list[float] = [0.0]
         self._ys: list[float] = [0.0]
 
-    def line(self, start: Point, end: Point) -> None:
+    def line(self, start: Point, end: Point, wire: Wire | None = None) -> None:
         """Draw an access link."""
-        self._lines.append(f'<path class="link" d="M{_xy(start)} L{_xy(end)}"/>')
+        self._path("link", f"M{_xy(start)} L{_xy(end)}", wire)
 
-    def curve(self, start: Point, control: Point, end: Point, style: str) -> None:
+    def curve(
+        self, start: Point, control: Point, end: Point, style: str, wire: Wire | None = None
+    ) -> None:
         """Draw a link between routers."""
-        shape = f"M{_xy(start)} Q{_xy(control)} {_xy(end)}"
-        self._lines.append(f'<path class="{style}" d="{shape}"/>')
+        self._path(style, f"M{_xy(start)} Q{_xy(control)} {_xy(end)}", wire)
 
-    def box(self, middle: Point, lines: Sequence[str], style: str) -> None:
+    def _path(self, style: str, shape: str, wire: Wire | None) -> None:
+        marks = wire.marks if wire else ""
+        self._lines.append(f'<path class="{style}" d="{shape}"{marks}/>')
+
+    def box(
+        self, middle: Point, lines: Sequence[str], style: str, wire: Wire | None = None
+    ) -> None:
         """Draw a box around lines of text."""
-        self._rectangle(self._boxes, middle, lines, f'class="{style}" rx="4"')
-        self._text(middle, lines)
+        self._labelled(middle, lines, f'class="{style}" rx="4"', wire)
 
-    def caption(self, middle: Point, lines: Sequence[str]) -> None:
+    def caption(self, middle: Point, lines: Sequence[str], wire: Wire | None = None) -> None:
         """Write lines of text on a background that covers the lines below."""
-        self._rectangle(self._boxes, middle, lines, 'class="paper"')
+        self._labelled(middle, lines, 'class="paper"', wire)
+
+    def _labelled(
+        self, middle: Point, lines: Sequence[str], attributes: str, wire: Wire | None
+    ) -> None:
+        anchor = wire.anchor if wire else ""
+        # A link to queues has its own rectangle, so that all of it can be clicked.
+        self._texts += [anchor] if anchor else []
+        self._rectangle(self._texts if anchor else self._boxes, middle, lines, attributes)
         self._text(middle, lines)
+        self._texts += ["</a>"] if anchor else []
 
     def _rectangle(
         self, shapes: list[str], middle: Point, lines: Sequence[str], attributes: str
@@ -76,11 +115,8 @@ class Canvas:
 
     def document(self, title: str) -> str:
         """Return all shapes as one SVG document without external resources."""
-        left, top = min(self._xs) - _MARGIN, min(self._ys) - 2 * _MARGIN - LINE_HEIGHT
-        width = max(
-            max(self._xs) + _MARGIN - left, len(title) * 1.3 * _CHARACTER_WIDTH + 2 * _MARGIN
-        )
-        height = max(self._ys) + _MARGIN - top
+        left, top, width, height = self._frame(2 * _MARGIN + LINE_HEIGHT)
+        width = max(width, len(title) * 1.3 * _CHARACTER_WIDTH + 2 * _MARGIN)
         name = html.escape(title)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
@@ -101,6 +137,24 @@ class Canvas:
                 "</svg>\n",
             ]
         )
+
+    def _frame(self, above: float) -> tuple[float, float, float, float]:
+        """Return left, top, width and height of all boxes with margins."""
+        left, top = min(self._xs) - _MARGIN, min(self._ys) - above
+        return left, top, max(self._xs) + _MARGIN - left, max(self._ys) + _MARGIN - top
+
+    def fragment(self) -> str:
+        """Return all shapes as an element for a page, without a title and without a style."""
+        left, top, width, height = self._frame(_MARGIN)
+        head = (
+            f'<svg class="network" role="group" aria-label="Network" width="{width:.0f}" '
+            f'height="{height:.0f}" viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}">'
+        )
+        return "\n".join([head, *self._lines, *self._boxes, *self._texts, "</svg>\n"])
+
+
+def _quoted(text: str) -> str:
+    return f'"{html.escape(text)}"'
 
 
 def _xy(point: Point) -> str:
