@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from results import live
 from results.store import Store
-from tests.web import synthetic
+from tests.unit.results import experiments
+from tests.unit.results.test_recordings import head
+from tests.web import sweep, synthetic
 from tests.web.serving import serving
 
 pytestmark = pytest.mark.browser
@@ -126,6 +129,48 @@ def test_a_sweep_fills_its_grid(page: Page, address: str, db: Path) -> None:
         expect(place).to_contain_text("1 running")
         store.finish(runs[2], synthetic.recording(), wall_s=1.0)
         expect(place).not_to_contain_text(re.compile(r"\d running"))
+        assert page.evaluate("window.kept") is True
+
+
+def test_an_experiment_s_page_grows_with_its_sweep(page: Page, address: str, db: Path) -> None:
+    draw = random.Random(1)
+    variants = [{sweep.LIMIT: f"{limit}bdp", sweep.RATE: "50mbit"} for limit in sweep.LIMITS]
+
+    def add(store: Store, more: list[dict[str, str]]) -> None:
+        experiments.make(store, lambda one, _n: sweep.goodput(draw, one), more, 3, name="growing")
+
+    with Store(db) as store:
+        add(store, variants[:2])
+        made = head(experiment="growing", experiment_sha256="e1", variant=variants[2], windows=())
+        running = store.begin(replace(made, repetition=9, seed=10))
+        page.goto(f"{address}/experiments/growing")
+        page.evaluate("window.kept = true")
+        page.locator("select[name=each]").select_option("yes")
+        expect(page).to_have_url(re.compile("each=yes"))
+        points = page.locator("svg.metric .point")
+        rows = page.locator("#means tbody tr")
+        before = points.count(), rows.count()
+        assert min(before) > 0
+        link = page.get_by_role("link", name="repetition 2: faithful").first
+        link.focus()
+        held = link.get_attribute("href")
+        add(store, variants[2:4])
+        expect(rows).to_have_count(2 * before[1])
+        assert points.count() == 2 * before[0]
+        focused = "document.activeElement.getAttribute('href')"
+        assert page.evaluate(focused) == held
+        table = page.get_by_role("region", name="Table of means")
+        table.focus()
+        table.evaluate("one => one.scrollTo(0, 30)")
+        scrolled = table.evaluate("one => one.scrollTop")
+        store.fail(running, "why")  # the sweep goes on after a while without a run
+        expect(page.locator("#live[data-poll]")).to_have_count(0)
+        add(store, variants[4:])
+        expect(rows).to_have_count(3 * before[1], timeout=15_000)
+        expect(table).to_be_focused()
+        assert table.evaluate("one => one.scrollTop") == scrolled
+        assert "each=yes" in page.url
+        assert page.locator("select[name=each]").input_value() == "yes"
         assert page.evaluate("window.kept") is True
 
 

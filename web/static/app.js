@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=74e7763255523640963edf3c192e9a77b18bb97dfa2c627a088e160b30aa86b6 body=2dcfaa88d9d5a6ce2cc4f2655bd5faf97bce9928772dca6e4fad1b6819213c02
+// Built by web/ts/build.mjs, not edited. sources=fd2b523353dae5e95291daf8516f26bfa3f6857494f7a8f3889280e32172fe1c body=45d5ab54a0dd8361891c11e4e613ec15fe7bb828a840f307f1219da30181606f
 "use strict";
 (() => {
   // src/bands.ts
@@ -430,7 +430,7 @@
   var write2 = (value) => digits(value, 5);
   var AlgorithmCharts = class {
     /** Make the charts of the fields that `data-shown` of the flows' boxes declares. */
-    constructor(section2, boxes, group) {
+    constructor(section, boxes, group) {
       this.boxes = boxes;
       const controls = /* @__PURE__ */ new Map();
       for (const box of boxes) {
@@ -444,7 +444,7 @@
       }
       [...controls].forEach(([key, { field: [name, unit], names }], at) => {
         const spec = { title: `${name} of ${[...names].join(", ")}`, unit, fromZero: false, write: write2 };
-        this.shown.push({ key, chart: new Chart(section2, `algorithm-${at}`, spec, group) });
+        this.shown.push({ key, chart: new Chart(section, `algorithm-${at}`, spec, group) });
       });
     }
     boxes;
@@ -649,7 +649,7 @@
     chart;
     whole = [LEAST_S, 1];
     span = this.whole;
-    constructor(section2) {
+    constructor(section) {
       const go = (span) => {
         this.span = [Math.max(span[0], this.whole[0]), Math.min(span[1], this.whole[1])];
         this.chart.reach(...this.span);
@@ -670,7 +670,7 @@
         write: share,
         x: { label: "completion time", write: seconds, stepped: true }
       };
-      this.chart = new Chart(section2, "transfers", spec, group);
+      this.chart = new Chart(section, "transfers", spec, group);
     }
     draw({ flows }, look) {
       const filled = flows.filter(({ fct_s }) => fct_s.length);
@@ -704,12 +704,12 @@
     delay: { title: "One-way delay of UDP", unit: "ms", fromZero: false, write: ms2 },
     loss: { title: "Loss of UDP", unit: "%", fromZero: true, write: (value) => digits(value, 3) }
   };
-  function startCharts(section2) {
-    const api = section2.dataset.api ?? "";
-    const duration = Number(section2.dataset.duration);
+  function startCharts(section) {
+    const api = section.dataset.api ?? "";
+    const duration = Number(section.dataset.duration);
     const boxes = [...document.querySelectorAll("#flows input[name=flow]")];
     const range = document.getElementById("range");
-    const buttons = [...section2.querySelectorAll("button[data-go]")];
+    const buttons = [...section.querySelectorAll("button[data-go]")];
     const past = [];
     let span = fromHash(duration);
     let answers;
@@ -719,8 +719,8 @@
     let timer = 0;
     const group = {
       key: "run",
-      warmup: Number(section2.dataset.warmup),
-      marks: JSON.parse(section2.dataset.events ?? "[]"),
+      warmup: Number(section.dataset.warmup),
+      marks: JSON.parse(section.dataset.events ?? "[]"),
       span: () => span,
       zoom: (from, to) => {
         past.push(span);
@@ -733,15 +733,15 @@
       },
       point: (time) => all.forEach((chart) => chart.point(time))
     };
-    const make = (id) => new Chart(section2, id, SPECS[id], group);
+    const make = (id) => new Chart(section, id, SPECS[id], group);
     const some = (name) => boxes.filter((box) => box.hasAttribute(name)).map((box) => box.value);
     const known = boxes.map(({ value, dataset }) => ({ name: value, baseRttS: dataset.base === void 0 ? void 0 : Number(dataset.base) }));
     const [datagrams, transfers] = [some("data-udp"), some("data-transfers")];
     const charts = { cwnd: make("cwnd"), rtt: make("rtt"), goodput: make("goodput"), queue: make("queue") };
-    const algorithm = new AlgorithmCharts(section2, boxes, group);
+    const algorithm = new AlgorithmCharts(section, boxes, group);
     const udp = datagrams.length ? { delay: make("delay"), loss: make("loss") } : void 0;
     const all = [...Object.values(charts), ...Object.values(udp ?? {}), ...algorithm.charts];
-    const completion = transfers.length ? new TransferChart(section2) : void 0;
+    const completion = transfers.length ? new TransferChart(section) : void 0;
     const ssthresh = element("input", { type: "checkbox", checked: true });
     const unit = element("select", {}, ...UNITS.map((name) => element("option", { textContent: name })));
     unit.setAttribute("aria-label", "Unit of the backlog");
@@ -782,7 +782,7 @@
       running2?.abort();
       running2 = new AbortController();
       const { signal } = running2;
-      section2.setAttribute("aria-busy", "true");
+      section.setAttribute("aria-busy", "true");
       const bins = Math.min(Math.max(Math.floor(charts.cwnd.width / PIXELS_PER_BIN), 10), 2e3);
       const detail = [["points", String(bins * SAMPLES_PER_BIN)], ["bins", String(bins)]];
       const time = { from: String(span[0]), to: String(span[1]) };
@@ -806,11 +806,11 @@
         draw();
         await algorithm.load((more) => get("tcp", [...detail, ...more]));
         algorithm.draw(look);
-        section2.dataset.loads = String(Number(section2.dataset.loads ?? 0) + 1);
+        section.dataset.loads = String(Number(section.dataset.loads ?? 0) + 1);
       } catch (error) {
         if (!signal.aborted) all.forEach((chart) => chart.say(`Cannot be shown: ${error.message}`));
       } finally {
-        if (!signal.aborted) section2.removeAttribute("aria-busy");
+        if (!signal.aborted) section.removeAttribute("aria-busy");
       }
     }
     const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
@@ -856,6 +856,8 @@
   // src/live.ts
   var PERIOD_MS = 1e3;
   var RETRY_MS = 5e3;
+  var SHARE = 4;
+  var LINGER_MS = 12e4;
   var live = () => document.getElementById("live");
   var shown = "";
   async function fetchLive(url, signal) {
@@ -875,11 +877,16 @@
     const ticked = new Set(ticks(now).filter((box) => box.checked).map((box) => box.value));
     const open = new Set(openDetails(now).filter((one) => one.open).map(nameOf));
     const focus = keyOf2(document.activeElement);
+    const places = new Map(regions(now).map((one) => [keyOf2(one), [one.scrollLeft, one.scrollTop]]));
+    const charts = now.querySelector("#running");
+    const space = fresh.querySelector("#running");
+    if (charts && space) space.replaceWith(charts);
     now.replaceWith(fresh);
+    for (const one of regions(fresh)) one.scrollTo(...places.get(keyOf2(one)) ?? [0, 0]);
     for (const box of ticks(fresh)) box.checked = ticked.has(box.value);
     for (const one of openDetails(fresh)) one.open ||= open.has(nameOf(one));
     if (focus && now.contains(document.activeElement) !== true) {
-      const same = [...fresh.querySelectorAll("a, input, button, summary")];
+      const same = [...fresh.querySelectorAll("a, input, button, summary, [tabindex]")];
       same.find((one) => keyOf2(one) === focus)?.focus({ preventScroll: true });
     }
     addCopyButtons(fresh);
@@ -887,12 +894,14 @@
   var ticks = (root) => [
     ...root.querySelectorAll("input[type=checkbox][name=run]")
   ];
+  var regions = (root) => [...root.querySelectorAll(".scroll")];
   var openDetails = (root) => [...root.querySelectorAll("details")];
   var nameOf = (one) => one.querySelector("summary")?.textContent ?? "";
   function keyOf2(element2) {
     if (element2 instanceof HTMLAnchorElement) return `a ${element2.href}`;
     if (element2 instanceof HTMLInputElement) return `input ${element2.name} ${element2.value}`;
     if (element2 instanceof HTMLButtonElement) return `button ${element2.textContent}`;
+    if (element2?.hasAttribute("aria-label")) return `named ${element2.getAttribute("aria-label")}`;
     return element2?.tagName === "SUMMARY" ? `summary ${element2.textContent}` : "";
   }
   function addCopyButtons(root = document) {
@@ -910,26 +919,32 @@
       command.before(button);
     }
   }
-  function startPolling() {
+  function startPolling(ended) {
     shown = live()?.outerHTML ?? "";
-    const wait = (ms3) => setTimeout(poll, ms3);
+    let until = live()?.hasAttribute("data-poll") ? Infinity : 0;
+    let timer = 0;
+    const wait = (ms3) => {
+      clearTimeout(timer);
+      timer = window.setTimeout(poll, ms3);
+    };
     async function poll() {
-      if (!live()?.hasAttribute("data-poll")) return;
+      if (performance.now() > until) return;
       if (document.hidden) {
         document.addEventListener("visibilitychange", poll, { once: true });
         return;
       }
-      const requested = location.href;
+      const [requested, began] = [location.href, performance.now()];
       const { fresh } = await fetchLive(requested);
-      if (fresh && requested === location.href) {
-        const stays = fresh.hasAttribute("data-keep") || document.getElementById("filter");
-        const ended = !fresh.hasAttribute("data-poll") && !stays;
-        if (ended) return location.reload();
-        show(fresh);
-      }
-      wait(fresh ? PERIOD_MS : RETRY_MS);
+      if (!fresh) return wait(RETRY_MS);
+      const took = performance.now() - began;
+      const [running2, isRun] = [fresh.hasAttribute("data-poll"), fresh.hasAttribute("data-run")];
+      if (requested === location.href) show(fresh);
+      if (isRun && !running2) return ended();
+      if (running2) until = Infinity;
+      else if (until === Infinity) until = performance.now() + LINGER_MS;
+      wait(running2 ? Math.max(PERIOD_MS, SHARE * took) : RETRY_MS);
     }
-    wait(PERIOD_MS);
+    if (until) wait(PERIOD_MS);
   }
   function startFilter() {
     const form = document.getElementById("filter");
@@ -969,7 +984,7 @@
 
   // src/network.ts
   var read = (element2, name) => JSON.parse(element2.getAttribute(name) ?? "[]");
-  function startNetwork(showQueues2) {
+  function startNetwork(showQueues) {
     const drawing = document.querySelector("svg.network");
     if (!drawing) return;
     const parts2 = [...drawing.querySelectorAll("[data-links]")].map((part) => ({ part, links: new Set(read(part, "data-links")) }));
@@ -988,7 +1003,7 @@
     for (const anchor of drawing.querySelectorAll("a[data-queues]")) {
       anchor.addEventListener("click", (event) => {
         event.preventDefault();
-        showQueues2(read(anchor, "data-queues"));
+        showQueues(read(anchor, "data-queues"));
       });
     }
   }
@@ -1010,9 +1025,9 @@
     queue: { title: "Queue backlog, largest", unit: "packets", fromZero: true, write: whole2 }
   };
   var WRITERS = { rtt: ms, goodput: rate };
-  function startRunning(section2) {
-    const duration = Number(section2.dataset.duration);
-    const bar = section2.querySelector("progress");
+  function startRunning(section) {
+    const duration = Number(section.dataset.duration);
+    const bar = section.querySelector("progress");
     let span = [0, duration];
     let charts;
     let boxes;
@@ -1023,7 +1038,7 @@
     };
     const group = {
       key: "running",
-      warmup: Number(section2.dataset.warmup),
+      warmup: Number(section.dataset.warmup),
       span: () => span,
       zoom: go,
       back: () => go(0, duration),
@@ -1031,7 +1046,7 @@
       point: (time) => Object.values(charts ?? {}).forEach((chart) => chart.point(time))
     };
     const say = (name, text) => {
-      const place = section2.querySelector(`[data-show=${name}]`);
+      const place = section.querySelector(`[data-show=${name}]`);
       if (place && place.textContent !== text) place.textContent = text;
     };
     function choice(flows) {
@@ -1039,11 +1054,11 @@
         type: "checkbox",
         name: "flow",
         value: name,
-        checked: index < Number(section2.dataset.most),
+        checked: index < Number(section.dataset.most),
         onchange: () => last && draw(last)
       }));
       const labels = made.map((box, index) => element("label", { className: "draw" }, box, swatch({ ...line(index), width: 1.5 }), box.value));
-      if (flows.length) section2.append(element("fieldset", { className: "flows" }, element("legend", { textContent: "Flows drawn" }), ...labels));
+      if (flows.length) section.append(element("fieldset", { className: "flows" }, element("legend", { textContent: "Flows drawn" }), ...labels));
       return made;
     }
     function draw(state) {
@@ -1053,11 +1068,11 @@
       if (bar) bar.value = state.simulated_s;
       if (state.time_s.length < 2) return;
       boxes ??= choice(state.flows);
-      charts ??= Object.fromEntries(Object.entries(SPECS2).map(([id, spec]) => [id, new Chart(section2, `live-${id}`, spec, group)]));
+      charts ??= Object.fromEntries(Object.entries(SPECS2).map(([id, spec]) => [id, new Chart(section, `live-${id}`, spec, group)]));
       for (const [id, chart] of Object.entries(charts)) chart.show(picture(id, state, boxes));
-      section2.dataset.drawn = String(Number(section2.dataset.drawn ?? 0) + 1);
+      section.dataset.drawn = String(Number(section.dataset.drawn ?? 0) + 1);
     }
-    const source = new EventSource(section2.dataset.stream ?? "");
+    const source = new EventSource(section.dataset.stream ?? "");
     source.addEventListener("state", (event) => draw(JSON.parse(event.data)));
     source.addEventListener("end", () => source.close());
     source.addEventListener("error", () => {
@@ -1099,13 +1114,15 @@
   }
 
   // src/main.ts
+  function startRun() {
+    const section = document.getElementById("charts");
+    startNetwork(section ? startCharts(section) : () => {
+    });
+  }
   startFilter();
-  startPolling();
+  startPolling(startRun);
   addCopyButtons();
-  var section = document.getElementById("charts");
-  var showQueues = section ? startCharts(section) : () => {
-  };
-  startNetwork(showQueues);
+  startRun();
   var running = document.getElementById("running");
   if (running) startRunning(running);
 })();

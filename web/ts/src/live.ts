@@ -2,6 +2,8 @@
 
 const PERIOD_MS = 1000;
 const RETRY_MS = 5000;
+const SHARE = 4; // of the time, at most a fifth goes to the server's answers
+const LINGER_MS = 120_000; // between two runs of a sweep none is running
 
 const live = (): HTMLElement | null => document.getElementById("live");
 
@@ -29,11 +31,17 @@ function show(fresh: HTMLElement): void {
   const ticked = new Set(ticks(now).filter((box) => box.checked).map((box) => box.value));
   const open = new Set(openDetails(now).filter((one) => one.open).map(nameOf));
   const focus = keyOf(document.activeElement);
+  const places = new Map(regions(now).map((one) => [keyOf(one), [one.scrollLeft, one.scrollTop] as const]));
+  // The charts of a run in progress have a stream of their own.
+  const charts = now.querySelector("#running");
+  const space = fresh.querySelector("#running");
+  if (charts && space) space.replaceWith(charts);
   now.replaceWith(fresh);
+  for (const one of regions(fresh)) one.scrollTo(...(places.get(keyOf(one)) ?? [0, 0]));
   for (const box of ticks(fresh)) box.checked = ticked.has(box.value);
   for (const one of openDetails(fresh)) one.open ||= open.has(nameOf(one));
   if (focus && now.contains(document.activeElement) !== true) {
-    const same = [...fresh.querySelectorAll<HTMLElement>("a, input, button, summary")];
+    const same = [...fresh.querySelectorAll<HTMLElement>("a, input, button, summary, [tabindex]")];
     same.find((one) => keyOf(one) === focus)?.focus({ preventScroll: true });
   }
   addCopyButtons(fresh);
@@ -42,6 +50,7 @@ function show(fresh: HTMLElement): void {
 const ticks = (root: HTMLElement) => [
   ...root.querySelectorAll<HTMLInputElement>("input[type=checkbox][name=run]"),
 ];
+const regions = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".scroll")];
 const openDetails = (root: HTMLElement) => [...root.querySelectorAll("details")];
 const nameOf = (one: HTMLDetailsElement) => one.querySelector("summary")?.textContent ?? "";
 
@@ -49,6 +58,7 @@ function keyOf(element: Element | null): string {
   if (element instanceof HTMLAnchorElement) return `a ${element.href}`;
   if (element instanceof HTMLInputElement) return `input ${element.name} ${element.value}`;
   if (element instanceof HTMLButtonElement) return `button ${element.textContent}`;
+  if (element?.hasAttribute("aria-label")) return `named ${element.getAttribute("aria-label")}`;
   return element?.tagName === "SUMMARY" ? `summary ${element.textContent}` : "";
 }
 
@@ -69,27 +79,37 @@ export function addCopyButtons(root: ParentNode = document): void {
   }
 }
 
-/** Fetch the page again every second, while a run is running and the page is visible. */
-export function startPolling(): void {
+/**
+ * Fetch the page again every second, while a run is running and the page is visible.
+ * A list goes on for a while after that, because another run of a sweep may begin. `ended` is
+ * called when a run's own page shows its end.
+ */
+export function startPolling(ended: () => void): void {
   shown = live()?.outerHTML ?? "";
-  const wait = (ms: number) => setTimeout(poll, ms);
+  let until = live()?.hasAttribute("data-poll") ? Infinity : 0;
+  let timer = 0;
+  const wait = (ms: number) => {
+    clearTimeout(timer);
+    timer = window.setTimeout(poll, ms);
+  };
   async function poll(): Promise<void> {
-    if (!live()?.hasAttribute("data-poll")) return;
+    if (performance.now() > until) return;
     if (document.hidden) {
       document.addEventListener("visibilitychange", poll, { once: true });
       return;
     }
-    const requested = location.href;
+    const [requested, began] = [location.href, performance.now()];
     const { fresh } = await fetchLive(requested);
-    if (fresh && requested === location.href) {
-      const stays = fresh.hasAttribute("data-keep") || document.getElementById("filter");
-      const ended = !fresh.hasAttribute("data-poll") && !stays;
-      if (ended) return location.reload(); // a run's charts appear when it has ended
-      show(fresh);
-    }
-    wait(fresh ? PERIOD_MS : RETRY_MS);
+    if (!fresh) return wait(RETRY_MS);
+    const took = performance.now() - began;
+    const [running, isRun] = [fresh.hasAttribute("data-poll"), fresh.hasAttribute("data-run")];
+    if (requested === location.href) show(fresh);
+    if (isRun && !running) return ended();
+    if (running) until = Infinity;
+    else if (until === Infinity) until = performance.now() + LINGER_MS;
+    wait(running ? Math.max(PERIOD_MS, SHARE * took) : RETRY_MS);
   }
-  wait(PERIOD_MS);
+  if (until) wait(PERIOD_MS);
 }
 
 /** Apply the form of choices at once; without scripts the form's button does the same. */

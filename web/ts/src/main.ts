@@ -3,11 +3,15 @@ import { addCopyButtons, startFilter, startPolling } from "./live";
 import { startNetwork } from "./network";
 import { startRunning } from "./running";
 
+/** Start the charts and the drawing of a run that has ended. */
+function startRun(): void {
+  const section = document.getElementById("charts");
+  startNetwork(section ? startCharts(section) : () => {});
+}
+
 startFilter();
-startPolling();
+startPolling(startRun);
 addCopyButtons();
-const section = document.getElementById("charts");
-const showQueues = section ? startCharts(section) : () => {};
-startNetwork(showQueues);
+startRun();
 const running = document.getElementById("running");
 if (running) startRunning(running);
