@@ -38,7 +38,7 @@ from orchestrator.recording.model import Recording
 SYSTEM_PYTHON = "/usr/bin/python3"
 """The Python that runs the bed; Mininet is installed for it."""
 
-SWITCH_PROGRAMS = ("ovsdb-server", "ovsdb-tool", "ovs-vswitchd", "ovs-vsctl")
+SWITCH_PROGRAMS = ("ovsdb-server", "ovs-vswitchd")
 ANY_RUN: examination.Needs = {
     "modules": sorted({*kernel_modules.ALWAYS, "openvswitch"}),
     "ours": [],

@@ -32,8 +32,6 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PACKAGES = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovsdb-server": "openvswitch-switch",
-    "ovsdb-tool": "openvswitch-switch",
-    "ovs-vsctl": "openvswitch-switch",
     "modprobe": "kmod",
 }
 """Program to package, of Debian and Ubuntu; protocol/engines.py has those of the engines."""

@@ -58,7 +58,7 @@ class _WholeNetwork:
 
     def versions(self) -> Mapping[str, object]:
         """Return the versions of kernel, Mininet, Open vSwitch and the flows' programs."""
-        return readback.versions(self._spec["flows"])
+        return readback.versions(self._spec["flows"], self._bed.openvswitch)
 
     def probe_before_engines(self) -> None:
         """Measure the idle network, set the start thresholds and reset the queues."""

@@ -26,7 +26,6 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 GUEST_PROGRAMS = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovsdb-server": "openvswitch-switch",
-    "ovs-vsctl": "openvswitch-switch",
     "ip": "iproute2",
     "tc": "iproute2",
     "ethtool": "ethtool",

@@ -52,6 +52,8 @@ class Bed:
         # All ports of these namespaces belong to the bed.
         self.ports: tuple[int, int] | None = None
         self._rule_connections: dict[str, openflow.Connection] = {}
+        # The version of the running switches; None without switches.
+        self.openvswitch: str | None = None
 
     def host(self, name: str) -> NamespaceHost:
         """Return the host of that name."""
@@ -249,7 +251,7 @@ class Bed:
         route.flush()
         route.close()
         tool.close()
-        ovs.start_bridges(self.net.switches, self._flow_tables())
+        self.openvswitch = ovs.start_bridges(self.net.switches, self._flow_tables())
         self._connect_to_changing_switches()
 
     def _connect_to_changing_switches(self) -> None:

@@ -84,15 +84,9 @@ class BedSwitch(_LazyShell, OVSSwitch):
         self.inNamespace = False
         self.controlIntf = None
 
-    def transaction(self) -> list[str]:
-        """Return the arguments that ovs-vsctl needs to create the bridge and its ports."""
-        words = ["--", "add-br", self.name, "--", "set", "bridge", self.name]
-        words += ["fail_mode=secure", f"other_config:datapath-id={self.dpid}"]
-        words += ["other_config:disable-in-band=true"]
-        for port, interface in sorted(self.intfs.items()):
-            words += ["--", "add-port", self.name, interface.name]
-            words += ["--", "set", "Interface", interface.name, f"ofport_request={port}"]
-        return words
+    def ports_by_interface(self) -> dict[str, int]:
+        """Return {interface: number of its OpenFlow port}, in the order of ports."""
+        return {interface.name: port for port, interface in sorted(self.intfs.items())}
 
 
 class WireLink(Link):

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.network import openflow
+from orchestrator.testbed.network import openflow, ovsdb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -20,7 +20,15 @@ SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 # has passed 10 s (lib/ovs-thread.c). Started earlier, it has no upcall handlers, so that it
 # forwards nothing.
 EARLIEST_START_NS = 11 * 10**9
-_IDLE_MS = 10**9
+_IDLE_MS = str(10**9)
+_SETTINGS = {
+    # Flows never expire, so the two revalidations a second would be useless wake-ups.
+    "max-idle": _IDLE_MS,
+    "max-revalidator": _IDLE_MS,
+    "n-handler-threads": "1",
+    "n-revalidator-threads": "1",
+}
+_SOCKET = f"{RUN_DIRECTORY}/db.sock"
 
 
 class OvsError(Exception):
@@ -54,30 +62,27 @@ def start_daemons() -> None:
     """Start ovsdb-server and ovs-vswitchd; both are ready on return, because they have detached."""
     os.makedirs(RUN_DIRECTORY, exist_ok=True)
     database = f"{RUN_DIRECTORY}/conf.db"
-    remote = f"punix:{RUN_DIRECTORY}/db.sock"
-    _run(["ovsdb-tool", "create", database, SCHEMA])
+    ovsdb.create(database, SCHEMA, _SETTINGS)
     common = ["--no-chdir", "--detach", "--log-file", "-vconsole:off", "-vsyslog:off"]
-    _run(["ovsdb-server", database, f"--remote={remote}", "--pidfile", *common])
-    # Flows never expire, so the two revalidations a second would be useless wake-ups.
-    settings = f"other_config:max-idle={_IDLE_MS}"
-    settings += f" other_config:max-revalidator={_IDLE_MS}"
-    threads = ["other_config:n-handler-threads=1", "other_config:n-revalidator-threads=1"]
-    _run(["ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", *settings.split(), *threads])
+    _run(["ovsdb-server", database, f"--remote=punix:{_SOCKET}", "--pidfile", *common])
     timer = system.Timer()
     timer.sleep_until(EARLIEST_START_NS)
-    _run(["ovs-vswitchd", f"unix:{RUN_DIRECTORY}/db.sock", "--pidfile", *common])
+    _run(["ovs-vswitchd", f"unix:{_SOCKET}", "--pidfile", *common])
 
 
 def start_bridges(
     switches: Iterable[BedSwitch], flow_tables: Mapping[str, Iterable[tuple[str, int]]]
-) -> None:
-    """Create all bridges with their ports in one transaction, then give each its rules."""
-    words = ["ovs-vsctl"]
-    for switch in switches:
-        words += switch.transaction()
-    _run(words)
+) -> str:
+    """Create all bridges with their ports in one transaction, then give each its rules.
+
+    Returns the version line of ovs-vswitchd.
+    """
+    bridges = {switch.name: (switch.dpid, switch.ports_by_interface()) for switch in switches}
+    with ovsdb.Database(_SOCKET) as database:
+        version = ovsdb.add_bridges(database, bridges)
     for name, rules in flow_tables.items():
         openflow.add_rules(control_socket(name), rules)
+    return f"ovs-vswitchd (Open vSwitch) {version}"
 
 
 def control_socket(bridge: str) -> str:

@@ -293,15 +293,18 @@ def sysctls(of_hosts: Mapping[str, dict[str, str]]) -> dict[str, Any]:
     }
 
 
-def versions(flows: Iterable[FlowSpec]) -> dict[str, str]:
-    """Return the versions of the kernel, Mininet, Open vSwitch and the programs of the flows."""
+def versions(flows: Iterable[FlowSpec], openvswitch: str | None) -> dict[str, str]:
+    """Return the versions of the kernel, Mininet, Open vSwitch and the programs of the flows.
+
+    ``openvswitch`` is that of the running switches; None asks the program.
+    """
     from mininet.net import VERSION
 
     kernel = os.uname()
     found = {"kernel": kernel.release, "kernel_build": kernel.version, "machine": kernel.machine}
     with open("/proc/version") as text:
         found["kernel_compiler"] = text.read().strip()
-    found["mininet"], found["openvswitch"] = VERSION, ovs.version()
+    found["mininet"], found["openvswitch"] = VERSION, openvswitch or ovs.version()
     return {**found, **program_versions(flows)}
 
 
