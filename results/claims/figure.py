@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 ROW_IN = 0.24
 AROUND_IN = 0.85
 LABEL_COLUMNS = 34
-TITLE_COLUMNS = 62
+TITLE_COLUMNS = 80
 BAND = "#D9D9D9"
 BELOW = 0.2
 """How far the points of each ablation are below those of the row itself."""
+WIDE = 30.0
+"""An axis whose ends differ by a larger factor is logarithmic."""
 
 
 def figure(statement: Mapping[str, Any], form: str = "svg", width: str = "ieee-wide") -> bytes:
@@ -79,6 +81,8 @@ def _draw(panel: Axes, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             if name in row.get("ablations", {}):
                 lower = place + BELOW * (number + 1)
                 handles[name] = _point(panel, lower, row["ablations"][name], number + 2)
+    if low > 0.0 and high > WIDE * low:
+        panel.set_xscale("log")
     panel.set_xlim(low, high)
     return handles
 
@@ -109,5 +113,7 @@ def _limits(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
         if value is not None
     ]
     low, high = min(values), max(values)
+    if low > 0.0 and high > WIDE * low:
+        return low / 1.5, high * 1.5
     room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     return low - room, high + room
