@@ -13,8 +13,9 @@ import importlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from orchestrator.errors import NotAStoreError, StoreError
@@ -131,8 +132,16 @@ def open_read_only(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connect
 def in_memory(version: int, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
     """Return an empty database of that schema version, which is in no file."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection, migrations, version)
+    connection.deserialize(_empty(version, migrations))
     return connection
+
+
+@cache
+def _empty(version: int, migrations: Path) -> bytes:
+    """Return the content of an empty database. To apply all migrations takes 20 ms."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, migrations, version)
+        return connection.serialize()
 
 
 def newest(migrations: Path = MIGRATIONS) -> int:

@@ -19,6 +19,10 @@ _Records = dict[tuple[str, str, str], QueueRecord]
 """Queues and policers by link, direction and role."""
 
 
+_DRAWN = {"delay_s", "rate_bps", "queue_kind", "limit_packets", "limit_bytes", "loss", "bottleneck"}
+"""What of a stored direction of a link is drawn."""
+
+
 def network_of(
     links: Sequence[Mapping[str, Any]],
     flows: Sequence[FlowRecord],
@@ -33,7 +37,7 @@ def network_of(
         flows: the run's flows, which tell groups of hosts where their names do not.
         queues: the run's queues and policers, which tell rates that change.
     """
-    if not links:
+    if not links or not all(_is_whole(link) for link in links):
         return None
     records: _Records = {(one.link, one.direction, one.role): one for one in queues}
     made = tuple(_link(link, records) for link in links)
@@ -54,6 +58,14 @@ def network_of(
         tuple(
             link.name for link in made if link.forward.is_bottleneck or link.reverse.is_bottleneck
         ),
+    )
+
+
+def _is_whole(link: Mapping[str, Any]) -> bool:
+    """Tell whether a stored link has all that is drawn; other programs may have written it."""
+    ways = [link.get(way) for way in ("forward", "reverse")]
+    return {"name", "a", "b"} <= link.keys() and all(
+        isinstance(way, Mapping) and way.keys() >= _DRAWN for way in ways
     )
 
 
