@@ -75,7 +75,7 @@ def names(record: Any, place: Place | None = None) -> list[str]:
 
 def written(record: Any) -> dict[str, Any]:
     """Return a record's values by column, as SQLite keeps them."""
-    codecs = _codecs(cast(Hashable, type(record)))
+    codecs = codecs_of(cast(Hashable, type(record)))
     return {name: codec.write(getattr(record, name)) for name, codec in codecs.items()}
 
 
@@ -89,7 +89,7 @@ def read(
     Raises:
         Exception: one of ``typed.SYMPTOMS`` when a value cannot have been stored.
     """
-    codecs = _codecs(cast(Hashable, record))
+    codecs = codecs_of(cast(Hashable, record))
     found = dict(values)
     for name, value in values.items():
         if codecs[name] is PLAIN:
@@ -129,7 +129,8 @@ def _names(record: Any, place: Place | None) -> tuple[str, ...]:
 
 
 @cache
-def _codecs(record: Any) -> dict[str, Codec]:
+def codecs_of(record: Any) -> dict[str, Codec]:
+    """Return how the columns of a record's fields are written and read."""
     return {
         name: next((one for one in _declared(record, name) if isinstance(one, Codec)), PLAIN)
         for name in _names(record, None)

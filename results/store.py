@@ -39,6 +39,7 @@ from results import (
     older,
     owner,
     removal,
+    sample_store,
     typed,
     writing,
 )  # fmt: skip
@@ -62,6 +63,13 @@ _ROW = ", ".join(
     LATEST_VERDICT if field.name == "verdict" else field.name for field in fields(RunRow)
 )
 _CHOSEN = "run IN (SELECT value FROM json_each(?1))"
+
+
+def prepare_storing() -> None:
+    """Look up what :meth:`Store.finish` needs, which takes tens of milliseconds the first time."""
+    checksum.covered(database.newest())
+    sample_store.sample_columns()
+    columns.codecs_of(RunRow)
 
 
 class Store:

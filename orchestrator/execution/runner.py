@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from orchestrator import backends
+from orchestrator import backends, fidelity
 from orchestrator.backends.contract import Backend, RunContext, Slots
 from orchestrator.compile import bounds
 from orchestrator.decode.decode import TcpDecoder
@@ -43,7 +43,7 @@ from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.recording.model import Recording, Verdict
 from results.database import say_nothing
 from results.model import RunHead, summarise_links
-from results.store import Store
+from results.store import Store, prepare_storing
 
 _WAKE_S = 0.2
 _VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError,
@@ -178,11 +178,16 @@ def _run_all(plan: Plan, session: _Session) -> list[str]:
         ]
         try:
             pending: set[Future[str | None]] = set(futures)
+            prepared = False
             while pending:
                 # Waking up periodically lets signal handlers run.
                 done, pending = wait(pending, _WAKE_S, FIRST_COMPLETED)
                 for future in done:
                     future.result()
+                if not prepared:  # while the first beds run, on other CPUs
+                    fidelity.modules()
+                    prepare_storing()
+                    prepared = True
         except BaseException:
             for future in futures:
                 future.cancel()

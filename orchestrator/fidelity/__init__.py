@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
+from types import ModuleType
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.recording.model import Check, Verdict
@@ -23,9 +25,16 @@ def judge(evidence: Evidence) -> tuple[Verdict, list[Check]]:
     Unfaithful: a check failed. Doubtful: none failed, but one could not be measured.
     """
     checks: list[Check] = []
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        if module.name.startswith("check_"):
-            checks += importlib.import_module(f"{__name__}.{module.name}").check(evidence)
+    for module in modules():
+        checks += module.check(evidence)
     if any(check.ok is False for check in checks):
         return "unfaithful", checks
     return ("doubtful" if any(check.ok is None for check in checks) else "faithful"), checks
+
+
+@cache
+def modules() -> tuple[ModuleType, ...]:
+    """Return the modules of all checks, in the order of their names."""
+    found = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    names = (name for name in found if name.startswith("check_"))
+    return tuple(importlib.import_module(f"{__name__}.{name}") for name in names)
