@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import click
 
@@ -87,7 +87,7 @@ def _means(document: Document) -> Table:
     """Return the table of means: axes, flow, number of runs, and a column for each metric."""
     from results.axes import shown
 
-    units = _units()
+    units = _units(document)
     names = list(dict.fromkeys(name for row in document["rows"] for name in row["metrics"]))
     axes = document["axes"]
     headings = [axis["label"] for axis in axes]
@@ -111,7 +111,7 @@ def _quantiles(document: Document) -> Table | None:
     from results import summary_csv
     from results.axes import shown
 
-    units, axes = _units(), document["axes"]
+    units, axes = _units(document), document["axes"]
     rows = [
         [
             *(shown(row["variant"].get(axis["path"], "")) for axis in axes),
@@ -135,7 +135,7 @@ def _quantiles(document: Document) -> Table | None:
 def _differences(document: Document) -> Table | None:
     if not document["differences"]:
         return None
-    units = _units()
+    units = _units(document)
     rows = [
         [
             _variant(document, each) or _output.NO_VALUE,
@@ -171,14 +171,14 @@ def _crossings(document: Document) -> Table | None:
     axes = {axis["path"]: axis for axis in document["axes"]}
     rows = []
     for each in document["crossings"]:
-        unit = axes[each["axis"]]["unit"]
+        unit = _fixed(axes[each["axis"]]["unit"])
         rows.append(
             [
                 _variant(document, each) or _output.NO_VALUE,
                 f"{each['b']} and {each['a']}",
                 each["metric"],
                 f"{axes[each['axis']]['label']} {_interval(each, unit)}"
-                + (f" {_metrics.unit(unit)}" if _metrics.unit(unit) else ""),
+                + (f" {unit.name}" if unit.name else ""),
                 f"{each['n']} of {each['of']}",
             ]
         )
@@ -189,21 +189,39 @@ def _crossings(document: Document) -> Table | None:
     )
 
 
-def _units() -> dict[str, str]:
+class _Unit(NamedTuple):
+    """The unit in which text shows values: its name, and its size in the stored unit."""
+
+    name: str
+    scale: float
+
+
+def _fixed(stored: str) -> _Unit:
+    return _Unit(_metrics.unit(stored), _metrics.scale(stored))
+
+
+def _units(document: Document) -> dict[str, _Unit]:
+    """Return the unit of each metric; times of a second and more are shown in seconds."""
     from results.metrics import METRICS
 
-    return {name: one.unit for (name, _scope), one in METRICS.items()}
+    units = {name: _fixed(one.unit) for (name, _scope), one in METRICS.items()}
+    times = {name for (name, _scope), one in METRICS.items() if one.unit == "s"}
+    for name in times:
+        found = [row["metrics"][name]["mean"] for row in document["rows"] if name in row["metrics"]]
+        if found and min(map(abs, found)) >= 1:
+            units[name] = _Unit("s", 1.0)
+    return units
 
 
-def _heading(name: str, unit: str) -> str:
-    return f"{name} ({_metrics.unit(unit)})" if _metrics.unit(unit) else name
+def _heading(name: str, unit: _Unit) -> str:
+    return f"{name} ({unit.name})" if unit.name else name
 
 
-def _mean(metric: Document | None, unit: str) -> str:
+def _mean(metric: Document | None, unit: _Unit) -> str:
     """Return ``mean ± half width`` with the digits that the interval gives a meaning."""
     if metric is None:
         return _output.NO_VALUE
-    scale = _metrics.scale(unit)
+    scale = unit.scale
     mark = " ~" if metric["drifting"] else ""
     mean = metric["mean"] / scale
     if metric["low"] is None:
@@ -213,10 +231,10 @@ def _mean(metric: Document | None, unit: str) -> str:
     return f"{_digits(mean, step)} ± {_digits(half, step)}{mark}"
 
 
-def _interval(each: Document, unit: str) -> str:
+def _interval(each: Document, unit: _Unit) -> str:
     if each["mean"] is None:
         return _output.NO_VALUE
-    scale = _metrics.scale(unit)
+    scale = unit.scale
     mean = each["mean"] / scale
     if each["low"] is None:
         return _digits(mean, abs(mean) / 1000)

@@ -20,7 +20,8 @@ class Difference:
     ``n`` is the number of pairs, 0 for :func:`welch`. ``effect`` has Hedges' correction for small
     samples. ``p`` and ``effect`` are None for single values. Where nothing deviates, there is no
     deviation to test with: both are None, too, unless the difference is zero (``p`` 1, ``effect``
-    0).
+    0). ``effect`` is also None below two degrees of freedom, as of two pairs: the deviation is
+    then too uncertain for an unbiased effect.
     """
 
     mean: float
@@ -55,7 +56,7 @@ def paired(
         return Difference(mean, mean, mean, 1.0 if none else None, 0.0 if none else None, n)
     error = sd / math.sqrt(n)
     half = student(confidence, n - 1) * error
-    effect = _hedges(n - 1) * mean / sd
+    effect = _unbiased(mean / sd, n - 1)
     return Difference(mean, mean - half, mean + half, _two_sided(mean / error, n - 1), effect, n)
 
 
@@ -81,8 +82,8 @@ def welch(
     error = math.sqrt(of_a / len(a) + of_b / len(b))
     degrees = _satterthwaite((of_a / len(a), len(a)), (of_b / len(b), len(b)))
     half = student(confidence, degrees) * error
-    effect = _hedges(_satterthwaite((of_a, len(a)), (of_b, len(b)))) * mean
-    effect /= math.sqrt((of_a + of_b) / 2)
+    of_mean = _satterthwaite((of_a, len(a)), (of_b, len(b)))
+    effect = _unbiased(mean / math.sqrt((of_a + of_b) / 2), of_mean)
     p = _two_sided(mean / error, degrees)
     return Difference(mean, mean - half, mean + half, p, effect, 0, "welch")
 
@@ -94,9 +95,13 @@ def _satterthwaite(*parts: tuple[float, int]) -> float:
     return 1 / sum((value / total) ** 2 / (n - 1) for value, n in parts)
 
 
-def _hedges(degrees: float) -> float:
-    """Return the factor that makes the effect of a small sample unbiased."""
-    return 1 - 3 / (4 * degrees - 1)
+def _unbiased(effect: float, degrees: float) -> float | None:
+    """Return the effect of a small sample without its bias, None where that is not possible.
+
+    The correction is Hedges' (Journal of Educational Statistics 6, 1981). It is zero at one degree
+    of freedom, where the effect has no expected value.
+    """
+    return None if degrees < 2 else effect * (1 - 3 / (4 * degrees - 1))
 
 
 def _two_sided(t: float, degrees: float) -> float:

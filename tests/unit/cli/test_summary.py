@@ -11,7 +11,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner, Result
 
-from orchestrator.cli import commands
+from orchestrator.cli import _summary, commands
 from orchestrator.planning.identity import experiment_sha256
 from orchestrator.scenario import load
 from results.store import Store
@@ -226,3 +226,29 @@ def test_a_files_reduced_form_is_an_experiment_of_its_own(store: Path) -> None:
     assert (refused.exit_code, "--reduced means its reduced form" in refused.stderr) == (2, True)
     named = CliRunner().invoke(commands, ["summary", "both", "--reduced"])
     assert (named.exit_code, "--reduced: both is no scenario file" in named.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("means", "heading", "cell"),
+    [
+        ([60.4, 167.3], "fct_mean_s (s)", "60.4 ± 1.0"),
+        ([0.25, 167.3], "fct_mean_s (ms)", "250 ± 1000"),
+        ([0.02, 0.03], "fct_mean_s (ms)", "20 ± 1000"),
+    ],
+)
+def test_times_of_a_second_and_more_are_shown_in_seconds(
+    means: list[float], heading: str, cell: str
+) -> None:
+    rows = [
+        {
+            "variant": {}, "flow": "one", "link": None, "n": 2,
+            "metrics": {
+                "fct_mean_s": {"mean": mean, "low": mean - 1, "high": mean + 1, "drifting": False},
+            },
+        }
+        for mean in means
+    ]  # fmt: skip
+    document = {"rows": rows, "axes": [], "window": "", "experiment": "x", "identity": "0" * 64}
+    _title, headings, cells = _summary._means(document)
+    assert headings[-1] == heading
+    assert cells[0][-1] == cell

@@ -158,6 +158,20 @@ def test_a_difference_of_independent_samples_is_that_of_scipy() -> None:
     assert (found.method, found.n) == ("welch", 0)
 
 
+def test_two_pairs_are_too_few_for_an_effect() -> None:
+    """One degree of freedom: Hedges' correction would show every difference as no effect."""
+    few = paired([0.0, 0.0], [1.0, 1.1])
+    assert few is not None
+    assert few.effect is None
+    assert few.p is not None
+    more = paired([0.0, 0.0, 0.0], [1.0, 1.1, 1.2])
+    assert more is not None
+    assert more.effect == pytest.approx((1 - 3 / 7) * 1.1 / 0.1)
+    unequal = welch([0.0, 50.0], [100.0, 100.1, 100.2, 100.3])
+    assert unequal is not None
+    assert unequal.effect is None
+
+
 def test_the_effect_of_independent_samples_is_unbiased() -> None:
     """Means of 0 and 1, variances of 1 and 4: the effect is 1 / sqrt(2.5)."""
     draw = np.random.default_rng(8)
