@@ -65,16 +65,16 @@ class Experiment:
         self.kernel = self.kernel or kernel
 
 
-def experiments(store: Store) -> list[Experiment]:
-    """Return the experiments of a store, by the time of their first runs.
+def experiments(store: Store, name: str | None = None) -> list[Experiment]:
+    """Return the experiments of a store, or those of a name, by the time of their first runs.
 
     A run without a kernel (it failed before it had one) belongs to the newest one that it fits.
     """
     by_key: dict[tuple[Any, ...], list[Experiment]] = {}
     ordered: list[Experiment] = []
-    kernels = store.provenance_values("guest_kernel")
-    modules = store.provenance_values("modules")
-    for row in store.list_runs():
+    kernels = store.provenance_values("guest_kernel", name)
+    modules = store.provenance_values("modules", name)
+    for row in store.list_runs(name):
         key = (_scenario(row), row.link_model, row.backend)
         kernel = _kernel(row, kernels.get(row.id))
         loaded = _modules(modules.get(row.id))
@@ -94,21 +94,30 @@ def find(
     """Return the experiment that ``NAME`` or ``NAME@HASH`` names, and the others that it may mean.
 
     A name alone means the experiment of that name with the newest run. HASH may be shortened.
-    ``known`` are the store's experiments, if they were read already.
+    ``known`` are the store's experiments of that name, if they were read already.
 
     Raises:
         UsageError: there is none, or several have that HASH.
     """
-    name, at, start = text.rpartition("@") if "@" in text else (text, "", "")
-    there = experiments(store) if known is None else known
+    name, at, start = _parts(text)
+    there = experiments(store, name) if known is None else known
     found = [one for one in there if one.name == name and one.identity.startswith(start)]
     if not found:
-        raise UsageError(_unknown(store, text, name if at else None, there))
+        raise UsageError(_unknown(store, text, name if at else None, experiments(store)))
     if at and len(found) > 1:
         labels = ", ".join(f"{one.name}@{one.identity[:16]}" for one in found)
         raise UsageError(f"several experiments are {text}: {labels}")
     chosen = max(found, key=lambda one: one.rows[-1].started_utc)
     return chosen, [one for one in found if one is not chosen]
+
+
+def name_of(text: str) -> str:
+    """Return the name in ``NAME`` or ``NAME@HASH``."""
+    return _parts(text)[0]
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    return text.rpartition("@") if "@" in text else (text, "", "")
 
 
 def of_runs(store: Store, ids: Sequence[str]) -> Experiment:

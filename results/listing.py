@@ -115,8 +115,9 @@ def _chosen(columns: _Columns, wanted: Wanted) -> list[int]:
         for key, run in runs.items()
         if (not wanted.status or run["status"] == wanted.status)
         and all(holds(run) for holds in holding)
-        and (not words or _has_words(run, words))
     ]
+    if words:
+        kept = _with_words(columns, kept, words)
     return _ordered(kept, runs, kinds, wanted.sort) if wanted.sort else kept
 
 
@@ -140,16 +141,10 @@ def _ordered(
         raise UsageError(f"sort={sort}: {error}") from None
 
 
-def _has_words(run: Mapping[str, Any], words: Sequence[str]) -> bool:
-    """Tell whether each word stands in what names the run."""
-    parts = (
-        run["id"], run["experiment"], run["scenario"], run["backend"], f"seed={run['seed']}",
-        ", ".join(f"{path}={value}" for path, value in run["variant"].items()),
-        run["status"], run["fidelity"]["verdict"] or "", run["error"] or "", *run["tags"],
-        *(flow["congestion_control"] or "" for flow in run["flows"]),
-    )  # fmt: skip
-    text = " ".join(map(str, parts)).lower()
-    return all(word in text for word in words)
+def _with_words(columns: _Columns, keys: Sequence[int], words: Sequence[str]) -> list[int]:
+    """Return those of the runs in whose names each of the words stands."""
+    texts = columns.texts()
+    return [key for key in keys if all(word in texts[key] for word in words)]
 
 
 class _Lazy(dict[str, Any]):
@@ -238,6 +233,30 @@ class _Columns:
         return self._once(
             ("tags",), lambda: {run: one.tags for run, one in self._store.remarks().items()}
         )
+
+    def texts(self) -> dict[int, str]:
+        """Return what names each run, in small letters, by the runs' keys."""
+        variants = {
+            text: ", ".join(f"{path}={value}" for path, value in json.loads(text).items())
+            for (text,) in self._rows("SELECT DISTINCT variant FROM runs")
+        }
+        tags, verdicts = self.tags(), self.of("verdict")
+        states, errors = self.of("status"), self.of("error")
+        controls: dict[int, str] = {}
+        for key, control in self._rows(
+            "SELECT DISTINCT run, congestion_control FROM flows WHERE congestion_control NOTNULL"
+        ):
+            controls[key] = f"{controls.get(key, '')} {control}"
+        return {
+            key: " ".join(
+                (run_id, experiment, scenario, backend, f"seed={seed}", variants[variant],
+                 states[key], verdicts[key] or "", errors[key] or "", *tags.get(run_id, ()),
+                 controls.get(key, ""))
+            ).lower()
+            for key, run_id, experiment, scenario, backend, seed, variant in self._rows(
+                "SELECT run, id, experiment, scenario, backend, seed, variant FROM runs"
+            )
+        }  # fmt: skip
 
     def _once(self, key: tuple[str, ...], make: Callable[[], Value]) -> Value:
         if key not in self._known:

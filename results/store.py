@@ -218,15 +218,19 @@ class Store:
         """Return all runs, or those of an experiment, oldest first."""
         return [row for _, row in self._rows("?1 IS NULL OR experiment = ?1", experiment)]
 
-    def provenance_values(self, name: str) -> dict[str, Any]:
+    def provenance_values(self, name: str, experiment: str | None = None) -> dict[str, Any]:
         """Return one value of the provenance of each run that has it, by the run's id.
+
+        ``experiment`` restricts the runs to those of experiments of that name.
 
         Raises:
             StoreError: a value is no JSON.
         """
         with reading(self.path):
             found = self._connection.execute(
-                "SELECT id, value FROM provenance JOIN runs USING (run) WHERE key = ?", (name,)
+                "SELECT id, value FROM provenance JOIN runs USING (run) "
+                "WHERE key = ?1 AND (?2 IS NULL OR experiment = ?2)",
+                (name, experiment),
             ).fetchall()
         values: dict[str, Any] = {}
         for run_id, text in found:

@@ -55,10 +55,12 @@ def summarise(
     wanted: Wanted,
     by: Sequence[str] = (),
     quantiles: Sequence[float] = (),
+    medians: bool = True,
 ) -> dict[str, Any]:
     """Return the summary. ``by`` names axes between whose values differences are taken.
 
-    ``quantiles`` are the shares of which each metric has a quantile over repetitions.
+    ``quantiles`` are the shares of which each metric has a quantile over repetitions. Without
+    ``medians`` the median of each metric is None.
 
     Without any, differences between variants are taken along the axes whose values are no numbers.
     Rows are in the order of these axes first.
@@ -82,7 +84,7 @@ def summarise(
         "identity": experiment.identity,
         "window": wanted.window or None,
         "axes": [_axis(axis) for axis in axes],
-        "rows": [row for group in groups for row in _rows(group, rules, quantiles)],
+        "rows": [row for group in groups for row in _rows(group, rules, quantiles, medians)],
         "differences": differences,
         "crossings": list(_crossings(groups, axes, names)),
     }
@@ -124,12 +126,14 @@ def _rule(experiment: Experiment, wanted: Wanted) -> RuleOf:
     return {(rule.get("flow"), rule["metric"]): found}
 
 
-def _rows(group: Group, rules: RuleOf, quantiles: Sequence[float]) -> Iterator[dict[str, Any]]:
+def _rows(
+    group: Group, rules: RuleOf, quantiles: Sequence[float], medians: bool
+) -> Iterator[dict[str, Any]]:
     left_out = {name: getattr(group, name) for name in ("unfaithful", "failed", "identical")}
     subjects = list(dict.fromkeys(subject for subject, _name in group.values)) or [Subject()]
     for subject in subjects:
         metrics = {
-            name: _metric(group, subject, name, _rule_of(rules, subject, name))
+            name: _metric(group, subject, name, _rule_of(rules, subject, name), medians)
             | {"quantiles": list(_quantiles(group.values[subject, name], quantiles))}
             for of, name in group.values
             if of == subject
@@ -148,11 +152,13 @@ def _rule_of(rules: RuleOf, subject: Subject, name: str) -> stein.Rule | None:
     return None if subject.link is not None else rules.get((subject.flow, name))
 
 
-def _metric(group: Group, subject: Subject, name: str, rule: stein.Rule | None) -> dict[str, Any]:
+def _metric(
+    group: Group, subject: Subject, name: str, rule: stein.Rule | None, medians: bool
+) -> dict[str, Any]:
     observations = group.values[subject, name]
     values = [each.value for each in observations]
     found = _estimate(values, rule)
-    middle = bootstrap.quantile(values, 0.5)
+    middle = bootstrap.quantile(values, 0.5) if medians else None
     parts = [each.parts for each in observations if each.parts]
     return {
         **(asdict(found) if found is not None else {}),

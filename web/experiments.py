@@ -23,7 +23,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from orchestrator.errors import UsageError
 from results import overview, summary_csv
-from results.experiments import Experiment, find
+from results.experiments import Experiment, find, name_of
 from results.experiments import experiments as all_experiments
 from results.observations import Wanted
 from results.store import Store
@@ -105,7 +105,7 @@ def table(label: str, form: str) -> Response:
     with reading_store() as store:
         found, _others = _found(store, label)
         chosen = choices.read(request.args, found, _metrics(store, found))
-        document = _summary(store, found, chosen.wanted, chosen.by)
+        document = _summary(store, found, chosen.wanted, chosen.by, medians=True)
     if form == "json":
         response = jsonify(document)
     else:
@@ -151,18 +151,20 @@ def _attached(response: Response, name: str) -> Response:
     return response
 
 
-def _all(store: Store) -> list[Experiment]:
+def _all(store: Store, name: str | None = None) -> list[Experiment]:
+    """Return the experiments of a store, or those of a name alone."""
+
     def make() -> tuple[list[Experiment], bool]:
-        found = all_experiments(store)
+        found = all_experiments(store, name)
         return found, any(row.status == "running" for one in found for row in one.rows)
 
-    return cached("experiments", make)
+    return cached(("experiments", name), make)
 
 
 def _found(store: Store, label: str) -> tuple[Experiment, list[Experiment]]:
     """Return the experiment of a name or NAME@HASH and others of the name; 404 if there is none."""
     try:
-        return find(store, label, _all(store))
+        return find(store, label, _all(store, name_of(label)))
     except UsageError as error:
         abort(404, str(error))
 
@@ -172,7 +174,8 @@ def _metrics(store: Store, found: Experiment) -> list[str]:
 
 
 def _summary(
-    store: Store, found: Experiment, wanted: Wanted, by: tuple[str, ...]
+    store: Store, found: Experiment, wanted: Wanted, by: tuple[str, ...], medians: bool = False
 ) -> Mapping[str, Any]:
-    key = ("summary", found.identity, wanted, by)
-    return cached(key, lambda: (summarise(store, found, wanted, by), False))
+    """Return the summary. Pages show no medians, whose intervals take half of its time."""
+    key = ("summary", found.identity, wanted, by, medians)
+    return cached(key, lambda: (summarise(store, found, wanted, by, medians=medians), False))

@@ -46,18 +46,19 @@ def quantile(
 def _resampled(array: npt.NDArray[np.float64], share: float) -> npt.NDArray[np.float64]:
     """Return the quantile of each resample, by linear interpolation as of ``np.quantile``.
 
-    The ranks of values are sorted in place of the values: 16 bits sort in a fraction of the time.
+    The ranks of values are ordered in place of the values: 16 bits take a fraction of the time.
     """
     n = len(array)
     order = np.argsort(array)
     rank = np.empty(n, np.int16 if n < 2**15 else np.int64)
     rank[order] = np.arange(n)
     drawn = rank[np.random.default_rng(1).integers(0, n, (RESAMPLES, n))]
-    drawn.sort(axis=1)
     place = (n - 1) * share
     below = int(place)
     weight = place - below
-    low, high = (array[order[drawn[:, at]]] for at in (below, min(below + 1, n - 1)))
+    between = (below, min(below + 1, n - 1))
+    drawn.partition(between, axis=1)  # only these two need their places
+    low, high = (array[order[drawn[:, at]]] for at in between)
     step = high - low
     quantiles: npt.NDArray[np.float64] = (
         low + step * weight if weight < 0.5 else high - step * (1 - weight)

@@ -67,7 +67,7 @@ def test_a_module_that_was_built_anew_makes_another_experiment(
         )
     )
     monkeypatch.setattr(
-        Store, "provenance_values", lambda _self, name: modules if name == "modules" else {}
+        Store, "provenance_values", lambda _self, name, _of: modules if name == "modules" else {}
     )
     found = experiments(store)
     assert [len(each.rows) for each in found] == [3, 1]
