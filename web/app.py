@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from flask import Flask, Response, jsonify, make_response, render_template, request
+from flask import Flask, Response, g, jsonify, make_response, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from orchestrator.errors import StoreError, UsageError
-from web import api, claims, formats, pages, reader, security, several
+from web import api, claims, editing, formats, pages, reader, security, several
 from web.cache import CACHE, Cache
 from web.curves import curves
 from web.experiments import experiments
 from web.live import STREAMS, Streams, live
 
 
-def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) -> Flask:
+def create_app(
+    db: Path, token: str | None = None, hosts: Collection[str] = (), edit: bool = False
+) -> Flask:
     """Return the dashboard over the results store at ``db``.
 
     The store is opened read-only in every request, so it may appear, grow or disappear at any time.
     With a ``token`` (16 or more letters, digits or ``-._~``) every page requires it. Without one
     the ``Host`` header must name this machine's loopback. With one it may also be any IP address,
     or a host name in ``hosts``.
+
+    With ``edit`` the pages have forms for notes and tags, which open the store for writing for the
+    length of one change. The ``Host`` header must name loopback then, with a token, too.
 
     Raises:
         UsageError: the token is too short or cannot stand in an address.
@@ -35,7 +40,7 @@ def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) 
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     formats.register(app)
-    security.protect(app, token, hosts)
+    security.protect(app, token, hosts, {editing.NAME} if edit else ())
     app.register_blueprint(experiments)
     app.register_blueprint(pages.pages)
     app.register_blueprint(live)
@@ -43,6 +48,8 @@ def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) 
     app.register_blueprint(claims.claims)
     app.register_blueprint(api.api)
     app.register_blueprint(curves)
+    if edit:
+        editing.register(app)
     app.register_error_handler(StoreError, _store_error)
     app.register_error_handler(UsageError, _usage_error)
     app.register_error_handler(HTTPException, _http_error)
@@ -50,7 +57,8 @@ def create_app(db: Path, token: str | None = None, hosts: Collection[str] = ()) 
 
 
 def _store_error(error: StoreError) -> Response:
-    return answer_error(503, "The results store cannot be read", str(error))
+    act = "changed" if request.method == "POST" else "read"
+    return answer_error(503, f"The results store cannot be {act}", str(error))
 
 
 def _usage_error(error: UsageError) -> Response:
@@ -73,7 +81,9 @@ def answer_error(status: int, title: str, message: str) -> Response:
         response = jsonify(error={"status": status, "title": title, "message": message})
     else:
         response = make_response(
-            render_template("error.html", status=status, title=title, message=message)
+            render_template(
+                "error.html", status=status, title=title, message=message, back=g.get("back")
+            )
         )
     response.status_code = status
     return response

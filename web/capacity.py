@@ -36,7 +36,7 @@ CLEANUP_S = 2
 
 HEADER_BYTES = 16 * 1024
 BODY_BYTES = 1024
-"""Limit of bodies, which are read and ignored, because no valid request has one."""
+"""Limit of bodies, which are read and ignored, unless the application has a limit of its own."""
 
 
 class Parser(HTTPRequestParser):
@@ -128,7 +128,7 @@ def make_server(app: Flask, listener: socket.socket) -> Server:
         connection_limit=CONNECTIONS + 50,
         cleanup_interval=CLEANUP_S,
         max_request_header_size=HEADER_BYTES,
-        max_request_body_size=BODY_BYTES,
+        max_request_body_size=app.config["MAX_CONTENT_LENGTH"] or BODY_BYTES,
         log_socket_errors=False,
         asyncore_use_poll=True,  # select() ends at descriptor 1023
     )

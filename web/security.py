@@ -45,19 +45,27 @@ _HOST = re.compile(
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,}")
 
 
-def protect(app: Flask, token: str | None, hosts: Collection[str]) -> None:
+def protect(
+    app: Flask, token: str | None, hosts: Collection[str], edit: Collection[str] = ()
+) -> None:
     """Check every request of the application, and add the headers to every answer.
+
+    ``edit`` names the blueprints that take POST, too. Then only loopback hosts are accepted, with a
+    token as well. Browsers send ``Origin`` with their requests, which ``no-referrer`` prevents.
 
     Raises:
         UsageError: the token is too short or cannot stand in an address.
     """
     if token is not None and not _TOKEN.fullmatch(token):
         raise UsageError("a token is 16 or more letters, digits and -._~ , without spaces")
-    names = frozenset({"localhost", *(host.lower() for host in hosts)} if token else {"localhost"})
+    beyond = token is not None and not edit
+    names = frozenset({"localhost", *(host.lower() for host in hosts)} if beyond else {"localhost"})
+    headers = HEADERS | ({"Referrer-Policy": "same-origin"} if edit else {})
 
     def check() -> AnyResponse | None:
         refused = request.environ.get(_REFUSED)
-        if request.method not in METHODS:
+        takes_post = request.blueprint in edit and request.method == "POST"
+        if request.method not in METHODS and not takes_post:
             abort(405, f"only {' and '.join(METHODS)} are answered")
         if refused is not None:
             abort(
@@ -68,13 +76,13 @@ def protect(app: Flask, token: str | None, hosts: Collection[str]) -> None:
         return check_token(token) if token else None
 
     def finish(response: Response) -> Response:
-        response.headers.update(HEADERS)
+        response.headers.update(headers)
         if request.endpoint != "static":
             response.headers["Cache-Control"] = "no-store"
         return response
 
     app.wsgi_app = _HostCheck(  # type: ignore[method-assign]
-        app.wsgi_app, names, addresses=token is not None
+        app.wsgi_app, names, addresses=beyond
     )
     app.before_request(check)
     app.after_request(finish)

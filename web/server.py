@@ -12,25 +12,32 @@ from web.app import create_app
 from web.capacity import make_server
 
 
-def serve(db: Path, host: str = "127.0.0.1", port: int = 8080, token: str | None = None) -> None:
+def serve(
+    db: Path,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    token: str | None = None,
+    edit: bool = False,
+) -> None:
     """Serve the dashboard until interrupted; its address goes to standard error.
 
-    Port 0 takes any free one.
+    Port 0 takes any free one. With ``edit`` its pages write notes and tags.
 
     Raises:
         UsageError: host or port cannot be listened on, or others could reach them and there is
-            no token.
+            no token, or ``edit``.
     """
-    listener = listen(host, port, token)
+    listener = listen(host, port, token, edit)
     with listener:
         own = socket.gethostname()
-        app = create_app(db, token, hosts={host, own, f"{own}.local"})
-        sys.stderr.write(f"dashboard of {db}: {address(listener, token)}\n")
+        app = create_app(db, token, hosts={host, own, f"{own}.local"}, edit=edit)
+        what = "dashboard, which writes notes and tags," if edit else "dashboard"
+        sys.stderr.write(f"{what} of {db}: {address(listener, token)}\n")
         sys.stderr.flush()
         make_server(app, listener).run()
 
 
-def listen(host: str, port: int, token: str | None) -> socket.socket:
+def listen(host: str, port: int, token: str | None, edit: bool = False) -> socket.socket:
     """Return a listening socket; UsageError as :func:`serve`.
 
     ``localhost`` is 127.0.0.1 without a look-up (RFC 6761, section 6.3). A machine without
@@ -47,7 +54,13 @@ def listen(host: str, port: int, token: str | None) -> socket.socket:
         raise UsageError(f"cannot listen on {host}:{port}: {error}") from error
     # One address is served; of those of a name the IPv4 one, which every browser tries.
     family, _, _, _, where = min(found, key=lambda one: one[0] != socket.AF_INET)
-    if not ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback and token is None:
+    is_loopback = ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback
+    if edit and not is_loopback:
+        raise UsageError(
+            f"others could reach {host}:{port}, so --edit is refused there: keep to --host "
+            f"127.0.0.1 and forward the port with `ssh -L {port}:127.0.0.1:{port}`"
+        )
+    if not is_loopback and token is None:
         raise UsageError(
             f"others could reach {host}:{port}, so the dashboard needs a token there: give one "
             "with --token-file FILE or in ORCHESTRATOR_WEB_TOKEN, or keep to --host 127.0.0.1 and "

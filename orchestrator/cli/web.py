@@ -29,13 +29,19 @@ TOKEN_VARIABLE = "ORCHESTRATOR_WEB_TOKEN"
     help="File with the access token, readable only by you: one line of 16 or more letters, digits "
     f"and -._~; or set {TOKEN_VARIABLE}. Required when others can reach the address.",
 )
+@click.option(
+    "--edit", is_flag=True, help="Let the pages write notes and tags; on loopback addresses only."
+)
 @click.option("--token", hidden=True, help="Refused: every user of the machine could see it.")
-def command(db: Path, host: str, port: int, token_file: Path | None, token: str | None) -> None:
-    """Serve the dashboard of stored runs, read only, until Ctrl-C.
+def command(
+    db: Path, host: str, port: int, token_file: Path | None, edit: bool, token: str | None
+) -> None:
+    """Serve the dashboard of stored runs until Ctrl-C. It only reads, unless --edit is given.
 
     \b
     orchestrator web
     orchestrator web --port 0 --db elsewhere/runs.db
+    orchestrator web --edit
     """
     from results.store import Store
     from web import read_token, serve
@@ -52,4 +58,4 @@ def command(db: Path, host: str, port: int, token_file: Path | None, token: str 
     if db.exists():
         with Store.open_read_only(db):
             pass  # a file that is no store is reported now, and not on every page
-    serve(db, host, port, known)
+    serve(db, host, port, known, edit)

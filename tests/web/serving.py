@@ -17,11 +17,11 @@ from web.live import STREAMS
 
 
 @contextmanager
-def serving(db: Path) -> Iterator[str]:
+def serving(db: Path, edit: bool = False) -> Iterator[str]:
     """Serve the dashboard of a store, and give its address."""
     listener = socket.create_server(("127.0.0.1", 0))
     channels: dict[int, Any] = {}
-    app = create_app(db)
+    app = create_app(db, edit=edit)
     server = create_server(app, map=channels, sockets=[listener], threads=THREADS)
     assert isinstance(server, BaseWSGIServer)
     stop = threading.Event()

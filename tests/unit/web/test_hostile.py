@@ -119,8 +119,8 @@ def test_a_token_is_no_link_fifo_or_folder(tmp_path: Path) -> None:
 def test_a_token_comes_from_the_file_or_the_environment(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served: list[str | None] = []
-    monkeypatch.setattr("web.serve", lambda *wanted: served.append(wanted[-1]))
+    served: list[tuple[str | None, bool]] = []
+    monkeypatch.setattr("web.serve", lambda *wanted: served.append(wanted[-2:]))
     file = tmp_path / "token"
     file.write_text(TOKEN)
     file.chmod(0o600)
@@ -129,7 +129,13 @@ def test_a_token_comes_from_the_file_or_the_environment(
     monkeypatch.setenv(command.TOKEN_VARIABLE, "another-of-16-or-more")
     assert orchestrator(*options).exit_code == 0
     assert orchestrator(*options, "--token-file", str(file)).exit_code == 0
-    assert served == [None, "another-of-16-or-more", TOKEN]
+    assert orchestrator(*options, "--token-file", str(file), "--edit").exit_code == 0
+    assert served == [
+        (None, False),
+        ("another-of-16-or-more", False),
+        (TOKEN, False),
+        (TOKEN, True),
+    ]
     refused = orchestrator(*options, "--token", "of-the-command-line")
     assert refused.exit_code == 2
     assert "of-the-command-line" not in refused.stderr
