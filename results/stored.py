@@ -31,7 +31,6 @@ from results import (
 )  # fmt: skip
 from results.entries import entry_of
 from results.judgements import Judgement
-from results.metrics.base import Scope
 from results.model import RunHead, RunIdentity, RunRow, Status, WindowMetrics
 from results.notes import Remarks
 from results.samples import Array, Columns
@@ -197,21 +196,13 @@ class StoredRun:
             self._require_intact("metrics")
             stored = metrics.empty(self)
             seen: set[tuple[str, str]] = set()
-            # A run has a hundred values, and an experiment a thousand runs.
-            places: dict[tuple[str, int | None, str | None], tuple[Scope, Any]] = {}
             for window, flow, link, name, value in self._table(
                 "metrics", ("window", "flow", "link", "name", "value")
             ):
-                place = window, flow, link
-                if place not in places:
-                    places[place] = (
-                        _scope(flow, link),
-                        (stored[window].of(flow, link) if window in stored else {}),
-                    )
-                scope, values = places[place]
+                scope = "flow" if flow is not None else "link" if link is not None else "run"
                 seen.add((name, scope))
-                if (name, scope) in metrics.METRICS:
-                    values[name] = value
+                if (name, scope) in metrics.METRICS and window in stored:
+                    stored[window].of(flow, link)[name] = value
             missing = metrics.expected(self) - seen
             self._metrics = metrics.compute(self) if missing else stored
         return self._metrics
@@ -353,10 +344,6 @@ class StoredRun:
     def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with reading(self._path):
             return self._connection.execute(sql, (self._key, *parameters)).fetchall()
-
-
-def _scope(flow: int | None, link: str | None) -> Scope:
-    return "flow" if flow is not None else "link" if link is not None else "run"
 
 
 def _index(wanted: int | str, names: list[str], what: str) -> int:
