@@ -55,6 +55,18 @@ def show_as_newest(
         rows.close()
 
 
+def warning(connection: sqlite3.Connection, path: Path) -> str | None:
+    """Return what the next change does to a file of an older schema; None for the newest one."""
+    old, new = database.schema_version(connection), database.newest()
+    if old == new:
+        return None
+    return (
+        f"{path} has schema {old}. The next change makes it schema {new}, which for a large file "
+        "takes minutes. Earlier versions of this program cannot read it then, and no copy of the "
+        "old file is kept: make one before if you need it"
+    )
+
+
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
     """Return the statement that lists the columns of each table, by table."""
     names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()

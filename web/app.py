@@ -9,6 +9,7 @@ from flask import Flask, Response, g, jsonify, make_response, render_template, r
 from werkzeug.exceptions import HTTPException
 
 from orchestrator.errors import StoreError, UsageError
+from results.database import Tell, say_nothing
 from web import api, claims, editing, formats, pages, reader, security, several
 from web.cache import CACHE, Cache
 from web.curves import curves
@@ -17,7 +18,11 @@ from web.live import STREAMS, Streams, live
 
 
 def create_app(
-    db: Path, token: str | None = None, hosts: Collection[str] = (), edit: bool = False
+    db: Path,
+    token: str | None = None,
+    hosts: Collection[str] = (),
+    edit: bool = False,
+    tell: Tell = say_nothing,
 ) -> Flask:
     """Return the dashboard over the results store at ``db``.
 
@@ -27,7 +32,8 @@ def create_app(
     or a host name in ``hosts``.
 
     With ``edit`` the pages have forms for notes and tags, which open the store for writing for the
-    length of one change. The ``Host`` header must name loopback then, with a token, too.
+    length of one change. The ``Host`` header must name loopback then, with a token, too. The first
+    change migrates a store of an older schema, of which ``tell`` is told.
 
     Raises:
         UsageError: the token is too short or cannot stand in an address.
@@ -49,7 +55,7 @@ def create_app(
     app.register_blueprint(api.api)
     app.register_blueprint(curves)
     if edit:
-        editing.register(app)
+        editing.register(app, tell)
     app.register_error_handler(StoreError, _store_error)
     app.register_error_handler(UsageError, _usage_error)
     app.register_error_handler(HTTPException, _http_error)

@@ -28,11 +28,13 @@ from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
 from orchestrator.errors import UsageError
-from results import housekeeping
+from results import housekeeping, older
+from results.database import Tell
 from results.experiments import find
 from results.notes import MOST_CHARACTERS, check_tag
 from results.store import Store
 from web import forgery, query
+from web.cache import cached
 from web.reader import DB, reading_store
 
 NAME = "editing"
@@ -56,9 +58,12 @@ PATIENCE_S = 1.0
 TURN = "ORCHESTRATOR_TURN"
 """Key of the application's configuration with the lock of the one change at a time."""
 
+TELL = "ORCHESTRATOR_TELL"
+"""Key of the application's configuration with what is told of a migration."""
 
-def register(app: Flask) -> None:
-    """Let the application write notes and tags."""
+
+def register(app: Flask, tell: Tell) -> None:
+    """Let the application write notes and tags; ``tell`` is told what a migration does."""
     rate = Rate(BURST, PERIOD_S)
     guard = forgery.Guard()
 
@@ -73,9 +78,12 @@ def register(app: Flask) -> None:
 
     app.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
     app.config[TURN] = threading.Lock()
+    app.config[TELL] = tell
     app.before_request(check)
     app.after_request(guard.remember)
-    app.context_processor(lambda: {"may_edit": True, "form_token": guard.token})
+    app.context_processor(
+        lambda: {"may_edit": True, "form_token": guard.token, "migration": _migration}
+    )
     app.jinja_env.globals["most_characters"] = MOST_CHARACTERS
     app.register_blueprint(editing)
 
@@ -178,10 +186,20 @@ def _writing() -> Iterator[Store]:
     if not turn.acquire(timeout=PATIENCE_S):
         raise TooManyRequests("another change is being written; try again soon", retry_after=1)
     try:
-        with Store.open_existing(current_app.config[DB]) as store:
+        with Store.open_existing(current_app.config[DB], current_app.config[TELL]) as store:
             yield store
     finally:
         turn.release()
+
+
+def _migration() -> str | None:
+    """Return what the next change does to a store of an older schema, None to one of the newest."""
+
+    def make() -> tuple[str | None, bool]:
+        with reading_store() as store:
+            return older.warning(store.connection, store.path), False
+
+    return cached(("migration",), make)
 
 
 def _named(store: Store, args: MultiDict[str, str]) -> list[str]:

@@ -7,6 +7,7 @@ import socket
 import sys
 from pathlib import Path
 
+from orchestrator import plaintext
 from orchestrator.errors import UsageError
 from web.app import create_app
 from web.capacity import make_server
@@ -30,11 +31,16 @@ def serve(
     listener = listen(host, port, token, edit)
     with listener:
         own = socket.gethostname()
-        app = create_app(db, token, hosts={host, own, f"{own}.local"}, edit=edit)
+        app = create_app(db, token, hosts={host, own, f"{own}.local"}, edit=edit, tell=say)
         what = "dashboard, which writes notes and tags," if edit else "dashboard"
-        sys.stderr.write(f"{what} of {db}: {address(listener, token)}\n")
-        sys.stderr.flush()
+        say(f"{what} of {db}: {address(listener, token)}")
         make_server(app, listener).run()
+
+
+def say(text: str) -> None:
+    """Print a line on standard error."""
+    sys.stderr.write(f"{plaintext.visible(text)}\n")
+    sys.stderr.flush()
 
 
 def listen(host: str, port: int, token: str | None, edit: bool = False) -> socket.socket:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from orchestrator.cli import _options
+from orchestrator.cli._status import StatusLine
 from orchestrator.errors import UsageError
 
 TOKEN_VARIABLE = "ORCHESTRATOR_WEB_TOKEN"
@@ -43,6 +44,7 @@ def command(
     orchestrator web --port 0 --db elsewhere/runs.db
     orchestrator web --edit
     """
+    from results import older
     from results.store import Store
     from web import read_token, serve
 
@@ -56,6 +58,9 @@ def command(
     if known == "":
         raise UsageError(f"{TOKEN_VARIABLE} is empty: set a token, or unset the variable")
     if db.exists():
-        with Store.open_read_only(db):
-            pass  # a file that is no store is reported now, and not on every page
+        # A file that is no store is reported now, and not on every page.
+        with Store.open_read_only(db) as store:
+            said = older.warning(store.connection, db) if edit else None
+        if said is not None:
+            StatusLine().say(said)
     serve(db, host, port, known, edit)
