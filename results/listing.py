@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from orchestrator.errors import UsageError
 from results import integrity, typed
+from results.axes import labels
 from results.conditions import Condition, parse
 from results.entries import entry_of
 from results.facets import Facets, count
@@ -81,6 +82,13 @@ def page(store: Store, wanted: Wanted) -> Page:
         facets = _facets(store, columns, chosen) if wanted.facets else {}
     runs = [by_id[ids[key]] for key in keys if ids[key] in by_id]
     return Page(runs, found, total, running, facets)
+
+
+def axis_labels(store: Store) -> dict[str, str]:
+    """Return the labels of all axes of the store's runs by their paths, sorted by path."""
+    with _blamed():
+        paths = {path for kind in _Columns(store).kinds() for path in kind["variant"]}
+        return labels(sorted(paths))
 
 
 def _facets(store: Store, columns: _Columns, keys: Sequence[int] | None) -> Facets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flask import (
     Blueprint,
@@ -22,7 +22,8 @@ from results import columns, listing
 from results.axes import axes
 from results.model import RunRow
 from results.stored import StoredRun
-from web import again, facets, network, query, view
+from web import again, facets, list_columns, network, query, view
+from web.cache import cached
 from web.reader import DB, reading_run, reading_store
 
 pages = Blueprint("pages", __name__)
@@ -34,8 +35,11 @@ PAGE = 200
 @pages.get("/runs")
 def runs() -> str:
     """List the stored runs, newest first unless the address says another order."""
-    wanted, page, chosen = _filter()
+    wanted, page = _filter()
     with reading_store() as store:
+        labels = cached(("axis labels",), lambda: (listing.axis_labels(store), False))
+        there = list_columns.columns(labels)
+        chosen = list_columns.chosen(request.args, there)
         found = listing.page(store, wanted)
     return render_template(
         "runs.html",
@@ -49,12 +53,13 @@ def runs() -> str:
         most_axes=view.MOST_AXES,
         variant_words=view.variant_words,
         statuses=view.STATUSES,
-        columns=view.run_columns(chosen),
-        choosable=view.choosable(),
-        chosen=chosen,
+        columns=chosen,
+        choosable=there,
+        chosen=[column.name for column in chosen],
+        usual=list_columns.usual(),
         short=view.short_error,
         congestion=view.congestion,
-        arguments=request.args.to_dict(flat=False),
+        arguments=_arguments(chosen),
         facets=facets.groups(found.facets, wanted.where),
         condition=facets.joined(wanted.where),
         command=again.runs(wanted, current_app.config[DB]),
@@ -120,14 +125,20 @@ def _text(run: StoredRun, name: str) -> str:
     return text
 
 
-def _filter() -> tuple[listing.Wanted, int, list[str]]:
-    """Return the wanted runs, page and metrics chosen as columns; UsageError when not valid."""
-    query.check_names(request.args, ("q", "where", "status", "sort", "page", "metric"))
+def _filter() -> tuple[listing.Wanted, int]:
+    """Return the wanted runs and the number of the page; UsageError when not valid."""
+    names = ("q", "where", "status", "sort", "page", "column", "metric")
+    query.check_names(request.args, names)
     page = query.read_whole(request.args, "page", 1, 1, 10**6) - 1
-    names = [column.name for column in view.choosable()]
-    chosen = [names[index] for index in query.read_indices(request.args, "metric", names, ())]
-    wanted = query.read_wanted(request.args, page * PAGE, PAGE, facets=True)
-    return wanted, page, chosen
+    return query.read_wanted(request.args, page * PAGE, PAGE, facets=True), page
+
+
+def _arguments(chosen: Sequence[list_columns.Column]) -> dict[str, list[str]]:
+    """Return the address's parameters, without columns where these are the usual ones."""
+    arguments = request.args.to_dict(flat=False)
+    if {column.name for column in chosen} == set(list_columns.usual()):
+        arguments.pop("column", None)
+    return arguments
 
 
 def _provenance(run: StoredRun) -> Iterator[tuple[str, object]]:

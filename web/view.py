@@ -150,16 +150,9 @@ def all_columns(scope: Scope, subjects: Sequence[Mapping[str, Any]]) -> list[Met
     ]
 
 
-def run_columns(chosen: Sequence[str]) -> list[MetricColumn]:
-    """Return the metrics in the list of runs: the usual ones, then the chosen ones."""
-    usual = short_columns("runs", [])
-    known = {column.name for column in usual}
-    return [*usual, *(one for one in choosable() if one.name in chosen and one.name not in known)]
-
-
-def choosable() -> list[MetricColumn]:
-    """Return every metric of a run as a column for the list of runs."""
-    return [_column(one, one.title) for one in of_scope("run")]
+def all_metrics(scope: Scope) -> list[MetricColumn]:
+    """Return a column for every metric of the scope."""
+    return [_column(one, one.title) for one in of_scope(scope)]
 
 
 MOST_AXES = 6

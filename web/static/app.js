@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=fd2b523353dae5e95291daf8516f26bfa3f6857494f7a8f3889280e32172fe1c body=45d5ab54a0dd8361891c11e4e613ec15fe7bb828a840f307f1219da30181606f
+// Built by web/ts/build.mjs, not edited. sources=1da76f92d7a4ff1f22eb8a1d40f53eef9aa6264908bf0fbdcec75aecc0350540 body=5b0ef44f979bc3a7924f8584a10535e02fff4dd17db9428299dc8db5fc7e2dd5
 "use strict";
 (() => {
   // src/bands.ts
@@ -946,6 +946,10 @@
     }
     if (until) wait(PERIOD_MS);
   }
+  function isUsual(form) {
+    const boxes = [...form.querySelectorAll("input[name=column]")];
+    return boxes.every((box) => box.checked === box.hasAttribute("data-usual"));
+  }
   function startFilter() {
     const form = document.getElementById("filter");
     if (!(form instanceof HTMLFormElement)) return;
@@ -958,7 +962,8 @@
     async function apply() {
       running2?.abort();
       running2 = new AbortController();
-      const fields = [...new FormData(form)].filter(([, value]) => value !== "");
+      const usual = isUsual(form);
+      const fields = [...new FormData(form)].filter(([name, value]) => value !== "" && !(usual && name === "column"));
       const query = new URLSearchParams(fields).toString();
       const url = location.pathname + (query && `?${query}`);
       const { signal } = running2;

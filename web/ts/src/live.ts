@@ -112,6 +112,12 @@ export function startPolling(ended: () => void): void {
   if (until) wait(PERIOD_MS);
 }
 
+/** Tell whether the form chooses the usual columns, which the address then leaves out. */
+function isUsual(form: HTMLFormElement): boolean {
+  const boxes = [...form.querySelectorAll<HTMLInputElement>("input[name=column]")];
+  return boxes.every((box) => box.checked === box.hasAttribute("data-usual"));
+}
+
 /** Apply the form of choices at once; without scripts the form's button does the same. */
 export function startFilter(): void {
   const form = document.getElementById("filter");
@@ -125,7 +131,9 @@ export function startFilter(): void {
   async function apply(): Promise<void> {
     running?.abort();
     running = new AbortController();
-    const fields = [...new FormData(form as HTMLFormElement)].filter(([, value]) => value !== "");
+    const usual = isUsual(form as HTMLFormElement);
+    const fields = [...new FormData(form as HTMLFormElement)]
+      .filter(([name, value]) => value !== "" && !(usual && name === "column"));
     const query = new URLSearchParams(fields as [string, string][]).toString();
     const url = location.pathname + (query && `?${query}`);
     const { signal } = running;
