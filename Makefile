@@ -17,7 +17,7 @@ NS3 := build/ns3/dumbbell
 
 # An installation is known by the content of all that goes into it, so a changed lock installs
 # again and an unchanged one costs nothing. Development adds to what a run needs.
-KEY := $(shell cat pyproject.toml requirements*.lock tools/setup tools/testbed.packages guest/download.py | sha256sum | cut -c1-16)
+KEY := $(shell cat pyproject.toml requirements*.lock tools/setup tools/testbed.packages guest/pinned.py | sha256sum | cut -c1-16)
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 

@@ -122,7 +122,7 @@ def measure(case: Case, kernel: build.GuestKernel, rounds: int, folder: Path) ->
         place.mkdir()
         context = RunContext(place, 0, worker._nothing, worker._nothing, bounds=order.bounds)
         with timed() as collected, Store(options.db) as store:
-            run_id = store.begin(_HeadMaker(planned.experiment, options).make(spec))
+            run_id = store.begin(_HeadMaker(planned.experiment, options, None).make(spec))
             recording = backend.run(spec, context, lambda _phase, _simulated_s: None)
             _finish(store, run_id, spec, recording, ran.wall_s)
         there.append(ran.cpu_s + guest_time.total_s)

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from guest import cache, download
+from guest import cache, pinned
 from orchestrator.errors import MachineError
 
 SOURCE_VARIABLE = "ORCHESTRATOR_KERNEL_SOURCE"
@@ -64,9 +64,9 @@ def available() -> Source | None:
             f"{SOURCE_VARIABLE} names {path}, which is neither a kernel tree nor a tarball",
             f"name one, or unset it to use Debian's {DEBIAN_PACKAGE} or the download",
         )
-    if DEBIAN_SOURCE.is_file() and not os.environ.get(download.URL_VARIABLE):
+    if DEBIAN_SOURCE.is_file() and not os.environ.get(pinned.URL_VARIABLE):
         return Source(DEBIAN_SOURCE)
-    fetched = download.downloaded()
+    fetched = pinned.downloaded()
     return None if fetched is None else Source(fetched)
 
 
@@ -81,7 +81,7 @@ def locate() -> Source:
         return found
     raise MachineError(
         f"no kernel source: {DEBIAN_SOURCE} is not there, and none was downloaded",
-        f"on Debian, apt-get install {DEBIAN_PACKAGE}; elsewhere, {download.command()};"
+        f"on Debian, apt-get install {DEBIAN_PACKAGE}; elsewhere, {pinned.command()};"
         f" or let {SOURCE_VARIABLE} name a 6.12 tree or tarball",
     )
 
@@ -117,7 +117,9 @@ def main() -> int:
     """Download the source unless one is at hand; return the exit status."""
     try:
         if available() is None:
-            download.download(_Lines())
+            from guest.download import download
+
+            download(_Lines())
     except MachineError as error:
         sys.stderr.write(f"guest.source: {error}\nfix: {error.fix}\n")
         return error.exit_status

@@ -19,6 +19,13 @@ WIDE = 10_000
 """Columns of output that is not a terminal, so that a line is never cut or wrapped."""
 
 
+def load_console() -> None:
+    """Load what ``console`` and ``table`` need, at a time when there is nothing else to do."""
+    from rich import box, console, table, text
+
+    del box, console, table, text
+
+
 def console(file: TextIO | None = None) -> Console:
     """Return a console on ``file`` (default: standard output): colours on a terminal only."""
     from rich.console import Console

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -275,11 +275,9 @@ def _execute(plan: Plan, request: Request, again: bool = False) -> list[str]:
         backend = backends.make(request.backend, options)
         if again and not backend.traits.reproducible:
             raise UsageError(f"--verify: runs on the back end {backend.name} are not bit-identical")
-        return run_plan(
-            plan,
-            executor.run_options(request.db, backend, request.timeout_s, line.say),
-            LiveProgress(plan, line),
-        )
+        run_options = executor.run_options(request.db, backend, request.timeout_s, line.say)
+        run_options = replace(run_options, meanwhile=_output.load_console)
+        return run_plan(plan, run_options, LiveProgress(plan, line))
 
 
 def _document(ids: Sequence[str], db: Path) -> dict[str, Any]:

@@ -57,7 +57,8 @@ class RunOptions:
 
     ``timeout_s`` limits the wall time of each run; the default depends on the run's estimate.
     ``slots`` decides when runs begin; by default, up to ``jobs`` run at a time, with a CPU each.
-    ``tell`` is called with what a migration of the store does.
+    ``tell`` is called with what a migration of the store does. ``meanwhile`` is called once, in the
+    main thread while the first beds run: there a command loads what it needs after the runs.
     """
 
     db: Path
@@ -66,6 +67,7 @@ class RunOptions:
     timeout_s: float | None = None
     slots: Slots | None = None
     tell: Callable[[str], None] = say_nothing
+    meanwhile: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -159,17 +161,18 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
     reaper = CrashReaper(temporary.path, lambda: Store(options.db).close())
     session = _Session(options, observer, temporary.path, reaper)
     try:
-        with _signals_interrupt():
+        with _signals_interrupt(), ThreadPoolExecutor(1) as beside:
+            commit = beside.submit(git_commit)
             backend.prepare(plan)
-            return _run_all(plan, session)
+            return _run_all(plan, session, commit)
     finally:
         backend.close()
         temporary.remove()
         reaper.dismiss()
 
 
-def _run_all(plan: Plan, session: _Session) -> list[str]:
-    head = _HeadMaker(plan.experiment, session.options)
+def _run_all(plan: Plan, session: _Session, commit: Future[str | None]) -> list[str]:
+    head = _HeadMaker(plan.experiment, session.options, commit.result())
     slots = session.options.slots or LocalSlots(session.options.jobs)
     with ThreadPoolExecutor(slots.lanes) as pool:
         futures = [
@@ -187,6 +190,7 @@ def _run_all(plan: Plan, session: _Session) -> list[str]:
                 if not prepared:  # while the first beds run, on other CPUs
                     fidelity.modules()
                     prepare_storing()
+                    session.options.meanwhile()
                     prepared = True
         except BaseException:
             for future in futures:
@@ -303,10 +307,7 @@ class _HeadMaker:
 
     experiment: str
     options: RunOptions
-    git_commit: str | None = None
-
-    def __post_init__(self) -> None:
-        self.git_commit = git_commit()
+    git_commit: str | None
 
     def make(self, spec: RunSpec) -> RunHead:
         return RunHead(

@@ -7,12 +7,16 @@ modules/) and BED_OUTPUT. Only BED_OUTPUT is written. The root stays read-only; 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
 import traceback
 
 from orchestrator.testbed.errors import write_failure
+
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
+"""New objects between two searches for garbage: imports make many objects, and little garbage."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -24,6 +28,7 @@ HOST_FOLDERS = {"BED_CODE": CODE, "BED_INPUT": INPUT, "BED_OUTPUT": OUTPUT}
 
 def main() -> None:
     """Run as process 1 and never return."""
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     from orchestrator.testbed.kernel import system
 
     status = "failed"

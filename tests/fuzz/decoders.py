@@ -68,7 +68,7 @@ def _stored(spec: RunSpec, recording: Recording, store: Store, heads: _HeadMaker
 
 def heads(backend: Any, db: Path) -> _HeadMaker:
     """Return what makes the heads of runs for ``try_out``."""
-    return _HeadMaker("fuzz", RunOptions(db, backend))
+    return _HeadMaker("fuzz", RunOptions(db, backend), None)
 
 
 def _some_file(draw: random.Random, files: Files) -> str:

@@ -203,7 +203,7 @@ def test_a_run_knows_whether_sampling_may_change_its_digest(
     tmp_path: Path, reproducible: bool
 ) -> None:
     backend = MadeUp(Traits(reproducible=reproducible))
-    heads = _HeadMaker("experiment", RunOptions(tmp_path / "runs.db", backend))
+    heads = _HeadMaker("experiment", RunOptions(tmp_path / "runs.db", backend), None)
     (spec,) = plan(load(QUICKSTART)).runs
     found = [
         heads.make(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sqlite3
 import subprocess
@@ -135,6 +136,29 @@ def test_help_needs_none_of_the_heavy_libraries(word: str) -> None:
         [sys.executable, "-c", code, word], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_no_command_starts_a_thread_for_numpy() -> None:
+    code = (
+        "import os, orchestrator.cli\n"
+        "try: orchestrator.cli.main()\n"
+        "finally:\n"
+        "    import numpy; print(len(os.listdir('/proc/self/task')), end='')"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            code,
+            "validate",
+            str(Path(__file__).parents[3] / "scenarios/quickstart.yaml"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={name: text for name, text in os.environ.items() if "THREADS" not in name},
+    )
+    assert done.stdout.endswith("\n1")
 
 
 def test_the_error_for_a_wrong_command_lists_all() -> None:

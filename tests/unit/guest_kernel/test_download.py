@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import download, source
+from guest import download, pinned, source
 from orchestrator.errors import MachineError
 
 CONTENT = bytes(range(256)) * 2000
@@ -153,7 +153,7 @@ def test_a_permanent_error_ends_the_download_at_once(
 
 
 def test_a_damaged_beginning_is_downloaded_again(server: Server, tmp_path: Path) -> None:
-    part = tmp_path / "cache" / download.pinned().place.with_suffix(".part")
+    part = tmp_path / "cache" / pinned.pinned().place.with_suffix(".part")
     part.parent.mkdir(parents=True)
     part.write_bytes(b"damaged")
     assert fetch().read_bytes() == CONTENT
@@ -193,4 +193,4 @@ def test_a_wrong_setting_is_refused(
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_URL", url)
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SHA256", digest)
     with pytest.raises(MachineError, match=message):
-        download.pinned()
+        pinned.pinned()
