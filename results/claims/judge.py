@@ -27,6 +27,8 @@ VERDICTS: tuple[Verdict, ...] = (HOLDS, IN_PART, DOES_NOT, UNDECIDED, CANNOT)
 
 NO_VALUE = "-"
 
+_MOST_DIGITS = 16
+
 MOST_RUNS = 100_000
 """More repetitions than this are not estimated."""
 
@@ -73,12 +75,18 @@ class Finding:
 
 
 def told(mean: float | None, low: float | None, high: float | None, n: int) -> str:
-    """Return a mean with its interval; a single value has none."""
+    """Return a mean with its interval; a single value has none.
+
+    The ends have as many digits as tell them apart, if they differ at all.
+    """
     if mean is None:
         return NO_VALUE
     if low is None or high is None or n == 1:
         return f"{mean:.4g}"
-    return f"{mean:.4g} [{low:.4g}, {high:.4g}]"
+    digits = next(
+        (few for few in range(4, _MOST_DIGITS) if f"{low:.{few}g}" != f"{high:.{few}g}"), 4
+    )
+    return f"{mean:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
 
 
 def judge(

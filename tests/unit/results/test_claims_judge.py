@@ -16,6 +16,7 @@ from results.claims.judge import (
     Verdict,
     judge,
     together,
+    told,
 )
 from results.claims.model import Claim, Statement
 from results.claims.rows import Row, rows
@@ -174,3 +175,18 @@ def test_a_figure_is_of_statements_that_exist_and_have_one_unit(
     assert Claim.model_validate({**whole, "figures": [{"of": ["W1.1"], "title": "t"}]}).figures
     with pytest.raises(ValueError, match=message):
         Claim.model_validate({**whole, "figures": [{"of": ids, "title": "t"}]})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (0.9004, 0.9108, "0.9056 [0.9004, 0.9108]"),
+        (1.00001, 1.00003, "1.00002 [1.00001, 1.00003]"),
+        (0.99998, 1.0, "0.99999 [0.99998, 1]"),
+        (3.4, 3.4, "3.4 [3.4, 3.4]"),
+    ],
+)
+def test_ends_of_an_interval_are_shown_apart_if_they_differ(
+    low: float, high: float, shown: str
+) -> None:
+    assert told(low / 2 + high / 2, low, high, 3) == shown
