@@ -2,3 +2,6 @@
 
 Standard library only, Python 3.10 to 3.13: this package travels with the test bed.
 """
+
+BUNDLE = "modules.bundle"
+"""File in a guest's input folder, from which the guest imports modules; see testbed/bundle.py."""

@@ -8,12 +8,11 @@ modules/) and BED_OUTPUT. Only BED_OUTPUT is written. The root stays read-only; 
 from __future__ import annotations
 
 import gc
-import json
 import os
 import sys
-import traceback
 
-from orchestrator.testbed.errors import write_failure
+from orchestrator.protocol import BUNDLE
+from orchestrator.testbed import bundle
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """New objects between two searches for garbage: imports make many objects, and little garbage."""
@@ -29,6 +28,11 @@ HOST_FOLDERS = {"BED_CODE": CODE, "BED_INPUT": INPUT, "BED_OUTPUT": OUTPUT}
 def main() -> None:
     """Run as process 1 and never return."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    bundle.install(f"{os.environ['BED_INPUT']}/{BUNDLE}", CODE)
+    # What is imported from here on comes from the bundle.
+    import traceback
+
+    from orchestrator.testbed.errors import write_failure
     from orchestrator.testbed.kernel import system
 
     status = "failed"
@@ -92,6 +96,8 @@ def _load_modules(spec: TestbedSpec) -> None:
 
 
 def _spec() -> TestbedSpec:
+    import json
+
     from orchestrator.protocol.version import check_version
 
     with open(f"{INPUT}/spec.json") as text:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from guest import build
 from guest.build import GuestKernel
 from orchestrator import sandbox
-from orchestrator.backends import bed_code, modules
+from orchestrator.backends import bed_bundle, bed_code, modules
 from orchestrator.backends.contract import WATCHDOG_S, BackendOptions, Report, RunContext, Traits
 from orchestrator.backends.guest.boot import GuestBoot, command_of, run_guest
 from orchestrator.backends.guest.examination import examine
@@ -49,10 +50,12 @@ class Guest:
 
     def prepare(self, plan: Plan) -> None:
         """Check that guests can be confined and fit into memory; build the plan's modules."""
-        if not self.unconfined:
-            sandbox.require_confinement()
         require_memory(plan.runs, self.jobs)
-        bed_code.compile_code()
+        with ThreadPoolExecutor(1) as beside:
+            code = beside.submit(bed_bundle.prepare)
+            if not self.unconfined:
+                sandbox.require_confinement()
+            code.result()
         self.modules = modules.build(plan.runs, self.kernel, self.unconfined)
 
     def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import sandbox
-from orchestrator.backends import bed_code, process
+from orchestrator.backends import bed_bundle, bed_code, process
 from orchestrator.backends.contract import WATCHDOG_S, Report, RunContext
 from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.errors import GuestError
@@ -95,6 +95,7 @@ def run_guest(
         MachineError: it cannot be confined here.
     """
     folder = context.folder
+    bed_bundle.write(paths.input)
     monitor = ProgressMonitor(
         "the guest", boot.duration_s, context.bounds.wall_s, boot.watchdog_s, GuestError
     )
