@@ -26,8 +26,8 @@ raise RuntimeError("read: " + " ".join(sorted(read)))
 BEFORE = {
     "__future__", "__main__", "_collections_abc", "collections", "collections.abc", "contextlib",
     "encodings", "encodings.aliases", "encodings.utf_8", "functools", "importlib",
-    "importlib._abc", "keyword", "operator", "orchestrator", "orchestrator.protocol", "orchestrator.testbed",
-    "orchestrator.testbed.bundle", "reprlib", "types", "warnings",
+    "importlib._abc", "keyword", "operator", "orchestrator", "orchestrator.protocol",
+    "orchestrator.testbed", "orchestrator.testbed.bundle", "reprlib", "types", "warnings",
 }  # fmt: skip
 """What Python and the first lines of the bed import, before there is a bundle."""
 
