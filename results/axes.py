@@ -81,6 +81,7 @@ def number(value: Any) -> tuple[float, str] | None:
 
 def axes(variants: Sequence[Mapping[str, Any]]) -> list[Axis]:
     """Return the axes of some variants. Values are sorted if they are numbers."""
+    variants = list({id(variant): variant for variant in variants}.values())  # runs share them
     paths = list(dict.fromkeys(path for variant in variants for path in variant))
     short = labels(paths)
     return [
@@ -109,6 +110,14 @@ def _axis(path: str, label: str, values: Sequence[Any]) -> Axis:
 def key(value: Any) -> str:
     """Return a text that is equal for equal values only."""
     return json.dumps(value, sort_keys=True)
+
+
+def rank(variant: Mapping[str, Any], order: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
+    """Return what sorts variants; ``order`` has the :func:`key` of each value by axis."""
+    return tuple(
+        values.index(key(variant[path])) if path in variant else -1
+        for path, values in order.items()
+    )
 
 
 def labels(paths: Sequence[str]) -> dict[str, str]:

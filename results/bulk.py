@@ -25,37 +25,54 @@ TABLES = ("runs", "flows", "queues", "metrics")
 AT_ONCE = 200
 """Runs whose rows are in memory at a time."""
 
+Sum = tuple[int, Checksum]
+"""A checksum, and the schema whose columns it covers."""
+
+Sums = Mapping[str, Sum]
+"""The checksums of a run by table."""
+
 
 def load(
     connection: sqlite3.Connection, path: Path, rows: Sequence[tuple[int, RunRow]]
 ) -> dict[str, StoredRun]:
     """Return the runs of these keys and rows by id; they hold the rows that are what was stored."""
     runs = {key: StoredRun(connection, path, key, row) for key, row in rows}
-    _hold_all(connection, runs)
+    try:
+        sums = checksums(connection, list(runs))
+        for table in TABLES:
+            hold(connection, table, sums, runs)
+    except (*database.ERRORS, StoreError, TypeError):
+        pass  # each run reads the rest by itself, with an error that names the run
     return {run.id: run for run in runs.values()}
 
 
-def _hold_all(connection: sqlite3.Connection, runs: Mapping[int, StoredRun]) -> None:
-    try:
-        for table in TABLES:
-            for schema, sums in _checksums(connection, table, list(runs)).items():
-                _hold(connection, table, schema, sums, runs)
-    except (*database.ERRORS, StoreError, TypeError):
-        return  # each run reads the rest by itself, with an error that names the run
-
-
-def _checksums(
-    connection: sqlite3.Connection, table: str, keys: Sequence[int]
-) -> dict[int, dict[int, Checksum]]:
-    """Return the checksums of a table by schema and run."""
-    found: dict[int, dict[int, Checksum]] = {}
-    for key, schema, rows, sha256 in connection.execute(
-        'SELECT run, schema, rows, sha256 FROM checksums WHERE "table" = ? '
-        "AND run IN (SELECT value FROM json_each(?))",
-        (table, json.dumps(keys)),
+def checksums(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, dict[str, Sum]]:
+    """Return schema and checksum of the TABLES that have one, by run."""
+    found: dict[int, dict[str, Sum]] = {}
+    for key, table, schema, rows, sha256 in connection.execute(
+        'SELECT run, "table", schema, rows, sha256 FROM checksums '
+        "WHERE run IN (SELECT value FROM json_each(?)) "
+        'AND "table" IN (SELECT value FROM json_each(?))',
+        (json.dumps(keys), json.dumps(TABLES)),
     ):
-        found.setdefault(schema, {})[key] = Checksum(rows, sha256)
+        found.setdefault(key, {})[table] = (schema, Checksum(rows, sha256))
     return found
+
+
+def hold(
+    connection: sqlite3.Connection,
+    table: str,
+    sums: Mapping[int, Sums],
+    runs: Mapping[int, StoredRun],
+) -> None:
+    """Let the runs hold their rows of a table, if these are what was stored."""
+    by_schema: dict[int, dict[int, Checksum]] = {}
+    for key in runs:
+        if table in sums.get(key, ()):
+            schema, expected = sums[key][table]
+            by_schema.setdefault(schema, {})[key] = expected
+    for schema, expected_of in by_schema.items():
+        _hold(connection, table, schema, expected_of, runs)
 
 
 def _hold(

@@ -16,6 +16,7 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from results.axes import Axis, axes
+from results.axes import key as key_of
 from results.model import RunRow
 from results.store import Store
 
@@ -35,6 +36,10 @@ class Experiment:
     rows: list[RunRow] = field(default_factory=list)
     modules: dict[str, str] = field(default_factory=dict)
     kernel: str | None = None
+    _axes: tuple[int, list[Axis]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """The number of rows that these axes are of, and the axes."""
 
     @property
     def identity(self) -> str:
@@ -49,7 +54,19 @@ class Experiment:
 
     def axes(self) -> list[Axis]:
         """Return the axes of its runs, in the order of the scenario."""
-        return axes([row.variant for row in self.rows])
+        if self._axes is None or self._axes[0] != len(self.rows):
+            self._axes = len(self.rows), axes([row.variant for row in self.rows])
+        return list(self._axes[1])
+
+    def variants(self) -> dict[str, list[RunRow]]:
+        """Return the runs of each variant, by what ``axes.key`` makes of it."""
+        keys: dict[int, str] = {}  # runs share the mappings of their variants
+        found: dict[str, list[RunRow]] = {}
+        for row in self.rows:
+            if (one := id(row.variant)) not in keys:
+                keys[one] = key_of(dict(row.variant))
+            found.setdefault(keys[one], []).append(row)
+        return found
 
     def takes(self, kernel: str | None, modules: Mapping[str, str]) -> bool:
         """Tell whether a run with that kernel and those modules can belong to it."""

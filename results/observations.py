@@ -8,21 +8,41 @@ counts, because nothing in them is random: they are one observation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from orchestrator.errors import UsageError
 from orchestrator.suggestions import suggest
-from results.axes import Axis, key
+from results.axes import Axis, key, rank
 from results.conditions import of_variants
 from results.experiments import Experiment
+from results.metric_rows import Layout
 from results.metrics import METRICS, Metric, Span
 from results.metrics.base import Scope, columns_of
 from results.model import WHOLE, RunRow
 from results.store import Store
 from results.stored import StoredRun
-from results.values import RunValues, Subject
+from results.values import (
+    RunValues,
+    Subject,
+    by_name,
+    mean_of_known,
+    require_window,
+    subjects,
+)
+
+Series = tuple[Subject, str]
+"""A metric's name, and what it is of."""
+
+Column = tuple[Series, npt.NDArray[np.intp]]
+"""A series, and the places of its values in those of a run."""
+
+Chosen = Mapping[Scope, Sequence[Metric]]
+"""Metrics by scope."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +70,7 @@ class Group:
     unfaithful: int = 0
     failed: int = 0
     identical: int = 0
-    values: dict[tuple[Subject, str], list[Observation]] = field(default_factory=dict)
+    values: dict[Series, list[Observation]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,10 +100,8 @@ def observe(store: Store, experiment: Experiment, wanted: Wanted) -> tuple[list[
     chosen = _metrics(wanted.metrics)
     there = experiment.axes()
     groups = list(filter(_kept(wanted.where, there), _grouped(experiment, there)))
-    known: set[str] = set()
-    for group in groups:
-        for run in store.load_many([row.id for row in group.runs]):
-            known |= _add(group, run, chosen, wanted)
+    add = _add_with_parts if wanted.parts else _add
+    known = add(store, groups, chosen, wanted)
     unknown = [entry for entry in wanted.entries if entry not in known]
     if unknown and known:
         raise UsageError(
@@ -117,34 +135,30 @@ def _metrics(names: Sequence[str]) -> dict[Scope, list[Metric]]:
 
 def _grouped(experiment: Experiment, there: Sequence[Axis]) -> list[Group]:
     """Return the variants with the runs that count."""
-    groups: dict[str, Group] = {}
-    newest: dict[tuple[str, int, int], RunRow] = {}
-    for row in experiment.rows:
-        group = groups.setdefault(key(dict(row.variant)), Group(row.variant))
-        if row.status != "ok":
-            group.failed += row.status != "running"
-            continue
-        newest[key(dict(row.variant)), row.repetition, row.seed] = row
-    for (variant, *_), row in sorted(newest.items(), key=lambda each: each[1].repetition):
-        _count(groups[variant], row)
+    groups = [_group(rows) for rows in experiment.variants().values()]
     order = {axis.path: [key(value) for value in axis.values] for axis in there}
-    return sorted(groups.values(), key=lambda group: _rank(group.variant, order))
+    return sorted(groups, key=lambda group: rank(group.variant, order))
 
 
-def _count(group: Group, row: RunRow) -> None:
-    if row.verdict == "unfaithful":
-        group.unfaithful += 1
-    elif row.digest is not None and row.digest in {other.digest for other in group.runs}:
-        group.identical += 1
-    else:
-        group.runs.append(row)
-
-
-def _rank(variant: Mapping[str, Any], order: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
-    return tuple(
-        values.index(key(variant[path])) if path in variant else -1
-        for path, values in order.items()
-    )
+def _group(rows: Sequence[RunRow]) -> Group:
+    """Return a variant of these runs, the oldest first."""
+    group = Group(rows[0].variant)
+    newest: dict[tuple[int, int], RunRow] = {}
+    for row in rows:
+        if row.status == "ok":
+            newest[row.repetition, row.seed] = row
+        else:
+            group.failed += row.status != "running"
+    digests: set[str | None] = set()
+    for row in sorted(newest.values(), key=lambda row: row.repetition):
+        if row.verdict == "unfaithful":
+            group.unfaithful += 1
+        elif row.digest is not None and row.digest in digests:
+            group.identical += 1
+        else:
+            group.runs.append(row)
+            digests.add(row.digest)
+    return group
 
 
 def _kept(where: Sequence[str], there: Sequence[Axis]) -> Callable[[Group], bool]:
@@ -156,9 +170,52 @@ def _kept(where: Sequence[str], there: Sequence[Axis]) -> Callable[[Group], bool
     return lambda group: all(holds(group.variant) for holds in holding)
 
 
-def _add(
-    group: Group, run: StoredRun, chosen: Mapping[Scope, Sequence[Metric]], wanted: Wanted
+def _add(store: Store, groups: Sequence[Group], chosen: Chosen, wanted: Wanted) -> set[str]:
+    """Add the values of all runs to their groups; return the names of their flow entries."""
+    rows = [(group, row) for group in groups for row in group.runs]
+    columns: dict[Layout, list[Column]] = {}
+    for (group, row), run in zip(rows, store.metric_rows([row for _, row in rows]), strict=True):
+        if run.layout not in columns:
+            require_window(row.id, wanted.window, run.layout.windows)
+            columns[run.layout] = list(_columns(run.layout, chosen, wanted))
+        for series, places in columns[run.layout]:
+            value = mean_of_known(run.values[places].tolist())
+            if value is not None:
+                observation = Observation(row.id, row.seed, row.repetition, value)
+                group.values.setdefault(series, []).append(observation)
+    return {name for layout in columns for name in _names(layout, wanted)}
+
+
+def _columns(layout: Layout, chosen: Chosen, wanted: Wanted) -> Iterator[Column]:
+    """Yield each wanted series of the runs with that layout, and the places of its values."""
+    indices = by_name(_names(layout, wanted))
+    for subject in subjects(indices, layout.bottlenecks):
+        if subject.flow is not None and wanted.entries and subject.flow not in wanted.entries:
+            continue
+        flows = [None] if subject.flow is None else indices[subject.flow]
+        for one in chosen[subject.scope]:
+            places = [(wanted.window, flow, subject.link, one.name) for flow in flows]
+            known = [layout.places[place] for place in places if place in layout.places]
+            yield (subject, one.name), np.array(known, np.intp)
+
+
+def _names(layout: Layout, wanted: Wanted) -> Sequence[str]:
+    """Return the name of each flow's entry, or of each flow."""
+    return layout.flows if wanted.flows else layout.entries
+
+
+def _add_with_parts(
+    store: Store, groups: Sequence[Group], chosen: Chosen, wanted: Wanted
 ) -> set[str]:
+    """Do as :func:`_add`, and add the values in parts of the window, which samples give."""
+    known: set[str] = set()
+    for group in groups:
+        for run in store.load_many([row.id for row in group.runs]):
+            known |= _add_run(group, run, chosen, wanted)
+    return known
+
+
+def _add_run(group: Group, run: StoredRun, chosen: Chosen, wanted: Wanted) -> set[str]:
     """Add a run's values to its group; return the names of its flow entries."""
     values = RunValues(run, wanted.window, wanted.flows)
     whole = Span(0.0, run.duration_s)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from results.axes import Axis, key
+from results.axes import key, rank
 from results.experiments import Experiment
 from results.model import RunRow
 
@@ -33,7 +32,7 @@ def document(experiment: Experiment) -> dict[str, Any]:
             {"path": axis.path, "label": axis.label, "values": list(axis.values)}
             for axis in experiment.axes()
         ],
-        "variants": len({key(dict(row.variant)) for row in rows}),
+        "variants": len(experiment.variants()),
         "runs": len(rows),
         "failed": sum(row.status in ("failed", "interrupted") for row in rows),
         "unfaithful": sum(row.verdict == "unfaithful" for row in rows),
@@ -57,26 +56,14 @@ class Grid:
 
 def grid(experiment: Experiment) -> Grid:
     """Return the experiment's runs as variants x repetitions."""
-    newest: dict[str, dict[int, RunRow]] = {}
-    variants: dict[str, dict[str, Any]] = {}
-    for row in experiment.rows:
-        place = key(dict(row.variant))
-        variants.setdefault(place, dict(row.variant))
-        newest.setdefault(place, {})[row.repetition] = row
-    there = experiment.axes()
-    order = sorted(variants, key=lambda place: _rank(variants[place], there))
+    runs = experiment.variants()
+    variants = {place: dict(rows[0].variant) for place, rows in runs.items()}
+    newest = {place: {row.repetition: row for row in rows} for place, rows in runs.items()}
+    order_of = {axis.path: [key(value) for value in axis.values] for axis in experiment.axes()}
+    order = sorted(variants, key=lambda place: rank(variants[place], order_of))
     repetitions = sorted({row.repetition for row in experiment.rows})
     return Grid(
         [variants[place] for place in order],
         repetitions,
         [[newest[place].get(one) for one in repetitions] for place in order],
     )
-
-
-def _rank(variant: dict[str, Any], there: Sequence[Axis]) -> list[int]:
-    return [
-        [key(value) for value in axis.values].index(key(variant[axis.path]))
-        if axis.path in variant
-        else -1
-        for axis in there
-    ]

@@ -35,6 +35,7 @@ from results import (
     integrity,
     judgements,
     live,
+    metric_rows,
     metrics,
     older,
     owner,
@@ -47,6 +48,7 @@ from results.checksum import Checksum
 from results.database import Tell, say_nothing, utc_now
 from results.entries import entry_of
 from results.judgements import Judgement
+from results.metric_rows import Kept, MetricRows
 from results.model import RunHead, RunRow, Values
 from results.notes import Remarks
 from results.stored import StoredRun, read_remarks, reading
@@ -83,6 +85,7 @@ class Store:
     def __init__(self, path: Path, tell: Tell = say_nothing) -> None:
         self.path = Path(path)
         self._loaded: set[int] = set()
+        self.kept = Kept()
         self._connection = database.open_writable(self.path, tell=tell)
         try:
             with self.writing():
@@ -94,11 +97,15 @@ class Store:
             raise
 
     @classmethod
-    def open_read_only(cls, path: Path) -> Self:
-        """Open an existing store for reading; StoreError when there is none."""
+    def open_read_only(cls, path: Path, kept: Kept | None = None) -> Self:
+        """Open an existing store for reading; StoreError when there is none.
+
+        ``kept`` has metrics that were read before, and gets those that are read now.
+        """
         store = cls.__new__(cls)
         store.path = Path(path)
         store._loaded = set()
+        store.kept = Kept() if kept is None else kept
         store._connection = database.open_read_only(store.path)
         try:
             with reading(store.path):
@@ -285,6 +292,27 @@ class Store:
             by_id = bulk.load(self._connection, self.path, rows)
             self._loaded.update(key for key, _row in rows)
             yield from (by_id.get(run_id) or self.load(run_id) for run_id in ids)
+
+    def metric_rows(self, rows: Sequence[RunRow]) -> Iterator[MetricRows]:
+        """Yield the metrics of these runs in their order; see ``results.metric_rows``.
+
+        Raises:
+            UsageError: a run is not there any more.
+        """
+        for start in range(0, len(rows), bulk.AT_ONCE):
+            some = {row.id: row for row in rows[start : start + bulk.AT_ONCE]}
+            with reading(self.path):
+                keys: list[tuple[int, str]] = self._connection.execute(
+                    "SELECT run, id FROM runs WHERE id IN (SELECT value FROM json_each(?))",
+                    (json.dumps(list(some)),),
+                ).fetchall()
+            chosen = [(key, some[run_id]) for key, run_id in keys]
+            found = metric_rows.read(self._connection, self.path, chosen, self.kept)
+            self._loaded.update(key for key, _run_id in keys)
+            by_id = {run_id: found[key] for key, run_id in keys if key in found}
+            yield from (
+                by_id.get(run_id) or metric_rows.alone(self.load(run_id)) for run_id in some
+            )
 
     def document(self, run_ids: Sequence[str]) -> dict[str, Any]:
         """Return the JSON document of ``run`` and ``show``, the runs in the order given."""

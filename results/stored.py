@@ -97,7 +97,7 @@ class StoredRun:
         self._require_intact("runs")
         identity = {name: getattr(self.row, name) for name in columns.names(RunIdentity)}
         names = [name for name in columns.names(RunHead) if name not in identity]
-        (values,) = self._table("runs", names)
+        (values,) = self.raw("runs", names)
         return RunHead(**identity, **columns.read(RunHead, dict(zip(names, values, strict=True))))
 
     @cached_property
@@ -196,7 +196,7 @@ class StoredRun:
             self._require_intact("metrics")
             stored = metrics.empty(self)
             seen: set[tuple[str, str]] = set()
-            for window, flow, link, name, value in self._table(
+            for window, flow, link, name, value in self.raw(
                 "metrics", ("window", "flow", "link", "name", "value")
             ):
                 scope = "flow" if flow is not None else "link" if link is not None else "run"
@@ -333,8 +333,8 @@ class StoredRun:
                 integrity.require_intact(self._connection, self._key, table)
             self._intact.add(table)
 
-    def _table(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Return columns of the run's rows of a table."""
+    def raw(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return columns of the run's rows of a table as SQLite keeps them, not compared."""
         if table in self._held:
             there, rows = self._held[table]
             return list(map(itemgetter(*map(there.index, names)), rows))

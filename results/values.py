@@ -46,18 +46,12 @@ class RunValues:
     """
 
     def __init__(self, run: StoredRun, window: str = WHOLE, each_flow: bool = False) -> None:
-        if window not in run.metrics():
-            valid = [name for name in run.metrics() if name != WHOLE]
-            listed = f"its windows are {', '.join(valid)}" if valid else "it has none"
-            raise UsageError(f"run {run.id} has no window {window}; {listed}")
+        require_window(run.id, window, run.metrics())
         self.run = run
         self.window = metrics.spans(run)[window]
         self._values = run.metrics()[window]
-        self.entries: dict[str, list[int]] = {}
+        self.entries = by_name([flow.name for flow in run.flows] if each_flow else run.entries)
         """The indices of the flows of each entry."""
-        names = [flow.name for flow in run.flows] if each_flow else run.entries
-        for index, name in enumerate(names):
-            self.entries.setdefault(name, []).append(index)
 
     def subjects(self) -> list[Subject]:
         """Return the run, its flow entries and its bottleneck links."""
@@ -66,15 +60,14 @@ class RunValues:
             for name, index in metrics.link_indices(self.run).items()
             if self.run.queues[index].bottleneck
         ]
-        entries = [Subject(flow=entry) for entry in self.entries]
-        return [Subject(), *entries, *(Subject(link=name) for name in bottlenecks)]
+        return subjects(self.entries, bottlenecks)
 
     def value(self, subject: Subject, metric: str) -> float | None:
         """Return the value of a metric of the subject's scope; None where there is none."""
         if subject.flow is None:
-            return _mean([self._values.of(None, subject.link).get(metric)])
+            return mean_of_known([self._values.of(None, subject.link).get(metric)])
         indices = self.entries.get(subject.flow, [])
-        return _mean(self._values.flows[index].get(metric) for index in indices)
+        return mean_of_known(self._values.flows[index].get(metric) for index in indices)
 
     def parts(
         self, subject: Subject, one: Metric, span: metrics.Span, number: int
@@ -91,7 +84,7 @@ class RunValues:
             return ()
         indices = [None] if subject.flow is None else self.entries[subject.flow]
         series = [metrics.in_parts(self.run, one, index, span, number) for index in indices]
-        means = [_mean(x for x in each if not math.isnan(x)) for each in zip(*series, strict=True)]
+        means = [mean_of_known(each) for each in zip(*series, strict=True)]
         return tuple(math.nan if each is None else each for each in means)
 
     @cached_property
@@ -105,6 +98,36 @@ class RunValues:
         return _LEAST_PERIOD_S
 
 
-def _mean(values: Iterable[Number | None]) -> float | None:
-    known = [float(value) for value in values if value is not None]
+def by_name(names: Iterable[str]) -> dict[str, list[int]]:
+    """Return the indices of each name."""
+    found: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        found.setdefault(name, []).append(index)
+    return found
+
+
+def subjects(entries: Iterable[str], bottlenecks: Iterable[str]) -> list[Subject]:
+    """Return the run, its flow entries and its bottleneck links."""
+    flows, links = (
+        [Subject(flow=name) for name in entries],
+        [Subject(link=name) for name in bottlenecks],
+    )
+    return [Subject(), *flows, *links]
+
+
+def require_window(run_id: str, window: str, there: Iterable[str]) -> None:
+    """Check that a run has a window.
+
+    Raises:
+        UsageError: it has not.
+    """
+    if window not in there:
+        valid = [name for name in there if name != WHOLE]
+        listed = f"its windows are {', '.join(valid)}" if valid else "it has none"
+        raise UsageError(f"run {run_id} has no window {window}; {listed}")
+
+
+def mean_of_known(values: Iterable[Number | None]) -> float | None:
+    """Return the mean of the values that are there; None and NaN are not."""
+    known = [float(value) for value in values if value is not None and not math.isnan(value)]
     return math.fsum(known) / len(known) if known else None

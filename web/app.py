@@ -10,6 +10,7 @@ from werkzeug.exceptions import HTTPException
 
 from orchestrator.errors import StoreError, UsageError
 from results.database import Tell, say_nothing
+from results.metric_rows import Kept
 from web import api, claims, editing, formats, pages, reader, security, several
 from web.cache import CACHE, Cache
 from web.curves import curves
@@ -41,6 +42,7 @@ def create_app(
     app = Flask(__name__)
     app.config[reader.DB] = Path(db)
     app.config[CACHE] = Cache()
+    app.config[reader.KEPT] = Kept()
     app.config[claims.FOLDER] = claims.USUAL
     app.config[STREAMS] = Streams()
     app.json.sort_keys = False  # type: ignore[attr-defined]

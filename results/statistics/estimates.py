@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 CONFIDENCE = 0.95
@@ -45,11 +46,12 @@ def deviation_of(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
+@lru_cache(maxsize=1024)
 def student(confidence: float, degrees: float) -> float:
     """Return the two-sided quantile of Student's t distribution."""
-    from scipy import stats
+    from scipy.special import stdtrit  # scipy.stats computes it by this, and is slow to import
 
-    return float(stats.t.ppf((1 + confidence) / 2, degrees))
+    return float(stdtrit(degrees, (1 + confidence) / 2))
 
 
 def estimate(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:

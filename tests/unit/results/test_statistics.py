@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from results.statistics import bootstrap, drift, stein
-from results.statistics.differences import Difference, holm, paired, welch
-from results.statistics.estimates import Estimate, deviation_of, estimate
+from results.statistics.differences import Difference, holm, paired, two_sided, welch
+from results.statistics.estimates import Estimate, deviation_of, estimate, student
 from results.statistics.stein import Rule
 
 EXPERIMENTS = 200
@@ -46,6 +46,15 @@ def test_an_interval_is_that_of_scipy() -> None:
     assert (found.low, found.high) == pytest.approx((low, high))
     assert found.sd == pytest.approx(np.std(values, ddof=1))
     assert found.half_width == pytest.approx((high - low) / 2)
+
+
+def test_quantiles_and_p_values_are_those_of_scipy_to_the_bit() -> None:
+    draw = np.random.default_rng(1)
+    for degrees in (1, 2, 39, 999, *draw.uniform(0.5, 200, 50).tolist()):
+        for confidence in (0.5, 0.95, 0.99):
+            assert student(confidence, degrees) == stats.t.ppf((1 + confidence) / 2, degrees)
+        for t in (0.0, -1.5, 2.0, 40.0, 1e6):
+            assert two_sided(t, degrees) == 2 * stats.t.sf(abs(t), degrees)
 
 
 def test_few_values_have_no_interval() -> None:
