@@ -97,7 +97,7 @@ format: $(DEV_READY)  ## put the code in its form
 guest: $(RUN_READY)  ## build the guest kernel unless it is cached
 	@$(BIN)/orchestrator guest build
 
-bench: $(RUN_READY) $(if $(filter-out ns3,$(THEMES)),$(if $(filter ns3,$(THEMES)),$(NS3)),$(NS3))  ## measure what runs cost, beside ns-3, in 25 minutes; QUICK=1: 5 minutes, THEMES="ns3 jobs": these
+bench: $(RUN_READY) $(if $(filter-out ns3,$(THEMES)),$(if $(filter ns3,$(THEMES)),$(NS3)),$(NS3))  ## measure what runs cost, beside ns-3, in 30 minutes; QUICK=1: 5 minutes, THEMES="ns3 jobs": these
 	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/python -m bench $(if $(QUICK),--quick) $(THEMES)
 

@@ -1,15 +1,17 @@
 """Wall time of one plan with `--jobs 2` against `--jobs 1`, in turn.
 
-    python -m bench.bench_jobs [--rounds 3] [--quick]
+    python -m bench.bench_jobs [--rounds 2] [--quick]
 
-The plan has eight runs of one flow. Both executors are measured: this program, and two Dask
-workers of this machine (`--executor dask=local`), if Dask is installed.
+The plan has forty runs of one flow, so that the start of workers is a small part. `--quick` has
+eight. Both executors are measured: this program, and two Dask workers of this machine
+(`--executor dask=local`), if Dask is installed.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from bench import measuring, tables
@@ -22,8 +24,9 @@ GOAL = 1.8
 
 def main() -> int:
     """Measure the plan, keep the results and print a table."""
-    options = measuring.parser(__doc__, rounds=3).parse_args()
+    options = measuring.parser(__doc__, rounds=2).parse_args()
     rounds = 1 if options.quick else options.rounds
+    case = replace(JOBS, repetitions=8) if options.quick else JOBS
     executors = ["local"]
     if importlib.util.find_spec("distributed") is not None:
         executors.append("dask=local")
@@ -32,7 +35,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         scenario = folder / "jobs.yaml"
-        scenario.write_text(JOBS.scenario(), encoding="utf-8")
+        scenario.write_text(case.scenario(), encoding="utf-8")
         for where in executors:
             one, two = (
                 Command(
@@ -49,7 +52,7 @@ def main() -> int:
         side_by_side([command for pair in pairs.values() for command in pair])
     results = {
         "rounds": rounds,
-        "runs": JOBS.repetitions,
+        "runs": case.repetitions,
         "goal": GOAL,
         "rows": [
             {

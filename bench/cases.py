@@ -136,5 +136,5 @@ SCALES: dict[str, tuple[Case, ...]] = {
 }  # fmt: skip
 """What ``bench.bench_scale`` varies, with the cases in ascending order."""
 
-JOBS = Case("jobs", 1e8, 20, access_bps=1e9, repetitions=8)
+JOBS = Case("jobs", 1e8, 20, access_bps=1e9, repetitions=40)
 """The plan of ``bench.bench_jobs``."""
