@@ -1,4 +1,4 @@
-"""Records the commit in each wheel and sdist; hatchling calls this hook when it builds one."""
+"""Adds to each wheel and sdist what is not in its packages; hatchling calls this hook."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+CLAIMS = "scenarios/papers/claims"
+CLAIMS_IN_WHEEL = "results/claims/stated"
+"""Read by ``results/claims/places.py``."""
 
-class CommitHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Adds ``orchestrator/commit.txt`` to what is built, except to an editable installation."""
+
+class Additions(BuildHookInterface):  # type: ignore[type-arg]
+    """Adds ``orchestrator/commit.txt``, and to a wheel the claims of the papers.
+
+    An editable installation needs neither: the checkout itself has both.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the commit into the build; nothing where it is not known."""
+        """Add the claims and the commit; no commit where it is not known."""
         if version == "editable":
-            return  # the checkout itself tells, also after the next commit
+            return
+        if self.target_name == "wheel":
+            build_data["force_include"][str(Path(self.root, CLAIMS))] = CLAIMS_IN_WHEEL
         root = Path(self.root)
         found = importlib.util.spec_from_file_location(
             "commit", root / "orchestrator/execution/commit.py"

@@ -9,7 +9,7 @@ from typing import Any
 
 from flask import Blueprint, Response, abort, current_app, render_template, request
 
-from results.claims import model, record
+from results.claims import model, places, record
 from results.claims.judge import CANNOT, VERDICTS, Finding, Verdict, together
 from results.claims.model import Paper, Statement
 from results.claims.page import NOT_YET, verdicts
@@ -24,8 +24,8 @@ claims = Blueprint("claims", __name__)
 FOLDER = "ORCHESTRATOR_CLAIMS"
 """Key of the application's configuration: the folder with the claims and what was measured."""
 
-USUAL = Path(__file__).resolve().parents[1] / "scenarios/papers/claims"
-"""The claims of a checkout. An installed wheel has none."""
+USUAL = places.folder()
+"""The claims of the checkout, or those that came with the wheel."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def papers() -> str:
         totals=[sum(one == wanted for one in found.values()) for _heading, wanted in columns],
         total=len(found),
         folder=current_app.config[FOLDER],
+        runnable=_runnable(),
     )
 
 
@@ -89,6 +90,7 @@ def paper(paper: str) -> str:
             _told(paper, claim, one, found[paper, claim], measured.get((paper, claim)))
             for claim in one.claims
         ],
+        runnable=_runnable(),
     )
 
 
@@ -110,6 +112,11 @@ def figure(paper: str, statement: str, form: str) -> Response:
         data = drawn(_document(found, rows), form)
     kinds = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
     return Response(data, mimetype=kinds[form])
+
+
+def _runnable() -> bool:
+    """Tell whether the scenarios are there that test the claims again; a wheel has none."""
+    return bool(current_app.config[FOLDER] != places.IN_WHEEL)
 
 
 def _document(statement: Statement, rows: Sequence[tuple[Row, Finding]]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.build
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 LEFT_OUT = {"__pycache__", "build", "node_modules"}
+CLAIMS, CLAIMS_IN_WHEEL = ROOT / "scenarios/papers/claims", "results/claims/stated"
 
 
 def run(*words: str | Path, cwd: Path, ok: bool = True) -> subprocess.CompletedProcess[str]:
@@ -81,6 +82,11 @@ def test_the_wheel_has_every_file_of_the_packages(built: tuple[Path, Path]) -> N
     ).stdout.split()  # fmt: skip
     with zipfile.ZipFile(built[1]) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    there |= {
+        f"{CLAIMS_IN_WHEEL}/{path.relative_to(CLAIMS).as_posix()}"
+        for path in CLAIMS.rglob("*")
+        if path.is_file()
+    }
     assert names - {RECORD} == there - set(ignored)
     assert {"results/migrations/0001_initial.sql", "guest/kernel.config", "kmods/Kbuild"} <= names
 
@@ -131,3 +137,19 @@ def test_an_installed_wheel_works_outside_the_checkout(installed: Path, tmp_path
         "assert page.get('/').status_code == page.get('/static/app.js').status_code == 200"
     )
     run(installed / "python", "-c", page, cwd=tmp_path)
+
+
+def test_an_installed_wheel_shows_the_papers_claims(installed: Path, tmp_path: Path) -> None:
+    program = (
+        "import pathlib, web; client = web.create_app(pathlib.Path('none.db')).test_client(); "
+        "print(client.get('/papers').text, client.get('/papers/tibet').text, "
+        "client.get('/papers/tibet/T1.1.svg').status_code)"
+    )
+    shown = run(installed / "python", "-c", program, cwd=tmp_path).stdout
+    papers = sorted(path.stem for path in CLAIMS.glob("*.yaml"))
+    assert papers
+    assert all(f'href="/papers/{name}"' in shown for name in papers)
+    measured = json.loads((CLAIMS / "measured/tibet-T2-quick.json").read_text())
+    assert f"Measured at the length quick: {len(measured['runs'])} runs, kernel " in shown
+    assert "need a checkout of the project" in shown
+    assert "not installed" not in shown
