@@ -35,7 +35,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Mean:
-    """A row of means; ``half`` is half the width of the interval."""
+    """A row of means; ``doubtful`` counts the doubtful runs of the mean."""
 
     place: list[str]
     subject: str
@@ -45,14 +45,19 @@ class Mean:
     high: Value
     drifting: bool | None
     rises: bool
+    doubtful: int
     left_out: str
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A row of differences ``b - a``; ``sign`` is 1, -1, or 0 if none was shown."""
+    """A row of differences ``b - a``; ``sign`` is 1, -1, or 0 if none was shown.
+
+    ``where`` is the condition that keeps the variants of ``place``; empty if all are of it.
+    """
 
     place: str
+    where: str
     pair: str
     result: str
     sign: int
@@ -106,14 +111,14 @@ def answer(document: Document, experiment: Experiment, chosen: Choices) -> Answe
     unit = scales.unit_of(one.format, one.unit, [mean for mean in means if mean is not None])
     asked = plot.Asked(
         chosen.metric, one.title, unit, chosen.x, chosen.colour, chosen.facet, chosen.log_x,
-        chosen.y_scale == "log", chosen.from_zero, chosen.each,
+        chosen.y_scale == "log", chosen.from_zero, chosen.each, chosen.doubtful,
     )  # fmt: skip
     differences = document["differences"]
     return Answer(
         one,
         unit,
         plot.plot(document, axes, asked),
-        [_mean(row, axes, chosen.metric, unit) for row in rows[:MOST_ROWS]],
+        [_mean(row, axes, chosen, unit) for row in rows[:MOST_ROWS]],
         max(0, len(rows) - MOST_ROWS),
         [_difference(each, axes, unit) for each in differences[:MOST_ROWS]],
         max(0, len(differences) - MOST_ROWS),
@@ -123,7 +128,7 @@ def answer(document: Document, experiment: Experiment, chosen: Choices) -> Answe
     )
 
 
-def _interval(each: Mapping[str, Any], unit: Unit) -> tuple[Value, Value, Value]:
+def interval(each: Mapping[str, Any], unit: Unit) -> tuple[Value, Value, Value]:
     """Return mean and ends of an interval with the digits that its width gives a meaning."""
     low, high, mean = each["low"], each["high"], each["mean"]
     step = None
@@ -136,16 +141,17 @@ def _interval(each: Mapping[str, Any], unit: Unit) -> tuple[Value, Value, Value]
     )
 
 
-def _mean(row: Mapping[str, Any], axes: Sequence[Axis], metric: str, unit: Unit) -> Mean:
-    found = row["metrics"][metric]
+def _mean(row: Mapping[str, Any], axes: Sequence[Axis], chosen: Choices, unit: Unit) -> Mean:
+    found = row["metrics"][chosen.metric]
     left_out = [f"{number} {reason}" for reason, number in row["left_out"].items() if number]
     return Mean(
         [shown(row["variant"].get(axis.path, "")) for axis in axes],
         row["flow"] or row["link"] or "run",
         found["n"],
-        *_interval({"low": None, "high": None, **found}, unit),
+        *interval({"low": None, "high": None, **found}, unit),
         found["drifting"],
         (found["rise"] or 0) > 0,
+        sum(run in chosen.doubtful for run in found["runs"]),
         ", ".join(left_out),
     )
 
@@ -162,12 +168,13 @@ def _difference(each: Mapping[str, Any], axes: Sequence[Axis], unit: Unit) -> Di
     effect = each["effect"]
     return Difference(
         ", ".join(filter(None, (_place(each["variant"], axes), each["flow"]))) or formats.NONE,
+        " and ".join(_conditions(each["variant"], axes)),
         f"{each['b']} − {each['a']}",
         result,
         sign,
-        *_interval(each, unit),
+        *interval(each, unit),
         Value(effect, formats.NONE if effect is None else f"{effect:+.2f}"),
-        Value(p, formats.NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"),
+        Value(p, formats.p_value(p)),
         str(each["paired_n"] or f"{each['a_n']}, {each['b_n']}"),
     )
 
@@ -181,18 +188,23 @@ def _crossing(each: Mapping[str, Any], axes: Sequence[Axis]) -> Crossing:
         _place(each["variant"], axes) or formats.NONE,
         f"{each['b']} and {each['a']}",
         f"{axis.label} ({unit.name})" if unit.name else axis.label,
-        *_interval(each, unit),
+        *interval(each, unit),
         f"{each['n']} of {each['of']}",
     )
 
 
 def _place(variant: Mapping[str, Any], axes: Sequence[Axis]) -> str:
     """Return the values of a variant on the axes that have several."""
-    return ", ".join(
-        f"{axis.label} {shown(variant[axis.path])}"
+    return ", ".join(one.replace("=", " ", 1) for one in _conditions(variant, axes))
+
+
+def _conditions(variant: Mapping[str, Any], axes: Sequence[Axis]) -> list[str]:
+    """Return a condition for each value of a variant on the axes that have several."""
+    return [
+        f"{axis.label}={shown(variant[axis.path])}"
         for axis in axes
         if axis.path in variant and len(axis.values) > 1
-    )
+    ]
 
 
 _LEFT_OUT = {

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import UsageError
-from results import DEFAULT_DB
+from results import arrangement
+from results.arrangement import FLOW
 from results.axes import Axis, named
 from results.experiments import Experiment
 from results.metrics import METRICS
@@ -18,7 +19,7 @@ from results.observations import Wanted
 from results.statistics.drift import PARTS
 from results.store import Store
 from results.summary import DEFAULT_METRIC
-from web import query
+from web import again, facets, query
 from web.query import Arguments
 
 NAMES = (
@@ -30,7 +31,6 @@ NAMES = (
 X_SCALES = ("auto", "linear", "log")
 Y_SCALES = ("linear", "log")
 YES = ("", "yes", "no")
-FLOW = "flow"
 MOST_GIVEN = 20
 MOST_CHARACTERS = 1000
 
@@ -40,7 +40,10 @@ MOST_RUNS_FOR_DRIFT = 100
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices, with defaults in place of what the address leaves out."""
+    """The choices, with defaults in place of what the address leaves out.
+
+    ``colour`` None is by flow entry. ``doubtful`` has the ids of the experiment's doubtful runs.
+    """
 
     metric: str
     x: Axis | None
@@ -55,6 +58,7 @@ class Choices:
     entries: tuple[str, ...]
     window: str
     drift: bool
+    doubtful: frozenset[str]
 
     @property
     def log_x(self) -> bool:
@@ -87,15 +91,14 @@ def read(args: Arguments, experiment: Experiment, metrics: Sequence[str]) -> Cho
     usual = DEFAULT_METRIC if DEFAULT_METRIC in metrics or not metrics else metrics[0]
     x = _x(args, axes)
     facet = named(args["facet"], axes) if args.get("facet") else None
-    if facet is not None and facet == x:
-        raise UsageError(f"facet={args['facet']}: this axis is the horizontal one already")
-    colour = args.get("colour", FLOW)
+    colour = None if args.get("colour", FLOW) in ("", FLOW) else named(args["colour"], axes)
+    arrangement.require_once(x, colour, facet)
     drift = query.read_choice(args, "drift", YES)
     few = len(experiment.rows) <= MOST_RUNS_FOR_DRIFT
     return Choices(
         metric=args.get("metric") or usual,
         x=x,
-        colour=None if colour in ("", FLOW) else named(colour, axes),
+        colour=colour,
         facet=facet,
         x_scale=query.read_choice(args, "x_scale", X_SCALES),
         y_scale=query.read_choice(args, "y_scale", Y_SCALES),
@@ -106,6 +109,7 @@ def read(args: Arguments, experiment: Experiment, metrics: Sequence[str]) -> Cho
         entries=_given(args, "entry"),
         window=args.get("window", WHOLE),
         drift=few if not drift else drift == "yes",
+        doubtful=frozenset(row.id for row in experiment.rows if row.verdict == "doubtful"),
     )
 
 
@@ -132,50 +136,63 @@ def metrics_of(store: Store, experiment: Experiment) -> list[str]:
     return [name for name in dict.fromkeys(name for name, _scope in METRICS) if name in there]
 
 
-def command(kind: str, label: str, choices: Choices, db: Path, output: str = "") -> str:
-    """Return the command that makes the page's table (``summary``) or figure (``plot``)."""
-    words = ["orchestrator", kind, *(["metric"] if kind == "plot" else []), label]
-    words += ["--metric", choices.metric]
-    if kind == "plot":
-        words += figure_options(choices)
-    else:
-        words += [word for one in choices.by for word in ("--by", one)]
+def table_command(label: str, choices: Choices, db: Path) -> str:
+    """Return the command that makes the page's tables."""
+    words = ["summary", label, "--metric", choices.metric]
+    words += [word for one in choices.by for word in ("--by", one)]
     words += [word for one in choices.where for word in ("--where", one)]
     words += [word for one in choices.entries for word in ("--flow", one)]
     words += ["--window", choices.window] if choices.window else []
-    words += ["--db", str(db)] if db != DEFAULT_DB else []
-    words += ["-o", output] if output else []
-    return shlex.join(words)
+    return again.command(words, db)
 
 
-def figure_options(choices: Choices) -> list[str]:
-    """Return the options of ``orchestrator plot metric`` that the choices mean."""
-    words = [] if choices.x is None else ["--by", choices.x.label]
-    if choices.x_scale != "auto":
-        words.append("--log-x" if choices.x_scale == "log" else "--no-log-x")
-    words += ["--log-y"] if choices.y_scale == "log" else []
-    words += [] if choices.from_zero else ["--no-from-zero"]
-    words += ["--crossings"] if _marks_crossings(choices) else []
-    return words
+def figure_command(label: str, choices: Choices, db: Path, file: str) -> str:
+    """Return the command that makes the page's figure: its keys as options."""
+    keys = dict(_figure(choices))
+    words = ["plot", keys.pop("kind"), label]
+    for name, value in keys.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            given = [value] if isinstance(value, str) else value
+            words += [word for one in given for word in (f"--{option}", one)]
+    return f"{again.command(words, db)} {shlex.join(['-o', file])}"
 
 
 def figure(choices: Choices, file: str) -> Mapping[str, Any]:
-    """Return the keys of the figure ``metric`` that the choices mean; see ``results.figures``."""
-    keys: dict[str, Any] = {
-        "kind": "metric", "file": file, "metric": choices.metric,
-        "flow": list(choices.entries), "log_y": choices.y_scale == "log",
-        "from_zero": choices.from_zero, "crossings": _marks_crossings(choices),
-    }  # fmt: skip
-    if choices.x is not None:
-        keys["by"] = choices.x.label
-    if choices.x_scale != "auto":
+    """Return the keys of the figure that the choices mean; see ``results.figures``."""
+    keys = _figure(choices)
+    where = keys.get("where", ())
+    joined = {"where": facets.joined(where)} if where else {}
+    return {**keys, **joined, "file": file}
+
+
+def _figure(choices: Choices) -> Mapping[str, Any]:
+    """Return the keys of the figure that are not the usual ones; ``where`` is a list.
+
+    Without an axis to draw against it is that of bars.
+    """
+    x = choices.x
+    keys: dict[str, Any] = {"kind": "bars" if x is None else "metric", "metric": choices.metric}
+    if x is not None:
+        keys |= {"by": x.label, "colour_by": choices.colour.label if choices.colour else FLOW}
+    if choices.facet is not None and x is not None:
+        keys |= {"panels_by": choices.facet.label, "width": "ieee-wide"}
+    if x is not None and choices.x_scale != "auto":
         keys["log_x"] = choices.x_scale == "log"
-    if choices.window:
-        keys["window"] = choices.window
-    if choices.where:
-        keys["where"] = " and ".join(f"({one})" for one in choices.where)
-    return keys
-
-
-def _marks_crossings(choices: Choices) -> bool:
-    return choices.x is not None and choices.x.numbers is not None
+    if choices.y_scale == "log":
+        keys["log_y"] = True
+    if x is not None:
+        usual = {
+            "from_zero": (choices.from_zero, True),
+            "each": (choices.each, False),
+            "crossings": (x.numbers is not None, False),
+            "drift": (choices.drift, False),
+            "doubt": (bool(choices.doubtful), False),
+        }
+        keys |= {name: value for name, (value, default) in usual.items() if value != default}
+    given: dict[str, Any] = {
+        "flow": list(choices.entries), "where": list(choices.where), "window": choices.window,
+    }  # fmt: skip
+    return {**keys, **{name: value for name, value in given.items() if value}}

@@ -90,8 +90,8 @@ def experiment(label: str) -> str | AnyResponse:
         grid=overview.grid(found),
         variant_words=view.variant_words,
         scenario=scenario,
-        summary_command=choices.command("summary", found.label, chosen, db),
-        plot_command=choices.command("plot", found.label, chosen, db, f"{found.name}.pdf"),
+        table_command=choices.table_command(found.label, chosen, db),
+        figure_command=choices.figure_command(found.label, chosen, db, f"{found.name}.pdf"),
         arguments=request.args.to_dict(flat=False),
         live=any(row.status == "running" for row in found.rows),
         x_scales=choices.X_SCALES,
@@ -115,7 +115,7 @@ def table(label: str, form: str) -> Response:
 
 @experiments.get("/experiments/<path:label>/figure.<any('svg','png','pdf'):form>")
 def figure(label: str, form: str) -> Response:
-    """Return the figure of ``orchestrator plot metric``."""
+    """Return the figure of ``orchestrator plot metric``, or ``plot bars`` without an axis."""
     from results.figures import FIGURES
     from results.figures._drawing import content
     from results.figures._study import Study
@@ -123,9 +123,9 @@ def figure(label: str, form: str) -> Response:
     with reading_store() as store:
         found, _others = _found(store, label)
         chosen = choices.read(request.args, found, _metrics(store, found))
-        kind = FIGURES.found["metric"]
+        keys = choices.figure(chosen, f"figure.{form}")
         try:
-            asked = kind.model_validate(choices.figure(chosen, f"figure.{form}"))
+            asked = FIGURES.found[keys["kind"]].model_validate(keys)
         except ValueError as error:
             raise UsageError(str(error)) from None
         with DRAWING:

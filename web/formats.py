@@ -58,6 +58,11 @@ def metric(value: float | None, format_name: str) -> str:
     return {"rate": rate, "time": time, "percent": percent}.get(format_name, number)(value)
 
 
+def p_value(value: float | None) -> str:
+    """Return a p value with three decimals, such as ``0.012`` or ``< 0.001``."""
+    return NONE if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def quantity(value: Any, unit: str) -> str:
     """Return a check's value in its unit, with five digits; texts stay as they are."""
     if value is None:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from results import arrangement
 from results.axes import key
-from web import plot, scales
+from web import scales
 from web.choices import Choices
 
 WIDTH, HEIGHT, MARGIN = 120, 30, 3
@@ -36,12 +37,12 @@ def _lines(document: Mapping[str, Any], chosen: Choices) -> list[str]:
         return []
     numbers = dict(zip(map(key, axis.values), axis.numbers, strict=True))
     series: dict[str, list[tuple[float, float]]] = {}
-    for row in plot.rows_of(document, chosen.metric):
-        if axis.path in row["variant"]:
-            others = {path: one for path, one in row["variant"].items() if path != axis.path}
-            name = key([row["flow"], row["link"], others])
-            place = numbers[key(row["variant"][axis.path])]
-            series.setdefault(name, []).append((place, row["metrics"][chosen.metric]["mean"]))
+    for cell in arrangement.cells(document, [chosen.metric]):
+        if axis.path in cell.variant:
+            others = {path: one for path, one in cell.variant.items() if path != axis.path}
+            place = numbers[key(cell.variant[axis.path])]
+            mean = cell.metrics[chosen.metric]["mean"]
+            series.setdefault(key([cell.subject, others]), []).append((place, mean))
     kept = [points for points in list(series.values())[:MOST_LINES] if len(points) > 1]
     everything = [point for points in kept for point in points]
     if not everything:

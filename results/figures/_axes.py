@@ -95,11 +95,14 @@ def _ticks_at(panel: Axes, places: Sequence[float], width_in: float) -> None:
     panel.xaxis.set_minor_formatter(NullFormatter())
 
 
-def from_zero(panel: Axes) -> None:
-    """Let the vertical axis begin at zero, if it is linear and no value is below."""
-    if panel.get_yscale() == "linear" and panel.dataLim.y0 >= 0:
-        top = 1.05 * panel.dataLim.y1
-        panel.set_ylim(0, top if top > 0 else 1)
+def from_zero(panels: Sequence[Axes]) -> None:
+    """Let the vertical axes begin at zero, if they are linear and no value is below.
+
+    The panels share their vertical axis.
+    """
+    if panels[0].get_yscale() == "linear" and all(panel.dataLim.y0 >= 0 for panel in panels):
+        top = 1.05 * max(panel.dataLim.y1 for panel in panels)
+        panels[0].set_ylim(0, top if top > 0 else 1)
 
 
 def shifts(number: int) -> list[float]:

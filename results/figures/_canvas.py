@@ -20,6 +20,12 @@ SHAPE = 0.62
 MOST_HEIGHT_IN = 2.6
 PANEL_HEIGHT_IN = 1.05
 LEGEND_LINE_IN = 0.14
+GRID_PANEL_IN = 2.3
+"""About the width of one of several panels beside each other."""
+
+TITLE_IN = 0.12
+LABEL_IN = 0.3
+"""Heights of a panel's title, and of the label below all panels."""
 
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -34,27 +40,31 @@ def line(index: int) -> Line:
     return LINES[index]
 
 
-def require_distinct(series: Sequence[str]) -> None:
-    """Require that the series can be told apart.
+def require_distinct(series: Sequence[str], most: int = len(LINES)) -> None:
+    """Require that the series can be told apart, of which ``most`` can.
 
     Raises:
         UsageError: there are too many.
     """
-    if len(series) > len(LINES):
+    if len(series) > most:
         raise UsageError(
             f"{len(series)} lines ({', '.join(series[:10])}, ...) cannot be told apart; "
-            f"keep at most {len(LINES)} of them by flow or where"
+            f"keep at most {most} of them by flow or where"
         )
 
 
 class Canvas:
-    """A figure of a given width; use it inside ``_style.applied()``."""
+    """A figure of a given width; use it inside ``_style.applied()``.
+
+    ``columns`` is the number of panels beside each other.
+    """
 
     def __init__(self, width: str) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         self.width_in = WIDTHS_IN[width]
+        self.columns = 1
         self.figure: Figure = Figure(figsize=(self.width_in, self._height_in(1)))
         FigureCanvasAgg(self.figure)
 
@@ -73,14 +83,59 @@ class Canvas:
         axes = self.figure.subplots(rows, 1, sharex=True, squeeze=False)
         return list(axes[:, 0])
 
-    def legend(self, handles: Sequence[Any], labels: Sequence[str]) -> None:
-        """Put a legend above the panels, in as few lines as the width allows; none for one.
+    def grid(self, number: int) -> list[Axes]:
+        """Return the axes of panels beside each other that share both axes, row by row.
 
-        What all labels begin with becomes its title. The figure grows by the further lines.
+        Only those at the edges have ticks with labels.
         """
-        if len(labels) < 2:
+        if number == 1:
+            return [self.panel()]
+        columns = min(number, max(2, round(self.width_in / GRID_PANEL_IN)))
+        rows = -(-number // columns)
+        height_in = min(self.width_in / columns * SHAPE, MOST_HEIGHT_IN)
+        self.figure.set_size_inches(self.width_in, rows * (height_in + TITLE_IN) + LABEL_IN)
+        axes = self.figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for place, panel in enumerate(axes.flat):
+            if place >= number:
+                panel.remove()
+            elif place + columns >= number:
+                panel.xaxis.set_tick_params(labelbottom=True)
+        self.columns = columns
+        return list(axes.flat)[:number]
+
+    def share_labels(self, panels: Sequence[Axes]) -> None:
+        """Let several panels have one label of each axis in common."""
+        if len(panels) == 1:
             return
-        title, labels = _without_beginning(labels)
+        size = panels[0].xaxis.label.get_fontsize()
+        self.figure.supxlabel(panels[0].get_xlabel(), fontsize=size)
+        self.figure.supylabel(panels[0].get_ylabel(), fontsize=size)
+        for panel in panels:
+            panel.set(xlabel="", ylabel="")
+
+    def legend(
+        self,
+        handles: Sequence[Any],
+        labels: Sequence[str],
+        signs: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Put a legend above the panels, in as few lines as the width allows.
+
+        A single line needs none. What all labels begin with becomes its title. ``signs`` are
+        characters with their meaning. The figure grows by the further lines.
+        """
+        from matplotlib.lines import Line2D
+
+        if len(labels) < 2:
+            handles, labels = (), ()
+        if not labels and not signs:
+            return
+        title, labels = _without_beginning(labels) if labels else ("", labels)
+        handles = [*handles, *(
+            Line2D([], [], ls="none", color="black", marker=f"${sign}$".replace("~", r"\sim"), ms=4)
+            for sign, _meaning in signs
+        )]  # fmt: skip
+        labels = [*labels, *(meaning for _sign, meaning in signs)]
         for rows in range(1, len(labels) + 1):
             columns = math.ceil(len(labels) / rows)
             made = self.figure.legend(

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import UsageError
-from results import axes
+from results import arrangement, axes
+from results.arrangement import Cell, Document, Of, Series, Words, ends
 from results.axes import key, named
 from results.figures import _labels
-from results.figures._spec import Of
 
-Document = Mapping[str, Any]
+__all__ = ["Cell", "Series", "ends"]
+
 Axis = Mapping[str, Any]
 """An axis of a summary's document."""
-
-_SUBJECTS: Mapping[Of, str | None] = {"flows": "flow", "run": None, "links": "link"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A metric's values of one variant and one flow entry, link or whole run."""
-
-    variant: Mapping[str, Any]
-    subject: str | None
-    metrics: Mapping[str, Mapping[str, Any]]
-
-
-@dataclass
-class Series:
-    """The cells that share a line or a colour, under the name that the legend shows."""
-
-    name: str
-    cells: list[Cell] = field(default_factory=list)
 
 
 def cells(document: Document, metrics: Sequence[str], of: Of | None) -> list[Cell]:
@@ -44,30 +25,15 @@ def cells(document: Document, metrics: Sequence[str], of: Of | None) -> list[Cel
     Raises:
         UsageError: there are no values.
     """
-    for kind in (of,) if of else ("flows", "run", "links"):
-        found = [
-            Cell(row["variant"], row[_SUBJECTS[kind] or "flow"], row["metrics"])
-            for row in document["rows"]
-            if _is_of(row, kind) and all(_has(row, name) for name in metrics)
-        ]
-        if found:
-            return found
+    found = arrangement.cells(document, metrics, of)
+    if found:
+        return found
     names = " and ".join(metrics)
     whose = {"flows": " of flow entries", "run": " of whole runs", "links": " of links"}
     raise UsageError(
         f"{document['experiment']} has no values of {names}{whose[of] if of else ''} to draw: "
         "no faithful run has any"
     )
-
-
-def _is_of(row: Mapping[str, Any], of: Of) -> bool:
-    if of == "run":
-        return row["flow"] is None and row.get("link") is None
-    return row.get(_SUBJECTS[of] or "") is not None
-
-
-def _has(row: Mapping[str, Any], name: str) -> bool:
-    return bool(row["metrics"].get(name, {}).get("values"))
 
 
 def axis_named(document: Document, text: str) -> Axis:
@@ -109,63 +75,30 @@ def only_axis(document: Document, found: Sequence[Cell]) -> Axis:
 
 def values_on(axis: Axis, found: Iterable[Cell]) -> list[Any]:
     """Return the axis's values that the cells have, in the axis's order."""
-    there = {key(cell.variant[axis["path"]]) for cell in found if axis["path"] in cell.variant}
-    return [one for one in axis["values"] if key(one) in there]
+    return arrangement.values_on(made(axis), found)
+
+
+def words(names: Mapping[str, str]) -> Words:
+    """Return a paper's words for subjects and values; ``names`` has others in their place."""
+    return Words(
+        lambda subject: names.get(subject, subject) if subject else "",
+        lambda axis, value: _part(axis, value, names),
+    )
 
 
 def series(
     document: Document, found: Sequence[Cell], along: Sequence[Axis], names: Mapping[str, str]
 ) -> list[Series]:
-    """Return a series for each flow entry (or link) and each combination of the other axes.
-
-    ``along`` are the axes that the figure itself shows. An axis of numbers that follow from those,
-    as `include` in a matrix may set it, makes no further series. ``names`` replaces words.
-    """
-    shown = {axis["path"] for axis in along}
-    others = [
-        axis
-        for axis in document["axes"]
-        if axis["path"] not in shown
-        and len(values_on(axis, found)) > 1
-        and not _follows(axis, along, document)
-    ]
-    several = len({cell.subject for cell in found}) > 1 or not others
-    made: dict[str, Series] = {}
-    short: dict[str, str] = {}
-    for cell in found:
-        parts = [names.get(cell.subject, cell.subject)] if several and cell.subject else []
-        parts += variant_parts(others, cell.variant, names)
-        values = [cell.variant.get(axis["path"]) for axis in others]
-        place = key([cell.subject, values])
-        made.setdefault(place, Series(", ".join(parts))).cells.append(cell)
-        short[place] = ", ".join(dict.fromkeys(parts))
-    if len(set(short.values())) == len(short):  # axes that have equal values are named once
-        for place, one in made.items():
-            one.name = short[place]
-    return list(made.values())
-
-
-def _follows(axis: Axis, along: Sequence[Axis], document: Document) -> bool:
-    """Tell whether variants with equal values on some axes have equal ones on this axis, too.
-
-    An axis of names never does, so that different kinds are never joined by a line.
-    """
-    if axis["numbers"] is None:
-        return False
-    given: dict[str, str] = {}
-    for row in document["rows"]:  # those of variants without a value, too
-        place = key([row["variant"].get(each["path"]) for each in along])
-        value = key(row["variant"].get(axis["path"]))
-        if given.setdefault(place, value) != value:
-            return False
-    return len(given) > 1
+    """Return the series of ``results.arrangement.series``; ``names`` replaces words."""
+    there = [made(axis) for axis in document["axes"]]
+    return arrangement.series(document, there, found, [made(one) for one in along], words(names))
 
 
 def variant_parts(
     along: Sequence[Axis], variant: Mapping[str, Any], names: Mapping[str, str]
 ) -> list[str]:
     """Return what the legend says of a variant's values on the axes."""
-    return [_part(axis, variant[axis["path"]], names) for axis in along if axis["path"] in variant]
+    return arrangement.value_words([made(axis) for axis in along], variant, words(names))
 
 
 def varying_axes(variants: Sequence[Mapping[str, Any]]) -> list[Axis]:
@@ -173,12 +106,12 @@ def varying_axes(variants: Sequence[Mapping[str, Any]]) -> list[Axis]:
     return [vars(axis) for axis in axes.axes(variants) if len(axis.values) > 1]
 
 
-def _part(axis: Axis, written: Any, names: Mapping[str, str]) -> str:
+def _part(axis: axes.Axis, written: Any, names: Mapping[str, str]) -> str:
     """Return what the legend says of a value: a number needs the name of its axis."""
     text = _labels.value(written)
-    if text in names or axis["numbers"] is None:
+    if text in names or axis.numbers is None:
         return names.get(text, text)
-    return f"{names.get(axis['label'], _labels.axis_words(axis))} {text}"
+    return f"{names.get(axis.label, _labels.axis_words(vars(axis)))} {text}"
 
 
 def place(axis: Axis, cell: Cell) -> int | None:
@@ -187,10 +120,3 @@ def place(axis: Axis, cell: Cell) -> int | None:
         return None
     keys = [key(one) for one in axis["values"]]
     return keys.index(key(cell.variant[axis["path"]]))
-
-
-def ends(estimate: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the ends of a mean's interval; the mean itself where there is none."""
-    if estimate.get("low") is None:
-        return estimate["mean"], estimate["mean"]
-    return estimate["low"], estimate["high"]

@@ -14,6 +14,7 @@ from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path, Strict
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shortened, shown
+from results.arrangement import Of
 from results.axes import Where
 from results.figures._style import FONT
 
@@ -33,8 +34,6 @@ MOST_BRACES = 15
 MOST_FIGURES = 100
 
 Width = Literal["ieee", "ieee-wide", "acm", "acm-wide"]
-
-Of = Literal["flows", "run", "links"]
 
 
 def _file(name: str) -> str:
@@ -237,9 +236,9 @@ class OfExperiment(FigureSpec):
     )
     window: str | None = Field(default=None, description="the metrics of this window")
 
-    def summary(self, study: Study, *metrics: str) -> dict[str, Any]:
-        """Return the study's summary of what the figure keeps."""
-        return study.summary(metrics, self.where, self.flow, self.window)
+    def summary(self, study: Study, *metrics: str, parts: int = 0) -> dict[str, Any]:
+        """Return the study's summary of what the figure keeps; with ``parts``, with drifts."""
+        return study.summary(metrics, self.where, self.flow, self.window, parts)
 
     def named_flows(self) -> Iterator[tuple[Path, str]]:
         """Yield the flow entries that the figure keeps."""

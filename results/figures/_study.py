@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchestrator.errors import UsageError
+from results.arrangement import Point
 from results.axes import Where, conditions
 from results.experiments import Experiment
 from results.model import WHOLE, RunRow
@@ -48,10 +49,12 @@ class Study:
         where: Where,
         entries: Sequence[str] = (),
         window: str | None = None,
+        parts: int = 0,
     ) -> dict[str, Any]:
         """Return the summary of the metrics; see ``results.summary``.
 
-        ``where`` keeps variants, and ``entries`` keeps flow entries.
+        ``where`` keeps variants, and ``entries`` keeps flow entries. With ``parts``, the number of
+        parts of the window, it says which means still drift.
 
         Raises:
             UsageError: the experiment has no such axis, value, window or flow entry.
@@ -60,7 +63,7 @@ class Study:
         from results.summary import summarise
 
         names = tuple(dict.fromkeys(metrics))
-        wanted = Wanted(names, window or WHOLE, conditions(where), tuple(entries))
+        wanted = Wanted(names, window or WHOLE, conditions(where), tuple(entries), parts=parts)
         document = summarise(self.store, self.experiment, wanted)
         self._note_left_out(document["rows"])
         return document
@@ -73,11 +76,21 @@ class Study:
             if number:
                 self.note(f"left out: {number} run{'s' * (number > 1)} {words}")
 
+    def doubtful(self) -> set[str]:
+        """Return the ids of the experiment's doubtful runs."""
+        return {row.id for row in self.experiment.rows if row.verdict == "doubtful"}
+
     def note_single(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Note how many of the values that a figure shows are of one run, without an interval."""
         number = sum(one.get("low") is None for one in metrics)
         if number:
             self.note(f"no interval: {number} of {len(metrics)} values are of a single run")
+
+    def note_signs(self, points: Sequence[Point]) -> None:
+        """Note how many means of a figure have which sign."""
+        signs = [sign for point in points for sign in point.signs]
+        for sign in dict.fromkeys(signs):
+            self.note(f"{sign[0]}: {signs.count(sign)} of {len(points)} means: {sign[1]}")
 
     def note(self, text: str) -> None:
         """Add what the user should know about the figure, once."""

@@ -57,6 +57,6 @@ class BarsFigure(GroupedFigure):
                 fmt="none", ecolor="#404040", elinewidth=0.9, capsize=2, capthick=0.9,
             )  # fmt: skip
         study.note_single(shown)
-        _axes.from_zero(panel)
+        _axes.from_zero([panel])
         self.name_groups(panel, groups, canvas.width_in)
         canvas.legend(handles, [name for name, _cells in groups.series])

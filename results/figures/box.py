@@ -67,6 +67,6 @@ class BoxFigure(GroupedFigure):
             )  # fmt: skip
             handles.append(made["boxes"][0])
         if self.from_zero:
-            _axes.from_zero(panel)
+            _axes.from_zero([panel])
         self.name_groups(panel, groups, canvas.width_in)
         canvas.legend(handles, [name for name, _cells in groups.series])

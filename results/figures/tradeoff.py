@@ -62,7 +62,7 @@ class TradeoffFigure(OfExperiment):
             study.note(f"no ellipse: {flat} of {len(lines)} points have less than 3 runs")
         panel.invert_xaxis()
         if self.from_zero:
-            _axes.from_zero(panel)
+            _axes.from_zero([panel])
         canvas.legend(handles, [one.name for one in lines])
 
     def _pairs(self, cell: Cell) -> list[tuple[float, float]]:

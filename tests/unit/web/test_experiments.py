@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import random
 import re
@@ -142,18 +143,67 @@ def test_table_files_are_those_of_the_command(client: FlaskClient, db: Path) -> 
     assert answer.headers["Content-Disposition"] == ("attachment; filename=sweep-goodput_bps.csv")
 
 
+def figures(client: FlaskClient, page: str, query: str, file: Path) -> tuple[bytes, bytes]:
+    """Return the figure of a page, and that of the command that the page shows."""
+    (command,) = re.findall(r">(orchestrator plot [^<]*)<", client.get(f"{page}?{query}").text)
+    words = shlex.split(html.unescape(command))
+    done = orchestrator(*words[1:-1], str(file))
+    assert done.exit_code == 0, done.output
+    shown = client.get(f"{page}/figure.{file.suffix[1:]}?{query}")
+    assert shown.status_code == 200, shown.text
+    return shown.data, file.read_bytes()
+
+
 @pytest.mark.parametrize("form", ["svg", "png", "pdf"])
 def test_figures_are_those_of_the_command_to_the_byte(
     client: FlaskClient, db: Path, tmp_path: Path, form: str
 ) -> None:
     query = "y_scale=log&where=rate=50mbit&x_scale=linear"
     page = f"/experiments/{label(db)}"
-    (command,) = re.findall(r">(orchestrator plot [^<]*)<", client.get(f"{page}?{query}").text)
-    words = shlex.split(command.replace("&gt;", ">").replace("&lt;", "<").replace("&#39;", "'"))
-    file = tmp_path / f"figure.{form}"
-    done = orchestrator(*words[1:-1], str(file))
-    assert done.exit_code == 0, done.output
-    assert client.get(f"{page}/figure.{form}?{query}").data == file.read_bytes()
+    shown, made = figures(client, page, query, tmp_path / f"figure.{form}")
+    assert shown == made
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "colour=rate&each=yes&zero=no&drift=no",
+        "x=rate&facet=limit&each=yes",
+        "facet=rate&where=limit>0.5bdp&where=limit<4bdp or rate=10mbit&entry=bbr&drift=no",
+    ],
+)
+def test_every_choice_of_the_page_is_in_its_command(
+    client: FlaskClient, db: Path, tmp_path: Path, query: str
+) -> None:
+    page = f"/experiments/{label(db)}"
+    shown, made = figures(client, page, query, tmp_path / "figure.svg")
+    assert shown == made
+    plain, _made = figures(client, page, "", tmp_path / "plain.svg")
+    assert shown != plain
+
+
+def test_without_an_axis_the_figure_has_bars(client: FlaskClient, db: Path, tmp_path: Path) -> None:
+    page = f"/experiments/{label(db, 'single')}"
+    shown, made = figures(client, page, "y_scale=log", tmp_path / "figure.svg")
+    assert shown == made
+
+
+def test_panels_and_figures_have_the_same_lines(client: FlaskClient, db: Path) -> None:
+    text = client.get(f"/experiments/{label(db)}?facet=rate&where=limit<4bdp").text
+    drawn = text.partition('<div class="panels several">')[2].partition("</section>")[0]
+    assert drawn.count('<figure class="chart">') == 2
+    assert drawn.count("<polyline") == 4
+    assert drawn.count('<g class="point">') == 2 * 2 * 3
+    (command,) = re.findall(r">(orchestrator plot [^<]*)<", text)
+    assert "--panels-by rate --width ieee-wide" in command
+
+
+def test_doubtful_runs_are_marked_in_plot_and_table(client: FlaskClient, db: Path) -> None:
+    text = client.get(f"/experiments/{label(db, 'single')}").text
+    assert '<b class="sign">?</b> has doubtful runs' in text
+    assert text.count('<text class="sign across"') == 1
+    assert "? 1 doubtful</span>" in text
+    assert "has doubtful runs" not in client.get(f"/experiments/{label(db)}").text
 
 
 def test_the_shown_command_makes_the_page_again(client: FlaskClient, db: Path) -> None:
