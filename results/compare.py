@@ -13,6 +13,15 @@ from results.metrics.base import Scope
 from results.model import WHOLE, Number, RunRow, Values, WindowMetrics
 from results.stored import StoredRun
 
+_MEASURED = ("cost", "engines", "origin_ns", "round_trips_ns")
+"""Parts of the provenance that are measured in the run, and no settings."""
+
+_COUNTERS = (
+    "granted", "bypass", "rx_packets", "rx_dropped", "tx_dropped", "applied_s", "time_ns",
+    "wall_clock_s", "build_s",
+)  # fmt: skip
+"""Counters and times of the run between the settings of its provenance."""
+
 
 def compare(runs: Sequence[StoredRun]) -> dict[str, Any]:
     """Return a comparison of two or more runs as JSON-ready data.
@@ -20,7 +29,8 @@ def compare(runs: Sequence[StoredRun]) -> dict[str, Any]:
     ``values`` always has one entry a run, null where a run has none; ``differences`` and
     ``ratios`` are against the first run. Flows and links are matched by name. ``differs`` holds,
     by part, the paths (as of ``--set``) whose values are not the same in all runs. Digests of
-    different versions cannot be compared, so only their versions are listed there.
+    different versions cannot be compared, so only their versions are listed there. Counters and
+    times, which a run's provenance keeps beside its settings, are not compared.
 
     Raises:
         UsageError: there are fewer than two runs.
@@ -38,7 +48,7 @@ def compare(runs: Sequence[StoredRun]) -> dict[str, Any]:
         "differs": {
             "run": _differing_fields(runs),
             "scenario": _differing([run.head.resolved for run in runs]),
-            "provenance": _differing([run.provenance for run in runs]),
+            "provenance": _differing([_settings(run.provenance) for run in runs]),
             "checks": _differing_checks(runs),
         },
     }
@@ -122,6 +132,14 @@ def _bottlenecks(run: StoredRun) -> dict[str, Values]:
         for queue in run.queues
         if queue.role == "queue" and queue.bottleneck
     }
+
+
+def _settings(value: Any) -> Any:
+    """Return provenance without what was counted or timed in the run."""
+    if isinstance(value, Mapping):
+        left = (*_MEASURED, *_COUNTERS, "clock")
+        return {name: _settings(one) for name, one in value.items() if name not in left}
+    return [_settings(one) for one in value] if isinstance(value, list) else value
 
 
 def _differing_checks(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:

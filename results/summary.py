@@ -209,7 +209,7 @@ def _between_flows(groups: Sequence[Group], names: Sequence[str]) -> Iterator[di
                     "a": a.flow,
                     "b": b.flow,
                     "metric": name,
-                    **_difference(group.values[a, name], group.values[b, name]),
+                    **difference(group.values[a, name], group.values[b, name]),
                 }
 
 
@@ -226,7 +226,7 @@ def _between_variants(
                         of = (first.values[subject, name], second.values[subject, name])
                         yield {
                             "variant": others, "axis": axis.path, "flow": subject.flow,
-                            "a": a, "b": b, "metric": name, **_difference(*of),
+                            "a": a, "b": b, "metric": name, **difference(*of),
                         }  # fmt: skip
 
 
@@ -246,7 +246,7 @@ def _pairs(items: Sequence[Any]) -> list[tuple[Any, Any]]:
     return [(items[0], other) for other in items[1:]]
 
 
-def _difference(a: Sequence[Observation], b: Sequence[Observation]) -> dict[str, Any]:
+def difference(a: Sequence[Observation], b: Sequence[Observation]) -> dict[str, Any]:
     """Return the difference of two series: paired by seed if they have a common one."""
     others = {each.seed: each.value for each in b}
     pairs = [(each.value, others[each.seed]) for each in a if each.seed in others]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from flask import Blueprint, Response, abort, current_app, jsonify, render_template, request
+from flask import Blueprint, Response, current_app, jsonify, render_template, request, url_for
 
-from orchestrator.errors import UsageError
 from results import tidy
 from results.compare import compare
 from results.experiments import Experiment
@@ -15,27 +14,36 @@ from results.metrics import METRICS
 from results.metrics.base import Scope
 from results.store import Store
 from results.stored import StoredRun
-from web import again, formats, query
+from web import again, comparison, formats, means, query
 from web.reader import DB, reading_store
 
 several = Blueprint("several", __name__)
 
-MOST_COMPARED = 12
 MOST_EXPORTED = 200
 
 
 @several.get("/compare")
-def comparison() -> str:
-    """Compare the runs, as ``orchestrator compare`` does."""
-    query.check_names(request.args, ("run",))
+def compare_page() -> str:
+    """Compare runs, or variants over their repetitions, as ``orchestrator compare`` does."""
     with reading_store() as store:
-        runs = _runs(store, MOST_COMPARED)
-        document = compare(runs)
+        chosen = comparison.compared(store)
+        document = compare(chosen.shown)
+    drawn = comparison.curves(chosen)
+    rows = [run.row for run in chosen.shown]
     return render_template(
         "compare.html",
         document=document,
-        ids=[run.id for run in runs],
-        command=again.command(["compare", *(run.id for run in runs)], current_app.config[DB]),
+        chosen=chosen,
+        variants=None if chosen.variants is None else means.table(chosen.variants),
+        runs=[
+            {key: one[key] for key in ("label", "flows")}
+            | {"api": url_for("api.run", run_id=one["id"])}
+            for one in drawn
+        ],
+        duration_s=max((row.duration_s for row in rows), default=0.0),
+        warmup_s=min((row.warmup_s for row in rows), default=0.0),
+        arguments=request.args.to_dict(flat=False),
+        command=again.command(["compare", *chosen.ids], current_app.config[DB]),
         value=_value,
         change=_change,
         shown=_shown,
@@ -47,24 +55,13 @@ def export(form: str) -> Response:
     """Return the runs as ``show --json`` prints them, or as a table of runs, windows and flows."""
     query.check_names(request.args, ("run",))
     with reading_store() as store:
-        runs = _runs(store, MOST_EXPORTED)
+        runs = comparison.load(store, request.args.getlist("run"), MOST_EXPORTED)
         if form == "json":
             response = jsonify(store.document([run.id for run in runs]))
         else:
             response = Response(_table(store, runs), mimetype="text/csv")
     response.headers.set("Content-Disposition", "attachment", filename=f"runs.{form}")
     return response
-
-
-def _runs(store: Store, most: int) -> list[StoredRun]:
-    """Return the runs that the address names; 404 for one that is not there."""
-    ids = list(dict.fromkeys(request.args.getlist("run")))
-    if not ids or len(ids) > most:
-        raise UsageError(f"run: choose 1 to {most} runs, not {len(ids)}")
-    try:
-        return [store.load(run_id) for run_id in ids]
-    except UsageError as error:
-        abort(404, str(error))
 
 
 def _table(store: Store, runs: list[StoredRun]) -> str:

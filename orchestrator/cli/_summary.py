@@ -97,7 +97,7 @@ def _means(document: Document) -> Table:
             *(shown(row["variant"].get(axis["path"], "")) for axis in axes),
             row["flow"] or row["link"] or "run",
             str(row["n"]),
-            *(_mean(row["metrics"].get(name), units[name]) for name in names),
+            *(mean_with_half(row["metrics"].get(name), units[name]) for name in names),
         ]
         for row in document["rows"]
     ]
@@ -117,7 +117,7 @@ def _quantiles(document: Document) -> Table | None:
             *(shown(row["variant"].get(axis["path"], "")) for axis in axes),
             row["flow"] or row["link"] or "run",
             _heading(name, units[name]),
-            *(_interval({**each, "mean": each["value"]}, units[name])
+            *(interval({**each, "mean": each["value"]}, units[name])
               for each in metric["quantiles"]),
             str(metric["n"]),
         ]
@@ -142,9 +142,9 @@ def _differences(document: Document) -> Table | None:
             each["flow"] or _output.NO_VALUE,
             f"{each['b']} - {each['a']}",
             _heading(each["metric"], units[each["metric"]]),
-            _interval(each, units[each["metric"]]),
+            interval(each, units[each["metric"]]),
             _output.NO_VALUE if each["effect"] is None else f"{each['effect']:+.2f}",
-            _p(each["p_holm"]),
+            p_value(each["p_holm"]),
             str(each["paired_n"] or f"{each['a_n']}, {each['b_n']}"),
         ]
         for each in document["differences"]
@@ -171,13 +171,13 @@ def _crossings(document: Document) -> Table | None:
     axes = {axis["path"]: axis for axis in document["axes"]}
     rows = []
     for each in document["crossings"]:
-        unit = _fixed(axes[each["axis"]]["unit"])
+        unit = fixed(axes[each["axis"]]["unit"])
         rows.append(
             [
                 _variant(document, each) or _output.NO_VALUE,
                 f"{each['b']} and {each['a']}",
                 each["metric"],
-                f"{axes[each['axis']]['label']} {_interval(each, unit)}"
+                f"{axes[each['axis']]['label']} {interval(each, unit)}"
                 + (f" {unit.name}" if unit.name else ""),
                 f"{each['n']} of {each['of']}",
             ]
@@ -196,7 +196,8 @@ class _Unit(NamedTuple):
     scale: float
 
 
-def _fixed(stored: str) -> _Unit:
+def fixed(stored: str) -> _Unit:
+    """Return the unit for values that are stored in that unit."""
     return _Unit(_metrics.unit(stored), _metrics.scale(stored))
 
 
@@ -204,7 +205,7 @@ def _units(document: Document) -> dict[str, _Unit]:
     """Return the unit of each metric; times of a second and more are shown in seconds."""
     from results.metrics import METRICS
 
-    units = {name: _fixed(one.unit) for (name, _scope), one in METRICS.items()}
+    units = {name: fixed(one.unit) for (name, _scope), one in METRICS.items()}
     times = {name for (name, _scope), one in METRICS.items() if one.unit == "s"}
     for name in times:
         found = [row["metrics"][name]["mean"] for row in document["rows"] if name in row["metrics"]]
@@ -217,12 +218,12 @@ def _heading(name: str, unit: _Unit) -> str:
     return f"{name} ({unit.name})" if unit.name else name
 
 
-def _mean(metric: Document | None, unit: _Unit) -> str:
+def mean_with_half(metric: Document | None, unit: _Unit) -> str:
     """Return ``mean ± half width`` with the digits that the interval gives a meaning."""
     if metric is None:
         return _output.NO_VALUE
     scale = unit.scale
-    mark = " ~" if metric["drifting"] else ""
+    mark = " ~" if metric.get("drifting") else ""
     mean = metric["mean"] / scale
     if metric["low"] is None:
         return f"{_digits(mean, abs(mean) / 1000)}{mark}"
@@ -231,7 +232,8 @@ def _mean(metric: Document | None, unit: _Unit) -> str:
     return f"{_digits(mean, step)} ± {_digits(half, step)}{mark}"
 
 
-def _interval(each: Document, unit: _Unit) -> str:
+def interval(each: Document, unit: _Unit) -> str:
+    """Return ``mean [low, high]`` with the digits that the interval gives a meaning."""
     if each["mean"] is None:
         return _output.NO_VALUE
     scale = unit.scale
@@ -250,7 +252,8 @@ def _digits(value: float, step: float) -> str:
     return f"{value:.{max(0, 1 - math.floor(math.log10(step)))}f}"
 
 
-def _p(value: float | None) -> str:
+def p_value(value: float | None) -> str:
+    """Return a p value, marked by ``*`` where it is significant."""
     if value is None:
         return _output.NO_VALUE
     text = "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _completion, _metrics, _options, _output, _report
+from orchestrator.cli import _completion, _metrics, _options, _output, _report, _variants
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+MOST_ABREAST = 12
+"""Runs whose values stand beside each other; of more, those of variants alone do."""
 
 
 @click.command()
@@ -23,21 +27,32 @@ if TYPE_CHECKING:
 def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
     """Compare stored runs: their metrics, and the values in which they differ.
 
-    Changes are relative to the first run. RUN is an id, a unique prefix of one, or "last".
+    Changes are relative to the first run. If the runs are repetitions of several variants, means
+    over repetitions and their differences with 95% intervals come first, as in `orchestrator
+    summary`. Of more than 12 such runs the first of each variant stands for all below that.
+    RUN is an id, a unique prefix of one, or "last".
 
     \b
     orchestrator compare 20261120-1015 last
     orchestrator compare 20261120-1015 last --json
     """
     from results.compare import compare
+    from results.compare_variants import compare_variants
     from results.store import Store
 
     with Store.open_read_only(db) as store:
-        compared = compare([store.load(run) for run in runs])
+        loaded = [store.load(run) for run in runs]
+        variants = compare_variants(store, loaded)
+        if variants is not None and len(loaded) > MOST_ABREAST and not as_json:
+            loaded = [store.load(one["runs"][0]) for one in variants["variants"] if one["runs"]]
+        compared = {**compare(loaded), "variants": variants}
     if as_json:
         _output.print_json(compared)
     else:
-        _print(compared, _output.console())
+        out = _output.console()
+        if variants is not None:
+            _variants.print_text(variants, out)
+        _print(compared, out)
 
 
 def _print(compared: Mapping[str, Any], out: Console) -> None:

@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=1da76f92d7a4ff1f22eb8a1d40f53eef9aa6264908bf0fbdcec75aecc0350540 body=5b0ef44f979bc3a7924f8584a10535e02fff4dd17db9428299dc8db5fc7e2dd5
+// Built by web/ts/build.mjs, not edited. sources=cc915df41de42f87aaed49bc1341df9571287e66ee2a4361a7cb490ed7e9eef7 body=b63fb41b016ad0129a39fca8d1fa24028035e2abe2a0d1c8a75e8690425836db
 "use strict";
 (() => {
   // src/bands.ts
@@ -414,13 +414,13 @@
     return { x, columns, lines, note, reach };
   }
   var scaled = (values, factor) => values.map((value) => value === null ? null : value * factor);
-  function column(of, field, look, write3, factor = 1) {
+  function column(of, field, look2, write3, factor = 1) {
     const { min, mean, max, last } = of.summary[field] ?? { min: null, mean: null, max: null, last: null };
     const [a, b, c, d] = scaled([min, mean, max, last], factor);
     const [low, high] = [of.low?.[field], of.high?.[field]];
     const band = low && high && { x: of.time_s, low: scaled(low, factor), high: scaled(high, factor) };
     return {
-      line: { ...look, write: write3, band, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
+      line: { ...look2, write: write3, band, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
       values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor)
     };
   }
@@ -467,7 +467,7 @@
       ])));
       this.found = answers.flatMap(({ flows }) => flows);
     }
-    draw(look) {
+    draw(look2) {
       for (const { key, chart } of this.shown) {
         chart.show(join(this.found.flatMap((flow) => {
           const slot = this.fields.get(flow.name)?.findIndex((field) => keyOf(field) === key) ?? -1;
@@ -475,7 +475,7 @@
           return [{
             time_s: flow.time_s,
             bin_s: flow.bin_s,
-            columns: [column(flow, `congestion_${slot}`, { ...look(flow.name), label: flow.name }, write2)]
+            columns: [column(flow, `congestion_${slot}`, { ...look2(flow.name), label: flow.name }, write2)]
           }];
         }), ""));
       }
@@ -495,32 +495,32 @@
   var ms = (value) => `${digits(value, 4)} ms`;
   var percent = (value) => `${digits(value, 3)} %`;
   var hasSsthresh = (flow) => flow.summary.snd_ssthresh_segments?.max != null;
-  function windows(flows, look, ssthresh) {
+  function windows(flows, look2, ssthresh) {
     return join(flows.map((flow) => ({
       time_s: flow.time_s,
       bin_s: flow.bin_s,
       columns: [
-        column(flow, "snd_cwnd_segments", { ...look(flow.name), label: `${flow.name} cwnd` }, whole),
+        column(flow, "snd_cwnd_segments", { ...look2(flow.name), label: `${flow.name} cwnd` }, whole),
         ...ssthresh && hasSsthresh(flow) ? [withoutBand(column(
           flow,
           "snd_ssthresh_segments",
-          { ...look(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 },
+          { ...look2(flow.name), label: `${flow.name} ssthresh`, dash: [1.5, 3], width: 1.2 },
           whole
         ))] : []
       ]
     })), "");
   }
   var withoutBand = (one) => ({ ...one, line: { ...one.line, band: void 0 } });
-  function roundTrips(flows, look, known) {
+  function roundTrips(flows, look2, known) {
     const picture2 = join(flows.map((flow) => ({
       time_s: flow.time_s,
       bin_s: flow.bin_s,
-      columns: [column(flow, "rtt_us", { ...look(flow.name), label: flow.name }, ms, 1e-3)]
+      columns: [column(flow, "rtt_us", { ...look2(flow.name), label: flow.name }, ms, 1e-3)]
     })), "");
     const drawn = new Set(flows.filter(({ time_s }) => time_s.length).map(({ name }) => name));
-    return withBase(picture2, known.filter(({ name }) => drawn.has(name)), look);
+    return withBase(picture2, known.filter(({ name }) => drawn.has(name)), look2);
   }
-  function withBase(picture2, flows, look) {
+  function withBase(picture2, flows, look2) {
     const groups = /* @__PURE__ */ new Map();
     for (const { name, baseRttS } of flows) {
       if (baseRttS !== void 0) groups.set(baseRttS, [...groups.get(baseRttS) ?? [], name]);
@@ -528,7 +528,7 @@
     const levels = [...groups].map(([base, names]) => ({
       line: {
         label: `base RTT${groups.size > 1 ? ` of ${several(names)}` : ""}`,
-        stroke: names.length === 1 && groups.size > 1 ? look(names[0] ?? "").stroke : colour("--dim"),
+        stroke: names.length === 1 && groups.size > 1 ? look2(names[0] ?? "").stroke : colour("--dim"),
         dash: [2, 4],
         width: 1.2,
         write: ms
@@ -542,27 +542,27 @@
     };
   }
   var several = (names) => names.length > MOST_NAMES ? `${names.length} flows` : names.join(", ");
-  function goodputs(answer, look) {
+  function goodputs(answer, look2) {
     const estimated = answer.flows.some((flow) => flow.source === "sender" && flow.time_s.length);
     const note = `mean over ${digits(answer.bin_s)} s` + (estimated ? "; where no receiver was sampled, acknowledged bytes" : "");
     return join(answer.flows.map((flow) => ({
       time_s: flow.time_s,
       columns: [{
-        line: { ...look(flow.name), label: flow.name, write: rate, samples: flow.time_s.length, summary: flow.summary.goodput_bps },
+        line: { ...look2(flow.name), label: flow.name, write: rate, samples: flow.time_s.length, summary: flow.summary.goodput_bps },
         values: flow.goodput_bps
       }]
     })), note);
   }
-  function delays(answer, look) {
+  function delays(answer, look2) {
     return join(answer.flows.map((flow) => ({
       time_s: flow.time_s,
-      columns: [column(flow, "one_way_delay_s", { ...look(flow.name), label: flow.name }, ms, 1e3)]
+      columns: [column(flow, "one_way_delay_s", { ...look2(flow.name), label: flow.name }, ms, 1e3)]
     })), `mean over ${digits(answer.bin_s)} s, shaded from least to largest`);
   }
-  function losses(answer, look) {
+  function losses(answer, look2) {
     return join(answer.flows.map((flow) => ({
       time_s: flow.time_s,
-      columns: [column(flow, "loss_ratio", { ...look(flow.name), label: flow.name }, percent, 100)]
+      columns: [column(flow, "loss_ratio", { ...look2(flow.name), label: flow.name }, percent, 100)]
     })), `over ${digits(answer.bin_s)} s, of the datagrams that were expected`);
   }
 
@@ -595,13 +595,13 @@
     const [field, factor] = FIELDS[unit];
     const write3 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
     const series = used.map((queue, index) => {
-      const look = queueLine(index);
-      const ticks2 = { ...look, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole };
+      const look2 = queueLine(index);
+      const ticks2 = { ...look2, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole };
       return {
         time_s: queue.time_s,
         bin_s: queue.bin_s,
         columns: [
-          column(queue, field, { ...look, label: queue.name }, write3, factor),
+          column(queue, field, { ...look2, label: queue.name }, write3, factor),
           { line: ticks2, values: drops(queue) }
         ]
       };
@@ -641,6 +641,91 @@
     ctx.restore();
   }
 
+  // src/timeline.ts
+  var LEAST_SPAN_S = 1e-4;
+  var QUIET_MS = 80;
+  var Timeline = class {
+    /** `charts` are those to move, and `load` is called when samples of another part are needed. */
+    constructor(section, key, charts, load) {
+      this.charts = charts;
+      this.load = load;
+      this.duration = Number(section.dataset.duration);
+      this.shown = this.fromHash();
+      this.group = {
+        key,
+        warmup: Number(section.dataset.warmup),
+        marks: JSON.parse(section.dataset.events ?? "[]"),
+        span: () => this.shown,
+        zoom: (from, to) => {
+          this.past.push(this.shown);
+          this.go([Math.max(0, from), Math.min(this.duration, to)]);
+        },
+        back: () => this.go(this.past.pop() ?? [0, this.duration]),
+        whole: () => {
+          this.past = [];
+          this.go([0, this.duration]);
+        },
+        point: (time) => this.charts().forEach((chart) => chart.point(time))
+      };
+      this.buttons = [...section.querySelectorAll("button[data-go]")];
+      this.buttons.forEach((button) => button.addEventListener("click", () => this.press(button.dataset.go)));
+      window.addEventListener("hashchange", () => this.go(this.fromHash()));
+      this.say();
+    }
+    charts;
+    load;
+    group;
+    duration;
+    buttons;
+    range = document.getElementById("range");
+    past = [];
+    shown;
+    timer = 0;
+    /** The shown part in seconds. */
+    get span() {
+      return this.shown;
+    }
+    /** Load samples when nothing has changed for a moment. */
+    later() {
+      clearTimeout(this.timer);
+      this.timer = window.setTimeout(this.load, QUIET_MS);
+    }
+    press(action) {
+      const [from, to] = this.shown;
+      const part = to - from;
+      const by = (start, length) => {
+        const kept = Math.min(Math.max(start, 0), Math.max(this.duration - length, 0));
+        this.group.zoom(kept, kept + length);
+      };
+      if (action === "in") by(from + part / 4, part / 2);
+      else if (action === "out") by(from - part / 2, part * 2);
+      else if (action === "earlier") by(from - part / 2, part);
+      else if (action === "later") by(from + part / 2, part);
+      else this.group.whole();
+    }
+    go([from, to]) {
+      if (to - from < LEAST_SPAN_S) return;
+      this.shown = [from, to];
+      this.charts().forEach((chart) => chart.reach(from, to));
+      this.say();
+      this.later();
+    }
+    say() {
+      const [from, to] = this.shown;
+      const part = from > 0 || to < this.duration;
+      this.buttons.forEach((button) => button.disabled = button.dataset.go !== "in" && !part);
+      this.range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(this.duration)} s`;
+      const whole3 = location.pathname + location.search;
+      history.replaceState(null, "", part ? `${whole3}#t=${from.toFixed(4)}..${to.toFixed(4)}` : whole3);
+    }
+    /** Return the part of the time in the address, such as `#t=12.5..20`, or the whole time. */
+    fromHash() {
+      const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
+      const [from, to] = [Number(found?.[1]), Number(found?.[2])];
+      return from >= 0 && to <= this.duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, this.duration];
+    }
+  };
+
   // src/transfers.ts
   var LEAST_S = 1e-9;
   var share = (value) => digits(value, 3);
@@ -672,7 +757,7 @@
       };
       this.chart = new Chart(section, "transfers", spec, group);
     }
-    draw({ flows }, look) {
+    draw({ flows }, look2) {
       const filled = flows.filter(({ fct_s }) => fct_s.length);
       const ends = filled.flatMap(({ fct_s }) => [fct_s[0] ?? LEAST_S, fct_s.at(-1) ?? 1]);
       if (ends.length) {
@@ -683,7 +768,7 @@
       const note = "of transfers begun in the shown time" + (open ? `; ${open} did not complete` : "");
       this.chart.show(join(filled.map((flow) => ({
         time_s: flow.fct_s,
-        columns: [{ line: { ...look(flow.name), label: flow.name, write: share }, values: flow.share }]
+        columns: [{ line: { ...look2(flow.name), label: flow.name, write: share }, values: flow.share }]
       })), note));
     }
   };
@@ -692,8 +777,6 @@
   var PIXELS_PER_BIN = 3;
   var SAMPLES_PER_BIN = 3;
   var GOODPUT_BINS = "300";
-  var LEAST_SPAN_S = 1e-4;
-  var QUIET_MS = 80;
   var ms2 = (value) => digits(value, 4);
   var BURSTS = "Bytes count when they can be read in order. After a loss none do until the gap is filled; then all that came meanwhile count at once, as a burst.";
   var SPECS = {
@@ -706,33 +789,13 @@
   };
   function startCharts(section) {
     const api = section.dataset.api ?? "";
-    const duration = Number(section.dataset.duration);
     const boxes = [...document.querySelectorAll("#flows input[name=flow]")];
-    const range = document.getElementById("range");
-    const buttons = [...section.querySelectorAll("button[data-go]")];
-    const past = [];
-    let span = fromHash(duration);
     let answers;
     let usual;
     let wanted = [];
     let running2;
-    let timer = 0;
-    const group = {
-      key: "run",
-      warmup: Number(section.dataset.warmup),
-      marks: JSON.parse(section.dataset.events ?? "[]"),
-      span: () => span,
-      zoom: (from, to) => {
-        past.push(span);
-        go([Math.max(0, from), Math.min(duration, to)]);
-      },
-      back: () => go(past.pop() ?? [0, duration]),
-      whole: () => {
-        past.length = 0;
-        go([0, duration]);
-      },
-      point: (time) => all.forEach((chart) => chart.point(time))
-    };
+    const timeline = new Timeline(section, "run", () => all, () => void load());
+    const { group } = timeline;
     const make = (id) => new Chart(section, id, SPECS[id], group);
     const some = (name) => boxes.filter((box) => box.hasAttribute(name)).map((box) => box.value);
     const known = boxes.map(({ value, dataset }) => ({ name: value, baseRttS: dataset.base === void 0 ? void 0 : Number(dataset.base) }));
@@ -747,45 +810,13 @@
     unit.setAttribute("aria-label", "Unit of the backlog");
     charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
     charts.queue.tools.append(unit);
-    function press(action) {
-      const [from, to] = span;
-      const part = to - from;
-      const by = (start, length) => {
-        const kept = Math.min(Math.max(start, 0), Math.max(duration - length, 0));
-        group.zoom(kept, kept + length);
-      };
-      if (action === "in") by(from + part / 4, part / 2);
-      else if (action === "out") by(from - part / 2, part * 2);
-      else if (action === "earlier") by(from - part / 2, part);
-      else if (action === "later") by(from + part / 2, part);
-      else group.whole();
-    }
-    function go([from, to]) {
-      if (to - from < LEAST_SPAN_S) return;
-      span = [from, to];
-      all.forEach((chart) => chart.reach(from, to));
-      showSpan();
-      later();
-    }
-    function showSpan() {
-      const [from, to] = span;
-      const part = from > 0 || to < duration;
-      buttons.forEach((button) => button.disabled = button.dataset.go !== "in" && !part);
-      range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(duration)} s`;
-      history.replaceState(null, "", part ? `#t=${from.toFixed(4)}..${to.toFixed(4)}` : location.pathname);
-    }
-    function later() {
-      clearTimeout(timer);
-      timer = window.setTimeout(load, QUIET_MS);
-    }
     async function load() {
       running2?.abort();
       running2 = new AbortController();
       const { signal } = running2;
       section.setAttribute("aria-busy", "true");
-      const bins = Math.min(Math.max(Math.floor(charts.cwnd.width / PIXELS_PER_BIN), 10), 2e3);
-      const detail = [["points", String(bins * SAMPLES_PER_BIN)], ["bins", String(bins)]];
-      const time = { from: String(span[0]), to: String(span[1]) };
+      const detail = detailOf(charts.cwnd);
+      const time = { from: String(timeline.span[0]), to: String(timeline.span[1]) };
       const get = (path, more) => fetchJson(`${api}/${path}?${new URLSearchParams([...Object.entries(time), ...more])}`, signal);
       const ticked = boxes.filter((box) => box.checked).map((box) => box.value);
       const named = (names) => names.map((name) => ["flow", name]);
@@ -805,7 +836,7 @@
         answers = { tcp, goodput, queues, datagrams: packets, transfers: completed };
         draw();
         await algorithm.load((more) => get("tcp", [...detail, ...more]));
-        algorithm.draw(look);
+        algorithm.draw(look2);
         section.dataset.loads = String(Number(section.dataset.loads ?? 0) + 1);
       } catch (error) {
         if (!signal.aborted) all.forEach((chart) => chart.say(`Cannot be shown: ${error.message}`));
@@ -814,43 +845,146 @@
       }
     }
     const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
-    const look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
+    const look2 = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
     function draw() {
       if (!answers) return;
       const { tcp, goodput, queues } = answers;
-      completion?.draw(answers.transfers, look);
-      udp?.delay.show(delays(answers.datagrams, look));
-      udp?.loss.show(losses(answers.datagrams, look));
-      charts.cwnd.show(windows(tcp.flows, look, ssthresh.checked));
-      charts.rtt.show(roundTrips(tcp.flows, look, known));
-      charts.goodput.show(goodputs(goodput, look));
+      completion?.draw(answers.transfers, look2);
+      udp?.delay.show(delays(answers.datagrams, look2));
+      udp?.loss.show(losses(answers.datagrams, look2));
+      charts.cwnd.show(windows(tcp.flows, look2, ssthresh.checked));
+      charts.rtt.show(roundTrips(tcp.flows, look2, known));
+      charts.goodput.show(goodputs(goodput, look2));
       charts.queue.show(backlogs(queues.queues, unit.value));
     }
-    boxes.forEach((box) => box.addEventListener("change", later));
+    boxes.forEach((box) => box.addEventListener("change", () => timeline.later()));
     ssthresh.addEventListener("change", draw);
     unit.addEventListener("change", draw);
-    buttons.forEach((button) => button.addEventListener("click", () => press(button.dataset.go)));
-    window.addEventListener("hashchange", () => go(fromHash(duration)));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       [...all, ...completion ? [completion.chart] : []].forEach((chart) => chart.restyle());
       draw();
-      algorithm.draw(look);
+      algorithm.draw(look2);
     });
-    showSpan();
     void load();
     return (names) => {
       const all2 = [.../* @__PURE__ */ new Set([...usual ?? [], ...wanted, ...names])];
       if (all2.length > (answers?.queues.queues.length ?? 0)) {
         wanted = all2;
-        later();
+        timeline.later();
       }
       charts.queue.focus();
     };
   }
-  function fromHash(duration) {
-    const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
-    const [from, to] = [Number(found?.[1]), Number(found?.[2])];
-    return from >= 0 && to <= duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, duration];
+  function detailOf(chart) {
+    const bins = Math.min(Math.max(Math.floor(chart.width / PIXELS_PER_BIN), 10), 2e3);
+    return [["points", String(bins * SAMPLES_PER_BIN)], ["bins", String(bins)]];
+  }
+
+  // src/compare.ts
+  var COLOURS2 = 8;
+  var DASHES2 = 5;
+  var DRAWN_RUNS = 6;
+  var DRAWN_LINES = 12;
+  function startComparison(section) {
+    const runs = JSON.parse(section.dataset.runs ?? "[]");
+    const names = [...new Set(runs.flatMap(({ flows }) => flows.map(({ name }) => name)))];
+    const place = section.querySelector(".choices");
+    const shownRuns = Math.min(runs.length, DRAWN_RUNS);
+    const shownFlows = Math.max(1, Math.floor(DRAWN_LINES / shownRuns));
+    const runBoxes = ticks2("Runs", runs.map(({ label }) => label), shownRuns, (at) => look(at, 0));
+    const flowBoxes = ticks2("Flows", names, shownFlows, (at) => ({ ...look(0, at), stroke: "currentColor" }));
+    let answers = [];
+    let running2;
+    const timeline = new Timeline(section, "compare", () => all, () => void load());
+    const make = (id) => new Chart(section, id, { ...SPECS[id], ...id === "queue" ? { title: "Queue backlog", draw: void 0 } : {} }, timeline.group);
+    const charts = { cwnd: make("cwnd"), rtt: make("rtt"), goodput: make("goodput"), queue: make("queue") };
+    const all = Object.values(charts);
+    const ssthresh = element("input", { type: "checkbox" });
+    const unit = element("select", {}, ...UNITS.map((name) => element("option", { textContent: name })));
+    unit.setAttribute("aria-label", "Unit of the backlog");
+    charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
+    charts.queue.tools.append(unit);
+    function ticks2(title, texts, ticked, of) {
+      const boxes = texts.map((text, at) => element("input", { type: "checkbox", value: text, checked: at < ticked }));
+      const labels = boxes.map((box, at) => element("label", { className: "draw" }, box, swatch(of(at)), box.value));
+      if (boxes.length > 1) place?.append(element("fieldset", { className: "flows" }, element("legend", { textContent: title }), ...labels));
+      return boxes;
+    }
+    async function load() {
+      running2?.abort();
+      running2 = new AbortController();
+      const { signal } = running2;
+      section.setAttribute("aria-busy", "true");
+      const detail = detailOf(charts.cwnd);
+      const time = [["from", String(timeline.span[0])], ["to", String(timeline.span[1])]];
+      const of = async (run) => {
+        const get = (path, more) => fetchJson(`${run.api}/${path}?${new URLSearchParams([...time, ...more])}`, signal);
+        const there = run.flows.filter(({ name }) => isTicked(flowBoxes, names.indexOf(name)));
+        const flows = there.map(({ name }) => ["flow", name]);
+        const [tcp, goodput, queues] = await Promise.all([
+          flows.length ? get("tcp", [...detail, ...flows]) : { flows: [] },
+          flows.length ? get("goodput", [["points", GOODPUT_BINS], ...flows]) : { bin_s: 0, flows: [] },
+          get("queues", detail)
+        ]);
+        return { tcp, goodput, queues };
+      };
+      try {
+        answers = await Promise.all(runs.map((run, at) => isTicked(runBoxes, at) ? of(run) : void 0));
+        draw();
+        section.dataset.loads = String(Number(section.dataset.loads ?? 0) + 1);
+      } catch (error) {
+        if (!signal.aborted) all.forEach((chart) => chart.say(`Cannot be shown: ${error.message}`));
+      } finally {
+        if (!signal.aborted) section.removeAttribute("aria-busy");
+      }
+    }
+    function draw() {
+      const looks = /* @__PURE__ */ new Map();
+      const named = (of2) => answers.flatMap((answer, at) => (answer ? of2(answer) : []).map((one) => {
+        const name = nameOf2(at, one.name);
+        looks.set(name, look(at, names.indexOf(one.name)));
+        return { ...one, name };
+      }));
+      const nameOf2 = (at, flow) => names.length > 1 ? `${runs[at]?.label}: ${flow}` : runs[at]?.label ?? "";
+      const of = (name) => looks.get(name) ?? look(0, 0);
+      const known = runs.flatMap(({ flows }, at) => flows.map((flow) => ({ ...flow, name: nameOf2(at, flow.name) })));
+      const tcp = named((answer) => answer.tcp.flows);
+      const rates = named((answer) => answer.goodput.flows);
+      const widths = answers.flatMap((answer) => answer?.goodput.flows.length ? [answer.goodput.bin_s] : []);
+      charts.cwnd.show(windows(tcp, of, ssthresh.checked));
+      charts.rtt.show(roundTrips(tcp, of, known));
+      charts.goodput.show(goodputs({ bin_s: Math.max(...widths, 0), flows: rates }, of));
+      charts.queue.show(backlogs2(answers.map((answer) => answer?.queues.queues ?? []), runs, unit.value));
+    }
+    [...runBoxes, ...flowBoxes].forEach((box) => box.addEventListener("change", () => timeline.later()));
+    ssthresh.addEventListener("change", draw);
+    unit.addEventListener("change", draw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      all.forEach((chart) => chart.restyle());
+      draw();
+    });
+    void load();
+  }
+  var isTicked = (boxes, at) => boxes[at]?.checked ?? false;
+  function look(run, flow) {
+    const dash = (Math.max(flow, 0) + 2 * Math.floor(run / COLOURS2)) % DASHES2;
+    return { ...line(run % COLOURS2 + COLOURS2 * dash), width: 1.5 };
+  }
+  function backlogs2(queues, runs, unit) {
+    const [field, factor] = FIELDS[unit];
+    const write3 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
+    const series = queues.flatMap((all, run) => {
+      const used = all.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
+      return used.map((queue, index) => {
+        const label = used.length > 1 ? `${runs[run]?.label}: ${queue.name}` : runs[run]?.label ?? "";
+        return {
+          time_s: queue.time_s,
+          bin_s: queue.bin_s,
+          columns: [column(queue, field, { ...look(run, index), label }, write3, factor)]
+        };
+      });
+    });
+    return join(series, "");
   }
 
   // src/live.ts
@@ -892,7 +1026,7 @@
     addCopyButtons(fresh);
   }
   var ticks = (root) => [
-    ...root.querySelectorAll("input[type=checkbox][name=run]")
+    ...root.querySelectorAll("input[type=checkbox]:is([name=run], [name=variant])")
   ];
   var regions = (root) => [...root.querySelectorAll(".scroll")];
   var openDetails = (root) => [...root.querySelectorAll("details")];
@@ -1105,17 +1239,17 @@
       };
     }
     const places = new Map(flows.map(({ name }, index) => [name, index]));
-    const look = (name) => ({ ...line(places.get(name) ?? 0), width: 1.5 });
+    const look2 = (name) => ({ ...line(places.get(name) ?? 0), width: 1.5 });
     const drawn = flows.filter((_, index) => boxes[index]?.checked);
     const values = (flow) => id === "cwnd" ? flow.cwnd_segments : id === "rtt" ? flow.rtt_ms : flow.goodput_bps;
     const curves = {
       x: time_s,
       columns: drawn.map(values),
-      lines: drawn.map(({ name }) => ({ ...look(name), label: name, write: WRITERS[id] ?? whole2 })),
+      lines: drawn.map(({ name }) => ({ ...look2(name), label: name, write: WRITERS[id] ?? whole2 })),
       note: ""
     };
     if (id !== "rtt") return curves;
-    return withBase(curves, drawn.map(({ name, base_rtt_s }) => ({ name, baseRttS: base_rtt_s ?? void 0 })), look);
+    return withBase(curves, drawn.map(({ name, base_rtt_s }) => ({ name, baseRttS: base_rtt_s ?? void 0 })), look2);
   }
 
   // src/main.ts
@@ -1128,6 +1262,8 @@
   startPolling(startRun);
   addCopyButtons();
   startRun();
+  var compared = document.getElementById("compared");
+  if (compared) startComparison(compared);
   var running = document.getElementById("running");
   if (running) startRunning(running);
 })();

@@ -2,20 +2,17 @@
 
 import { AlgorithmCharts } from "./algorithm";
 import { type Answers, fetchJson } from "./api";
-import { Chart, element, type Group, type Spec } from "./chart";
+import { Chart, element, type Spec } from "./chart";
 import { delays, type Flow, goodputs, losses, roundTrips, windows } from "./pictures";
 import { backlogs, drawQueue, type Unit, UNITS } from "./queues";
 import type { Look } from "./series";
 import { digits, line, rate, whole } from "./style";
+import { Timeline } from "./timeline";
 import { TransferChart } from "./transfers";
-
-type Span = [number, number];
 
 const PIXELS_PER_BIN = 3;
 const SAMPLES_PER_BIN = 3; // with fewer samples the server gives all of them
-const GOODPUT_BINS = "300";
-const LEAST_SPAN_S = 1e-4;
-const QUIET_MS = 80;
+export const GOODPUT_BINS = "300";
 
 const ms = (value: number) => digits(value, 4);
 
@@ -23,7 +20,7 @@ const ms = (value: number) => digits(value, 4);
 export const BURSTS = "Bytes count when they can be read in order. After a loss none do until the gap is filled; "
   + "then all that came meanwhile count at once, as a burst.";
 
-const SPECS: Record<"cwnd" | "rtt" | "goodput" | "queue" | "delay" | "loss", Spec> = {
+export const SPECS: Record<"cwnd" | "rtt" | "goodput" | "queue" | "delay" | "loss", Spec> = {
   cwnd: { title: "Congestion window and ssthresh", unit: "segments", fromZero: true, write: whole },
   rtt: { title: "Smoothed RTT", unit: "ms", fromZero: false, write: ms },
   goodput: { title: "Goodput", unit: "bit/s", fromZero: true, write: (value) => rate(value, ""), hint: BURSTS },
@@ -35,34 +32,14 @@ const SPECS: Record<"cwnd" | "rtt" | "goodput" | "queue" | "delay" | "loss", Spe
 /** Start the charts, and return what shows queues in theirs. */
 export function startCharts(section: HTMLElement): (names: string[]) => void {
   const api = section.dataset.api ?? "";
-  const duration = Number(section.dataset.duration);
   const boxes = [...document.querySelectorAll<HTMLInputElement>("#flows input[name=flow]")];
-  const range = document.getElementById("range") as HTMLOutputElement;
-  const buttons = [...section.querySelectorAll<HTMLButtonElement>("button[data-go]")];
-  const past: Span[] = [];
-  let span: Span = fromHash(duration);
   let answers: Answers | undefined;
   let usual: string[] | undefined; // queues that the server gives unless some are named
   let wanted: string[] = [];
   let running: AbortController | undefined;
-  let timer = 0;
 
-  const group: Group = {
-    key: "run",
-    warmup: Number(section.dataset.warmup),
-    marks: JSON.parse(section.dataset.events ?? "[]") as number[],
-    span: () => span,
-    zoom: (from, to) => {
-      past.push(span);
-      go([Math.max(0, from), Math.min(duration, to)]);
-    },
-    back: () => go(past.pop() ?? [0, duration]),
-    whole: () => {
-      past.length = 0;
-      go([0, duration]);
-    },
-    point: (time) => all.forEach((chart) => chart.point(time)),
-  };
+  const timeline = new Timeline(section, "run", () => all, () => void load());
+  const { group } = timeline;
   const make = (id: keyof typeof SPECS) => new Chart(section, id, SPECS[id], group);
   const some = (name: string) => boxes.filter((box) => box.hasAttribute(name)).map((box) => box.value);
   const known = boxes.map(({ value, dataset }): Flow =>
@@ -79,49 +56,13 @@ export function startCharts(section: HTMLElement): (names: string[]) => void {
   charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
   charts.queue.tools.append(unit);
 
-  function press(action: string | undefined): void {
-    const [from, to] = span;
-    const part = to - from;
-    const by = (start: number, length: number) => {
-      const kept = Math.min(Math.max(start, 0), Math.max(duration - length, 0));
-      group.zoom(kept, kept + length);
-    };
-    if (action === "in") by(from + part / 4, part / 2);
-    else if (action === "out") by(from - part / 2, part * 2);
-    else if (action === "earlier") by(from - part / 2, part);
-    else if (action === "later") by(from + part / 2, part);
-    else group.whole();
-  }
-
-  function go([from, to]: Span): void {
-    if (to - from < LEAST_SPAN_S) return;
-    span = [from, to];
-    all.forEach((chart) => chart.reach(from, to));
-    showSpan();
-    later();
-  }
-
-  function showSpan(): void {
-    const [from, to] = span;
-    const part = from > 0 || to < duration;
-    buttons.forEach((button) => (button.disabled = button.dataset.go !== "in" && !part));
-    range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(duration)} s`;
-    history.replaceState(null, "", part ? `#t=${from.toFixed(4)}..${to.toFixed(4)}` : location.pathname);
-  }
-
-  function later(): void {
-    clearTimeout(timer);
-    timer = window.setTimeout(load, QUIET_MS);
-  }
-
   async function load(): Promise<void> {
     running?.abort();
     running = new AbortController();
     const { signal } = running;
     section.setAttribute("aria-busy", "true");
-    const bins = Math.min(Math.max(Math.floor(charts.cwnd.width / PIXELS_PER_BIN), 10), 2000);
-    const detail: [string, string][] = [["points", String(bins * SAMPLES_PER_BIN)], ["bins", String(bins)]];
-    const time = { from: String(span[0]), to: String(span[1]) };
+    const detail = detailOf(charts.cwnd);
+    const time = { from: String(timeline.span[0]), to: String(timeline.span[1]) };
     const get = <T>(path: string, more: [string, string][]) =>
       fetchJson<T>(`${api}/${path}?${new URLSearchParams([...Object.entries(time), ...more])}`, signal);
     const ticked = boxes.filter((box) => box.checked).map((box) => box.value);
@@ -167,31 +108,27 @@ export function startCharts(section: HTMLElement): (names: string[]) => void {
     charts.queue.show(backlogs(queues.queues, unit.value as Unit));
   }
 
-  boxes.forEach((box) => box.addEventListener("change", later));
+  boxes.forEach((box) => box.addEventListener("change", () => timeline.later()));
   ssthresh.addEventListener("change", draw);
   unit.addEventListener("change", draw);
-  buttons.forEach((button) => button.addEventListener("click", () => press(button.dataset.go)));
-  window.addEventListener("hashchange", () => go(fromHash(duration)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     [...all, ...(completion ? [completion.chart] : [])].forEach((chart) => chart.restyle());
     draw();
     algorithm.draw(look);
   });
-  showSpan();
   void load();
   return (names) => {
     const all = [...new Set([...(usual ?? []), ...wanted, ...names])];
     if (all.length > (answers?.queues.queues.length ?? 0)) {
       wanted = all;
-      later();
+      timeline.later();
     }
     charts.queue.focus();
   };
 }
 
-/** Return the part of the time in the address, such as `#t=12.5..20`, or the whole time. */
-function fromHash(duration: number): Span {
-  const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
-  const [from, to] = [Number(found?.[1]), Number(found?.[2])];
-  return from >= 0 && to <= duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, duration];
+/** Return the parameters of the API for as many bins as a chart shows. */
+export function detailOf(chart: Chart): [string, string][] {
+  const bins = Math.min(Math.max(Math.floor(chart.width / PIXELS_PER_BIN), 10), 2000);
+  return [["points", String(bins * SAMPLES_PER_BIN)], ["bins", String(bins)]];
 }

@@ -48,7 +48,7 @@ function show(fresh: HTMLElement): void {
 }
 
 const ticks = (root: HTMLElement) => [
-  ...root.querySelectorAll<HTMLInputElement>("input[type=checkbox][name=run]"),
+  ...root.querySelectorAll<HTMLInputElement>("input[type=checkbox]:is([name=run], [name=variant])"),
 ];
 const regions = (root: HTMLElement) => [...root.querySelectorAll<HTMLElement>(".scroll")];
 const openDetails = (root: HTMLElement) => [...root.querySelectorAll("details")];

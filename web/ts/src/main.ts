@@ -1,4 +1,5 @@
 import { startCharts } from "./charts";
+import { startComparison } from "./compare";
 import { addCopyButtons, startFilter, startPolling } from "./live";
 import { startNetwork } from "./network";
 import { startRunning } from "./running";
@@ -13,5 +14,7 @@ startFilter();
 startPolling(startRun);
 addCopyButtons();
 startRun();
+const compared = document.getElementById("compared");
+if (compared) startComparison(compared);
 const running = document.getElementById("running");
 if (running) startRunning(running);

@@ -9,7 +9,7 @@ export type Unit = "packets" | "kB" | "ms";
 
 export const UNITS: Unit[] = ["packets", "kB", "ms"];
 
-const FIELDS: Record<Unit, [field: string, factor: number]> = {
+export const FIELDS: Record<Unit, [field: string, factor: number]> = {
   packets: ["backlog_packets", 1],
   kB: ["backlog_bytes", 1e-3],
   ms: ["queue_delay_s", 1e3],

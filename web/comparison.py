@@ -1,0 +1,182 @@
+"""Which runs a comparison is of, and what they are called in its charts.
+
+The address names runs, or an experiment and some of its variants. Of variants, all repetitions
+give the means, and one repetition of each gives curves and settings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flask import abort, request
+
+from orchestrator.errors import UsageError
+from results import axes
+from results.compare_variants import compare_variants
+from results.experiments import Experiment, experiments, find, name_of
+from results.model import RunRow
+from results.store import Store
+from results.stored import StoredRun
+from web import query
+
+PARAMETERS = ("run", "experiment", "variant", "repetition")
+
+MOST_COMPARED = 12
+"""Runs beside each other."""
+
+MOST_VARIANTS = 8
+MOST_RUNS = 400
+"""Runs of all variants together."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """``shown`` stand beside each other, under ``labels``; ``ids`` are those of all runs.
+
+    ``variants`` is the comparison over repetitions, if there is one. ``experiment`` is the one
+    whose variants are compared, and ``repetitions`` are those to choose from.
+    """
+
+    shown: Sequence[StoredRun]
+    labels: Sequence[str]
+    ids: Sequence[str]
+    variants: dict[str, Any] | None
+    experiment: Experiment | None = None
+    repetition: int | None = None
+    repetitions: Sequence[int] = ()
+
+
+def compared(store: Store) -> Compared:
+    """Return what the address of the request compares; 404 for what is not there.
+
+    Raises:
+        UsageError: a parameter is not valid.
+    """
+    query.check_names(request.args, PARAMETERS)
+    if "experiment" in request.args:
+        if "run" in request.args:
+            raise UsageError("run: give runs, or an experiment and its variants, not both")
+        return _of_variants(store)
+    if "variant" in request.args or "repetition" in request.args:
+        raise UsageError("variant: give the experiment, too")
+    runs = load(store, request.args.getlist("run"), MOST_COMPARED)
+    if len(runs) < 2:
+        raise UsageError("choose two runs or more to compare")
+    return Compared(runs, labels(runs), [run.id for run in runs], compare_variants(store, runs))
+
+
+def load(store: Store, names: Sequence[str], most: int) -> list[StoredRun]:
+    """Return the runs of these names; 404 for one that is not there.
+
+    Raises:
+        UsageError: there are none, or too many.
+    """
+    ids = list(dict.fromkeys(names))
+    if not ids or len(ids) > most:
+        raise UsageError(f"run: choose 1 to {most} runs, not {len(ids)}")
+    try:
+        return [store.load(run_id) for run_id in ids]
+    except UsageError as error:
+        abort(404, str(error))
+
+
+def labels(runs: Sequence[StoredRun]) -> list[str]:
+    """Return a short name for each run: what tells it from the others."""
+    return _distinct([run.row for run in runs])
+
+
+def _distinct(rows: Sequence[RunRow]) -> list[str]:
+    there = axes.axes([row.variant for row in rows])
+    varying = [
+        axis for axis in there if len({axes.key(row.variant.get(axis.path)) for row in rows}) > 1
+    ]
+    parts: list[list[str]] = [
+        [row.experiment for row in rows],
+        [
+            ", ".join(
+                f"{axis.label}={axes.shown(row.variant[axis.path])}"
+                for axis in varying
+                if axis.path in row.variant
+            )
+            for row in rows
+        ],
+        [f"repetition {row.repetition}" for row in rows],
+        [f"seed {row.seed}" for row in rows],
+    ]
+    used = [part for part in parts if len(set(part)) > 1]
+    for number in range(1, len(used) + 1):
+        names = [", ".join(filter(None, each)) for each in zip(*used[:number], strict=True)]
+        if len(set(names)) == len(names) and all(names):
+            return names
+    return [row.id for row in rows]
+
+
+def _of_variants(store: Store) -> Compared:
+    name = request.args["experiment"]
+    try:
+        experiment, _others = find(store, name, experiments(store, name_of(name)))
+    except UsageError as error:
+        abort(404, str(error))
+    chosen = _chosen(request.args.getlist("variant"), experiment)
+    ids = [row.id for rows in chosen for row in rows]
+    if len(ids) > MOST_RUNS:
+        raise UsageError(f"these variants have {len(ids)} runs; choose fewer, of {MOST_RUNS} runs")
+    runs = list(store.load_many(ids))
+    variants = compare_variants(store, runs)
+    repetitions = sorted(set.intersection(*({row.repetition for row in rows} for rows in chosen)))
+    if not repetitions:
+        raise UsageError("the variants have no repetition in common that ended well")
+    first, last = repetitions[0], repetitions[-1]
+    repetition = query.read_whole(request.args, "repetition", first, first, last)
+    newest = [[row for row in rows if row.repetition == repetition] for rows in chosen]
+    if not all(newest):
+        valid = ", ".join(map(str, repetitions))
+        raise UsageError(f"repetition={repetition} is not one of {valid}")
+    shown = [store.load(rows[-1].id) for rows in newest]
+    names = [one["name"] for one in variants["variants"]] if variants else labels(shown)
+    return Compared(shown, names, ids, variants, experiment, repetition, repetitions)
+
+
+def _chosen(texts: Sequence[str], experiment: Experiment) -> list[list[RunRow]]:
+    """Return the faithful or doubtful runs of each variant that the address names."""
+    wanted = list(dict.fromkeys(texts))
+    if not 2 <= len(wanted) <= MOST_VARIANTS:
+        raise UsageError(f"variant: choose 2 to {MOST_VARIANTS} variants, not {len(wanted)}")
+    found = []
+    for text in wanted:
+        rows = [row for row in experiment.rows if axes.key(dict(row.variant)) == _key(text)]
+        if not rows:
+            abort(404, f"{experiment.label} has no variant {text}")
+        ended = [row for row in rows if row.status == "ok" and row.verdict != "unfaithful"]
+        if not ended:
+            raise UsageError(f"variant {text} has no faithful run")
+        found.append(ended)
+    return found
+
+
+def _key(text: str) -> str:
+    """Return the key of a variant's values, which the address has as JSON."""
+    try:
+        return axes.key(json.loads(text))
+    except (ValueError, RecursionError):
+        raise UsageError(f"variant={text[:80]} is no JSON object of values by axis") from None
+
+
+def curves(chosen: Compared) -> list[dict[str, Any]]:
+    """Return what the charts need of each run that has samples: label, id and flows."""
+    return [
+        {
+            "label": label,
+            "id": run.id,
+            "flows": [
+                {"name": flow.name}
+                | ({"baseRttS": flow.base_rtt_s} if run.queues and flow.transport == "tcp" else {})
+                for flow in run.flows
+            ],
+        }
+        for run, label in zip(chosen.shown, chosen.labels, strict=True)
+        if run.row.status == "ok"
+    ]
