@@ -11,11 +11,27 @@ from werkzeug.exceptions import HTTPException
 from orchestrator.errors import StoreError, UsageError
 from results.database import Tell, say_nothing
 from results.metric_rows import Kept
-from web import api, claims, editing, formats, pages, reader, security, several
+from web import (
+    api,
+    api_details,
+    api_document,
+    api_experiments,
+    api_papers,
+    claims,
+    editing,
+    formats,
+    pages,
+    reader,
+    security,
+    several,
+)
 from web.cache import CACHE, Cache
 from web.curves import curves
 from web.experiments import experiments
 from web.live import STREAMS, Streams, live
+
+API = (api.api, curves, api_details.details, api_experiments.experiments, api_papers.papers)
+"""The parts of the JSON API."""
 
 
 def create_app(
@@ -54,8 +70,7 @@ def create_app(
     app.register_blueprint(live)
     app.register_blueprint(several.several)
     app.register_blueprint(claims.claims)
-    app.register_blueprint(api.api)
-    app.register_blueprint(curves)
+    api_document.register(app, API, needs_token=token is not None)
     if edit:
         editing.register(app, tell)
     app.register_error_handler(StoreError, _store_error)

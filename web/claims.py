@@ -55,7 +55,7 @@ class Told:
 def papers() -> str:
     """Show every claim of every paper with its verdict."""
     query.check_names(request.args, ())
-    known, measured = _read()
+    known, measured = read()
     columns: list[tuple[str, Verdict | None]] = [*((one, one) for one in VERDICTS), (NOT_YET, None)]
     found = verdicts(known, measured)
     matrix = [
@@ -79,8 +79,8 @@ def papers() -> str:
 def paper(paper: str) -> str:
     """Show the claims of one paper with their evidence."""
     query.check_names(request.args, ())
-    known, measured = _read()
-    one = _paper(known, paper)
+    known, measured = read()
+    one = paper_of(known, paper)
     found = verdicts(known, measured)
     return render_template(
         "paper.html",
@@ -98,8 +98,8 @@ def paper(paper: str) -> str:
 def figure(paper: str, statement: str, form: str) -> Response:
     """Return the figure of ``orchestrator reproduce --figures`` for a statement."""
     query.check_names(request.args, ())
-    known, measured = _read()
-    found = next((one for one in _paper(known, paper).statements() if one.id == statement), None)
+    known, measured = read()
+    found = next((one for one in paper_of(known, paper).statements() if one.id == statement), None)
     if found is None:
         abort(404, f"{paper} has no statement {statement}")
     made = measured.get((paper, found.claim))
@@ -144,11 +144,8 @@ def _told(
     lines = []
     for statement in paper.claims[claim].statements:
         rows = made.findings(statement) if made is not None else []
-        told: str = CANNOT if statement.cannot is not None else NOT_YET
-        if rows:
-            told = together(finding.verdict for _row, finding in rows)
-        command = f"orchestrator reproduce {name}:{statement.id} --{length}"
-        lines.append(Line(statement, told, rows, "" if statement.cannot is not None else command))
+        told = verdict_of(statement, rows)
+        lines.append(Line(statement, told, rows, command(name, statement, length) or ""))
     document = made.document if made is not None else {}
     return Told(
         claim, paper.claims[claim].says, verdict or NOT_YET, lines,
@@ -157,13 +154,28 @@ def _told(
     )  # fmt: skip
 
 
-def _paper(known: Mapping[str, Paper], name: str) -> Paper:
+def verdict_of(statement: Statement, rows: Sequence[tuple[Row, Finding]]) -> str:
+    """Return the verdict on a statement by its judged rows, or that there is none yet."""
+    if rows:
+        return together(finding.verdict for _row, finding in rows)
+    return CANNOT if statement.cannot is not None else NOT_YET
+
+
+def command(paper: str, statement: Statement, length: str) -> str | None:
+    """Return the command that tests a statement again; None if it cannot be tested."""
+    if statement.cannot is not None:
+        return None
+    return f"orchestrator reproduce {paper}:{statement.id} --{length}"
+
+
+def paper_of(known: Mapping[str, Paper], name: str) -> Paper:
+    """Return the paper of a name; 404 if there is none."""
     if name not in known:
         abort(404, f"there is no paper {name}; there are {', '.join(known) or 'none'}")
     return known[name]
 
 
-def _read() -> tuple[dict[str, Paper], dict[tuple[str, str], Measured]]:
+def read() -> tuple[dict[str, Paper], dict[tuple[str, str], Measured]]:
     """Return papers and what was measured; read again when a file has changed."""
     folder = Path(current_app.config[FOLDER])
     files = sorted([*folder.glob("*.yaml"), *folder.glob("measured/*.json")])

@@ -21,11 +21,9 @@ from results.model import RunRow
 from results.store import Store
 from results.stored import StoredRun
 from web import query
+from web.contract.parameters import MOST_COMPARED
 
 PARAMETERS = ("run", "experiment", "variant", "repetition")
-
-MOST_COMPARED = 12
-"""Runs beside each other."""
 
 MOST_VARIANTS = 8
 MOST_RUNS = 400

@@ -1,18 +1,9 @@
 """The JSON API of UDP flows over time and of transfers' completion times.
 
-``/api/runs/<id>/datagrams?flow=&from=&to=&points=``
-    One-way delay and loss of UDP flows over bins of equal width: ``{"bin_s", "flows": [{"name",
-    "samples", "time_s": [middles], "low", "fields", "high": {"one_way_delay_s": [...]}, "fields":
-    {"loss_ratio": [...]}, "summary": {name: {...}}}]}``. ``low``, ``fields`` and ``high`` have the
-    smallest delay, the mean and the largest one. Loss is of the datagrams that were expected, as
-    the metric ``loss_ratio`` counts it. Null means that no datagram came.
-``/api/runs/<id>/transfers?flow=&from=&to=``
-    Completion times of the transfers that begin in the range: ``{"flows": [{"name", "transfers",
-    "completed", "fct_s": [ascending], "share": [of those completed, up to each time]}]}``. Of more
-    than 500 times, evenly spaced ones and the largest are there.
-
-``flow`` is a name or index and may be repeated. Left out, it is every flow that has such samples.
-``from``, ``to`` and ``points`` are those of ``web.api``, and so are the errors.
+Delays and losses are over bins: ``low``, ``fields`` and ``high`` have the smallest delay, the mean
+and the largest one. Loss is of the datagrams that were expected, as the metric ``loss_ratio``
+counts it. Null means that no datagram came. Of more than 500 completion times, evenly spaced ones
+and the largest are there.
 """
 
 from __future__ import annotations
@@ -22,16 +13,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flask import Blueprint, Response, jsonify, request
+from flask import Response, jsonify
 
 from orchestrator.protocol.units import nanoseconds
 from results.samples import Array
 from results.stored import StoredRun
-from web import query, series
+from web import openapi, series
 from web.bins import Floats, listed
+from web.contract.parameters import FlowsQuery, RunPlace, TransfersQuery
+from web.query import Range, indices_of
 from web.reader import reading_run
 
-curves = Blueprint("curves", __name__, url_prefix="/api")
+curves = openapi.Part("curves", __name__, "UDP flows and transfers of a run.")
 
 MOST_TIMES = 500
 """Completion times of a flow in one answer, of which the largest TAIL are all there."""
@@ -42,13 +35,12 @@ _COUNTERS = ("received_packets", "expected_packets", "delay_sum_ns")
 _EXTREMES = ("delay_min_ns", "delay_max_ns")
 
 
-@curves.get("/runs/<run_id>/datagrams")
-def datagrams(run_id: str) -> Response:
-    """One-way delay and loss of UDP flows over bins."""
-    query.check_names(request.args, ("flow", "from", "to", "points"))
-    part = query.read_range(request.args)
-    with reading_run(run_id) as (_, found):
-        flows = _flows(found, [flow.transport == "udp" for flow in found.flows])
+@curves.address("/runs/<run_id>/datagrams")
+def datagrams(path: RunPlace, query: FlowsQuery) -> Response:
+    """Return one-way delay and loss of UDP flows over bins."""
+    part = query.wanted()
+    with reading_run(path.run_id) as (_, found):
+        flows = _flows(found, query.flow, [flow.transport == "udp" for flow in found.flows])
         columns = [
             found.datagrams(flow, ["time_ns", *_COUNTERS, *_EXTREMES], series.within_ns(part))
             for flow in flows
@@ -62,30 +54,27 @@ def datagrams(run_id: str) -> Response:
         return jsonify({**series.described(found, part), "bin_s": bin_s, "flows": answer})
 
 
-@curves.get("/runs/<run_id>/transfers")
-def transfers(run_id: str) -> Response:
-    """Distribution of the completion times of transfers."""
-    query.check_names(request.args, ("flow", "from", "to"))
-    part = query.read_range(request.args)
-    with reading_run(run_id) as (_, found):
-        flows = _flows(found, [flow.transport == "tcp" for flow in found.flows])
+@curves.address("/runs/<run_id>/transfers")
+def transfers(path: RunPlace, query: TransfersQuery) -> Response:
+    """Return the distribution of the completion times of transfers that begin in the range."""
+    part = query.part()
+    with reading_run(path.run_id) as (_, found):
+        flows = _flows(found, query.flow, [flow.transport == "tcp" for flow in found.flows])
         columns = [found.transfers(flow, ["start_ns", "end_ns"]) for flow in flows]
         answer = [
             {"name": found.flows[flow].name, **_distribution(one, part)}
             for flow, one in zip(flows, columns, strict=True)
-            if len(one["start_ns"]) or "flow" in request.args
+            if len(one["start_ns"]) or query.flow
         ]
         return jsonify({"run": found.id, "from_s": part.from_s, "to_s": part.to_s, "flows": answer})
 
 
-def _flows(run: StoredRun, usual: Sequence[bool]) -> list[int]:
+def _flows(run: StoredRun, wanted: Sequence[str], usual: Sequence[bool]) -> list[int]:
     names = [flow.name for flow in run.flows]
-    return query.read_indices(request.args, "flow", names, np.flatnonzero(usual).tolist())
+    return indices_of("flow", wanted, names, np.flatnonzero(usual).tolist())
 
 
-def _binned(
-    time_s: Floats, columns: dict[str, Array], bin_s: float, part: query.Range
-) -> dict[str, Any]:
+def _binned(time_s: Floats, columns: dict[str, Array], bin_s: float, part: Range) -> dict[str, Any]:
     """Return delays and loss of a flow over bins; a sample is of the bin in which it is taken."""
     edges_s = series.edges_s(time_s, bin_s, part)
     ends = np.searchsorted(time_s, edges_s, side="right")
@@ -137,7 +126,7 @@ def _extremes(values: Floats, starts: npt.NDArray[np.intp], pick: np.ufunc) -> F
     return out
 
 
-def _distribution(columns: dict[str, Array], part: query.Range) -> dict[str, Any]:
+def _distribution(columns: dict[str, Array], part: Range) -> dict[str, Any]:
     first, last = (None if s is None else nanoseconds(s) for s in (part.from_s, part.to_s))
     start_ns, end_ns = columns["start_ns"], columns["end_ns"]
     begun = np.full(len(start_ns), True)

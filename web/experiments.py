@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from flask import (
     Blueprint,
     Response,
-    abort,
     current_app,
     jsonify,
     redirect,
@@ -23,13 +21,8 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from orchestrator.errors import UsageError
 from results import overview, summary_csv
-from results.experiments import Experiment, find, name_of
-from results.experiments import experiments as all_experiments
 from results.observations import Wanted
-from results.store import Store
-from results.summary import summarise
-from web import answers, choices, query, spark, view
-from web.cache import cached
+from web import answers, choices, query, spark, studies, view
 from web.reader import DB, reading_store
 
 experiments = Blueprint("experiments", __name__)
@@ -47,11 +40,9 @@ def home() -> str:
     query.check_names(request.args, ("page",))
     page = query.read_whole(request.args, "page", 1, 1, 10**6) - 1
     with reading_store() as store:
-        found = _all(store)
+        found = studies.every(store)
         remarks = store.remarks()
-    # Of two that began in one millisecond, the later one in the store is the newer.
-    newest = sorted(found, key=lambda one: one.rows[-1].started_utc)[::-1]
-    shown = newest[page * PAGE : (page + 1) * PAGE]
+    shown = studies.newest_first(found)[page * PAGE : (page + 1) * PAGE]
     return render_template(
         "experiments.html",
         lines=[view.experiment_line(one, remarks, datetime.now(UTC)) for one in shown],
@@ -66,13 +57,13 @@ def home() -> str:
 def experiment(label: str) -> str | AnyResponse:
     """Show the answers of an experiment; a name alone leads to that with the newest run."""
     with reading_store() as store:
-        found, others = _found(store, label)
+        found, others = studies.named(store, label)
         if label != found.label:
             arguments: Any = request.args.to_dict(flat=False)
             return redirect(url_for("experiments.experiment", label=found.label, **arguments))
-        metrics = _metrics(store, found)
+        metrics = studies.metrics(store, found)
         chosen = choices.read(request.args, found, metrics)
-        document = _summary(store, found, chosen.wanted, chosen.by)
+        document = studies.summary(store, found, chosen.wanted, chosen.by)
         remarks = store.remarks()
         scenario = store.load(found.rows[-1].id).head.scenario_text
     db = current_app.config[DB]
@@ -103,9 +94,9 @@ def experiment(label: str) -> str | AnyResponse:
 def table(label: str, form: str) -> Response:
     """Return the summary as ``orchestrator summary --json`` or ``--csv`` prints it."""
     with reading_store() as store:
-        found, _others = _found(store, label)
-        chosen = choices.read(request.args, found, _metrics(store, found))
-        document = _summary(store, found, chosen.wanted, chosen.by, medians=True)
+        found, _others = studies.named(store, label)
+        chosen = choices.read(request.args, found, studies.metrics(store, found))
+        document = studies.summary(store, found, chosen.wanted, chosen.by, medians=True)
     if form == "json":
         response = jsonify(document)
     else:
@@ -121,8 +112,8 @@ def figure(label: str, form: str) -> Response:
     from results.figures._study import Study
 
     with reading_store() as store:
-        found, _others = _found(store, label)
-        chosen = choices.read(request.args, found, _metrics(store, found))
+        found, _others = studies.named(store, label)
+        chosen = choices.read(request.args, found, studies.metrics(store, found))
         keys = choices.figure(chosen, f"figure.{form}")
         try:
             asked = FIGURES.found[keys["kind"]].model_validate(keys)
@@ -139,43 +130,13 @@ def sparkline(label: str) -> Response:
     """Return the first metric against the first axis of numbers, without words."""
     query.check_names(request.args, ("runs",))
     with reading_store() as store:
-        found, _others = _found(store, label)
-        metrics = _metrics(store, found)
+        found, _others = studies.named(store, label)
+        metrics = studies.metrics(store, found)
         chosen = choices.read(MultiDict(), found, metrics)
-        document = _summary(store, found, Wanted((chosen.metric,)), ())
+        document = studies.summary(store, found, Wanted((chosen.metric,)), ())
     return Response(spark.svg(document, chosen), mimetype="image/svg+xml")
 
 
 def _attached(response: Response, name: str) -> Response:
     response.headers.set("Content-Disposition", "attachment", filename=name)
     return response
-
-
-def _all(store: Store, name: str | None = None) -> list[Experiment]:
-    """Return the experiments of a store, or those of a name alone."""
-
-    def make() -> tuple[list[Experiment], bool]:
-        found = all_experiments(store, name)
-        return found, any(row.status == "running" for one in found for row in one.rows)
-
-    return cached(("experiments", name), make)
-
-
-def _found(store: Store, label: str) -> tuple[Experiment, list[Experiment]]:
-    """Return the experiment of a name or NAME@HASH and others of the name; 404 if there is none."""
-    try:
-        return find(store, label, _all(store, name_of(label)))
-    except UsageError as error:
-        abort(404, str(error))
-
-
-def _metrics(store: Store, found: Experiment) -> list[str]:
-    return cached(("metrics", found.identity), lambda: (choices.metrics_of(store, found), False))
-
-
-def _summary(
-    store: Store, found: Experiment, wanted: Wanted, by: tuple[str, ...], medians: bool = False
-) -> Mapping[str, Any]:
-    """Return the summary. Pages show no medians, whose intervals take half of its time."""
-    key = ("summary", found.identity, wanted, by, medians)
-    return cached(key, lambda: (summarise(store, found, wanted, by, medians=medians), False))

@@ -1,9 +1,13 @@
-"""Reads the parameters of the API's series. Errors name the valid values."""
+"""Reads the parameters of pages and of the API. Errors name the valid values.
+
+Each function that ends in ``_of`` reads the text of one parameter. ``web.contract`` declares the
+API's parameters by them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -18,6 +22,12 @@ POINTS = (10, 1000, 20_000)
 
 BINS = (10, 2000)
 """The least and the largest number of bins."""
+
+EVER_S = 1e9
+"""Times in parameters are less than this many seconds."""
+
+STATUSES: tuple[str, ...] = ("", *get_args(Status))
+"""The values of ``status``; empty means any."""
 
 Arguments = MultiDict[str, str]
 
@@ -35,42 +45,38 @@ class Range:
     bins: int | None = None
 
 
-def check_names(args: Arguments, valid: Collection[str]) -> None:
+def check_names(args: Iterable[str], valid: Collection[str]) -> None:
     """Raise UsageError for a parameter that is not among the valid ones."""
     unknown = [name for name in args if name not in valid]
     if unknown:
         raise UsageError(f"no parameter {', '.join(unknown)}; there are {', '.join(valid)}")
 
 
-def read_range(args: Arguments) -> Range:
-    """Return ``from``, ``to`` (s), ``points`` and ``bins``; UsageError when one is not valid."""
-    from_s, to_s = (_seconds(args, name) for name in ("from", "to"))
-    if from_s is not None and to_s is not None and from_s >= to_s:
-        raise UsageError(f"from={from_s:g} is not before to={to_s:g}")
-    least, usual, most = POINTS
-    points = read_whole(args, "points", usual, least, most)
-    bins = read_whole(args, "bins", BINS[0], *BINS) if "bins" in args else None
-    return Range(from_s, to_s, points, bins)
-
-
 def read_whole(args: Arguments, name: str, usual: int, least: int, most: int) -> int:
-    """Return a whole number from least to most; UsageError when it is none."""
-    text = args.get(name, str(usual))
+    """Return a parameter that is a whole number from least to most; UsageError when it is none."""
+    return whole_of(name, args.get(name, str(usual)), least, most)
+
+
+def whole_of(name: str, text: str, least: int, most: int) -> int:
+    """Return a whole number from least to most; UsageError when the text is none."""
     number = _whole(text)
     if number is None or not least <= number <= most:
         raise UsageError(f"{name}={text} is not a whole number from {least} to {most}")
     return number
 
 
-def read_fields(args: Arguments, usual: Sequence[str]) -> list[str]:
-    """Return the names in ``fields``, separated by commas, or the usual ones."""
-    names = [name for name in args.get("fields", "").split(",") if name]
-    return list(dict.fromkeys(names)) or list(usual)
+def fields_of(text: str) -> tuple[str, ...]:
+    """Return different names, separated by commas."""
+    return tuple(dict.fromkeys(name for name in text.split(",") if name))
 
 
 def read_choice(args: Arguments, name: str, choices: Sequence[str]) -> str:
     """Return a parameter that is one of the choices, of which the first is the usual one."""
-    value = args.get(name, choices[0])
+    return choice_of(name, args.get(name, choices[0]), choices)
+
+
+def choice_of(name: str, value: str, choices: Sequence[str]) -> str:
+    """Return the value; UsageError when it is not one of the choices."""
     if value not in choices:
         raise UsageError(f"{name}={value} is not one of {', '.join(choices)}")
     return value
@@ -78,26 +84,35 @@ def read_choice(args: Arguments, name: str, choices: Sequence[str]) -> str:
 
 def read_wanted(args: Arguments, first: int, most: int, facets: bool = False) -> Wanted:
     """Return the runs that ``where``, ``q``, ``status`` and ``sort`` ask for, cut to a page."""
-    where = [text for text in args.getlist("where") if text.strip()]
-    if len(where) > MOST_CONDITIONS:
+    status = read_choice(args, "status", STATUSES)
+    where, words, sort = args.getlist("where"), args.get("q", ""), args.get("sort", "")
+    return wanted_of(where, words, status, sort, (first, most), facets)
+
+
+def wanted_of(
+    where: Sequence[str], words: str, status: str, sort: str, page: tuple[int, int], facets: bool
+) -> Wanted:
+    """Return which runs are wanted; ``page`` is the place of the first, and how many."""
+    conditions = [text for text in where if text.strip()]
+    if len(conditions) > MOST_CONDITIONS:
         raise UsageError(f"where: give at most {MOST_CONDITIONS} conditions")
     return Wanted(
-        where=where,
-        words=args.get("q", "")[:200],
-        status=read_choice(args, "status", ("", *get_args(Status))),
-        sort=args.get("sort", "")[:500],
-        first=first,
-        most=most,
+        where=conditions,
+        words=words[:200],
+        status=status,
+        sort=sort[:500],
+        first=page[0],
+        most=page[1],
         facets=facets,
     )
 
 
-def read_indices(
-    args: Arguments, name: str, names: Sequence[str], usual: Sequence[int]
+def indices_of(
+    name: str, texts: Sequence[str], names: Sequence[str], usual: Sequence[int]
 ) -> list[int]:
-    """Return the indices that the (repeatable) parameter gives as names or indices."""
+    """Return the indices that the texts give as names or indices, or the usual ones."""
     chosen = []
-    for text in args.getlist(name):
+    for text in texts:
         index = names.index(text) if text in names else _whole(text)
         if index is not None and index < len(names):
             chosen.append(index)
@@ -106,18 +121,16 @@ def read_indices(
     return list(dict.fromkeys(chosen)) or list(usual)
 
 
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def _seconds(args: Arguments, name: str) -> float | None:
-    text = args.get(name)
-    if text is None:
-        return None
+def seconds_of(name: str, text: str) -> float:
+    """Return a number of seconds; UsageError when the text is none, or is 1e9 or more."""
     try:
-        value = float(text)
+        value = math.nan if "_" in text or not text.isascii() else float(text)
     except ValueError:
         value = math.nan
-    if not abs(value) < 1e9:  # also not a number
+    if not abs(value) < EVER_S:  # also not a number
         raise UsageError(f"{name}={text} is not a number of seconds, such as {name}=12.5")
     return value
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

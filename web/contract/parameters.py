@@ -1,0 +1,236 @@
+"""The parameters of each address of the API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from orchestrator.errors import UsageError
+from results.listing import MOST_CONDITIONS, Wanted
+from results.model import WHOLE
+from results.observations import Wanted as WantedValues
+from results.samples import TABLES
+from results.statistics.drift import PARTS
+from web import query, series
+from web.contract.reading import Names, OneOf, Place, Query, Seconds, Shares, Texts, Whole
+
+YES_OR_NO = ("", "yes", "no")
+
+MOST_FIRST = 10**9 - 1
+"""The largest place of the first element of a page."""
+
+MOST_RUNS = 1000
+"""Runs in one answer."""
+
+MOST_EXPERIMENTS = 200
+"""Experiments in one answer."""
+
+MOST_COMPARED = 12
+"""Runs in a comparison."""
+
+MOST_NAMED = 1000
+"""Flows or queues that an address names."""
+
+MOST_GIVEN = 20
+"""Metrics, axes, conditions, flow entries or quantiles that an address names."""
+
+TCP_FIELDS = ("snd_cwnd_segments", "snd_ssthresh_segments", "rtt_us")
+QUEUE_FIELDS = ("backlog_packets", "backlog_bytes", "queue_delay_s", "drops")
+
+
+def _fields(usual: tuple[str, ...], table: str, *more: str) -> Any:
+    """Return the parameter ``fields``: columns of a table of samples, and more names."""
+    dtype, keys, *_others = TABLES[table]
+    valid = [*(name for name in dtype.names or () if name not in keys), *more]
+    return Field(
+        default=usual,
+        description=f"names with commas between, of {', '.join(valid)}",
+        json_schema_extra={"default": ",".join(usual)},
+    )
+
+
+class RunPlace(Place):
+    """The run that an address names."""
+
+    run_id: str = Field(description="id of a run, a unique start of one, or `last`")
+
+
+class RunsQuery(Query):
+    """Which runs, in which order, and which part of them."""
+
+    where: Annotated[tuple[str, ...], Texts(MOST_CONDITIONS, "conditions")] = Field(
+        default=(),
+        description="condition of `orchestrator runs --where`, such as `seed<=3`; all must hold",
+    )
+    q: str = Field(default="", description="words that all stand in a run's names")
+    status: Annotated[str, OneOf(query.STATUSES)] = Field(default="", description="empty: any")
+    sort: str = Field(
+        default="",
+        description="field or metric, with `-` before it from the largest to the smallest; "
+        "without it, the newest run is the first",
+    )
+    first: Annotated[int, Whole(0, MOST_FIRST)] = Field(
+        default=0, description="place of the first run, from 0"
+    )
+    most: Annotated[int, Whole(1, MOST_RUNS)] = Field(default=100, description="number of runs")
+    counts: Annotated[str, OneOf(YES_OR_NO)] = Field(
+        default="", description="`yes`: also count the runs that fit, by some fields"
+    )
+
+    def wanted(self) -> Wanted:
+        """Return what the list is asked for."""
+        page = (self.first, self.most)
+        return query.wanted_of(
+            self.where, self.q, self.status, self.sort, page, self.counts == "yes"
+        )
+
+
+class Part(Query):
+    """A part of the simulated time."""
+
+    from_s: Annotated[float | None, Seconds()] = Field(
+        default=None, alias="from", description="begin in seconds since the start of traffic"
+    )
+    to_s: Annotated[float | None, Seconds()] = Field(
+        default=None, alias="to", description="end in seconds, later than `from`"
+    )
+
+    def part(self, points: int = query.POINTS[1], bins: int | None = None) -> query.Range:
+        """Return the part of the time; UsageError when it has no length."""
+        if self.from_s is not None and self.to_s is not None and self.from_s >= self.to_s:
+            raise UsageError(f"from={self.from_s:g} is not before to={self.to_s:g}")
+        return query.Range(self.from_s, self.to_s, points, bins)
+
+
+class Thinned(Part):
+    """A part of the time, and the number of points."""
+
+    points: Annotated[int, Whole(query.POINTS[0], query.POINTS[2])] = Field(
+        default=query.POINTS[1], description="at most so many points of each field"
+    )
+
+    def wanted(self) -> query.Range:
+        """Return the part of the time; UsageError when it has no length."""
+        return self.part(self.points)
+
+
+class Binned(Thinned):
+    """A part of the time, and the number of points or of bins."""
+
+    bins: Annotated[int | None, Whole(*query.BINS)] = Field(
+        default=None, description="give so many bins, where each has three samples in the mean"
+    )
+
+    def wanted(self) -> query.Range:
+        """Return the part of the time; UsageError when it has no length."""
+        return self.part(self.points, self.bins)
+
+
+class _Flows(Query):
+    """Flows by name."""
+
+    flow: Annotated[tuple[str, ...], Texts(MOST_NAMED, "flows")] = Field(
+        default=(), description="name or index of a flow; without it, all that have such samples"
+    )
+
+
+class _OfSockets(_Flows):
+    endpoint: Annotated[str, OneOf(series.ENDPOINTS)] = Field(
+        default=series.ENDPOINTS[0], description="end of the flow that was sampled"
+    )
+    fields: Annotated[tuple[str, ...], Names(TCP_FIELDS)] = _fields(TCP_FIELDS, "tcp_samples")
+
+
+class _OfQueues(Query):
+    queue: Annotated[tuple[str, ...], Texts(MOST_NAMED, "queues")] = Field(
+        default=(), description="name or index of a qdisc; without it, those of bottlenecks"
+    )
+    fields: Annotated[tuple[str, ...], Names(QUEUE_FIELDS)] = _fields(
+        QUEUE_FIELDS, "queue_samples", series.QUEUE_DELAY
+    )
+
+
+class TcpQuery(Binned, _OfSockets):
+    """Which samples of sockets."""
+
+
+class QueuesQuery(Binned, _OfQueues):
+    """Which samples of qdiscs."""
+
+
+class FlowsQuery(Thinned, _Flows):
+    """Which flows over bins."""
+
+
+class TransfersQuery(Part, _Flows):
+    """Which flows' transfers."""
+
+
+class ExperimentPlace(Place):
+    """The experiment that an address names."""
+
+    label: str = Field(
+        description="`NAME@HASH`, of which HASH may be shortened; `NAME` alone is the experiment "
+        "of that name with the newest run"
+    )
+
+
+class ExperimentsQuery(Query):
+    """Which part of the experiments."""
+
+    first: Annotated[int, Whole(0, MOST_FIRST)] = Field(
+        default=0, description="place of the first experiment, from 0"
+    )
+    most: Annotated[int, Whole(1, MOST_EXPERIMENTS)] = Field(
+        default=50, description="number of experiments"
+    )
+
+
+class SummaryQuery(Query):
+    """What a summary is of; see `orchestrator summary`."""
+
+    metric: Annotated[tuple[str, ...], Texts(MOST_GIVEN, "metrics")] = Field(
+        default=(), description="name of a metric; without it, those of the short tables"
+    )
+    by: Annotated[tuple[str, ...], Texts(MOST_GIVEN, "axes")] = Field(
+        default=(), description="axis between whose values differences are taken"
+    )
+    where: Annotated[tuple[str, ...], Texts(MOST_GIVEN, "conditions")] = Field(
+        default=(), description="condition on variants, such as `limit<=1bdp`; all must hold"
+    )
+    entry: Annotated[tuple[str, ...], Texts(MOST_GIVEN, "flow entries")] = Field(
+        default=(), description="only this flow entry; without it, all"
+    )
+    quantile: Annotated[tuple[float, ...], Shares(MOST_GIVEN, "quantiles")] = Field(
+        default=(), description="also this quantile over repetitions, such as `0.9` or `90%`"
+    )
+    window: str = Field(default=WHOLE, description="a window of `measure`; empty: the whole run")
+    drift: Annotated[str, OneOf(YES_OR_NO)] = Field(
+        default="", description="`no` looks for no drifts, which need the samples of each run"
+    )
+
+    def wanted(self) -> WantedValues:
+        """Return which values to take."""
+        parts = 0 if self.drift == "no" else PARTS
+        return WantedValues(self.metric, self.window, self.where, self.entry, parts=parts)
+
+
+class PaperPlace(Place):
+    """The paper that an address names."""
+
+    paper: str = Field(description="name of a paper, as `/api/papers` has it")
+
+
+class ClaimPlace(PaperPlace):
+    """The claim that an address names."""
+
+    claim: str = Field(description="id of a claim, such as `W3`")
+
+
+class CompareQuery(Query):
+    """Which runs to compare."""
+
+    run: Annotated[tuple[str, ...], Texts(MOST_COMPARED, "runs")] = Field(
+        default=(), description=f"id of a run, 2 to {MOST_COMPARED} times; the first is the base"
+    )

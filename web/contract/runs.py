@@ -1,0 +1,233 @@
+"""Runs: the list of them, one, and what its page shows beside its document."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from results.model import Status
+from web.contract.base import Answer, Number, Variant, Verdict, Versioned
+
+
+class Note(Answer):
+    """A note of a run."""
+
+    number: int = Field(description="number within the run, from 1")
+    noted_at: str = Field(description="ISO 8601, UTC")
+    text: str
+
+
+class Metrics(Answer):
+    """Values by the name of the metric; `/api/metrics` has units and definitions."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Number] = Field(init=False)
+
+
+class RunFields(Answer):
+    """The fields of a run that every document of it has."""
+
+    id: str
+    variant: Variant = Field(description="values of the scenario's matrix by path")
+    repetition: int = Field(description="from 0")
+    seed: int
+    backend: str = Field(description="where it ran, such as `guest`")
+    link_model: int = Field(description="version of the emulated links")
+    digest_version: int = Field(description="digests of different versions cannot be compared")
+    digest_depends_on_sampling: bool | None = Field(
+        description="whether another sampling period may give another digest"
+    )
+    status: Status
+    error: str | None = Field(description="why it failed")
+    kernel: str | None = Field(description="release of the kernel")
+    wall_s: Number = Field(description="wall time in seconds")
+    simulated_s: Number = Field(description="simulated time with traffic in seconds")
+    digest: str | None = Field(description="SHA-256 over what was measured, in hexadecimal")
+
+
+class ListedFidelity(Answer):
+    """How far to trust a run."""
+
+    verdict: Verdict | None
+
+
+class ListedFlow(Answer):
+    """A flow in the list of runs."""
+
+    name: str
+    entry: str = Field(description="the scenario's flow entry")
+    congestion_control: str | None
+
+
+class ListedWindow(Answer):
+    """A window of `measure` in the list of runs."""
+
+    metrics: Metrics
+
+
+class ListedRun(RunFields):
+    """A run in the list."""
+
+    experiment: str
+    scenario: str
+    started_utc: str = Field(description="ISO 8601")
+    fidelity: ListedFidelity
+    metrics: Metrics = Field(description="over the whole run without the warm-up")
+    windows: dict[str, ListedWindow] = Field(description="by name")
+    flows: list[ListedFlow]
+    tags: list[str]
+    notes: list[Note]
+
+
+class Count(Answer):
+    """How many runs have a value."""
+
+    value: str
+    runs: int
+    condition: str | None = Field(description="what keeps these runs; null if nothing can")
+
+
+class Runs(Versioned):
+    """Runs, oldest first; or a page of those that fit, with the number of all."""
+
+    runs: list[ListedRun]
+    first: int | None = Field(default=None, description="of a page: place of its first run")
+    found: int | None = Field(default=None, description="of a page: number of runs that fit")
+    total: int | None = Field(default=None, description="of a page: number of all runs")
+    counts: dict[str, list[Count]] | None = Field(
+        default=None, description="with `counts=yes`: by status, verdict, congestion and others"
+    )
+
+
+class Check(Answer):
+    """A property of the emulation, as expected and as measured."""
+
+    name: str
+    unit: str
+    expected: float | str | None
+    measured: float | str | None
+    tolerance: Number = Field(description="absolute, in the unit")
+    ok: bool | None = Field(description="null: too few data, see `detail`")
+    detail: str
+
+
+class Judgement(Answer):
+    """An earlier verdict on a run."""
+
+    verdict: Verdict | None
+    checks_version: str | None
+    judged_at: str | None = Field(description="ISO 8601, UTC")
+
+
+class Fidelity(ListedFidelity):
+    """How far to trust a run, and why."""
+
+    checks: list[Check]
+    checks_version: str | None
+    judged_at: str | None = Field(description="ISO 8601, UTC")
+    earlier: list[Judgement] = Field(description="oldest first")
+
+
+class Flow(Metrics):
+    """A flow of a run with its metrics."""
+
+    name: str
+    entry: str = Field(description="the scenario's flow entry")
+    group: str
+    source: str = Field(description="host that sends")
+    sink: str = Field(description="host that receives")
+    transport: Literal["tcp", "udp"]
+    traffic: str = Field(description="kind of traffic, such as `bulk`")
+    engine: str = Field(description="program that sends")
+    congestion_asked: str | None
+    congestion_control: str | None = Field(description="as the kernel reported it")
+    start_s: float = Field(description="seconds since the start of traffic")
+    stop_s: Number = Field(description="null: to the end")
+    base_rtt_s: Number = Field(description="round-trip time without queues, as configured")
+    base_rtt_measured_s: Number = Field(description="the same as measured before traffic")
+
+
+class Window(Answer):
+    """The metrics of a window of `measure`."""
+
+    metrics: Metrics
+    flows: list[Flow]
+
+
+class Link(Metrics):
+    """A channel of a link with its metrics."""
+
+    name: str
+    direction: Literal["forward", "reverse"]
+    bottleneck: bool
+    rate_bps: Number = Field(description="bit/s; null: not limited")
+    rate_min_bps: Number
+    rate_max_bps: Number
+    rate_end_bps: Number
+    rate_changes: int
+
+
+class Event(Answer):
+    """An event of a run: its times, and what the scenario asked for."""
+
+    model_config = ConfigDict(extra="allow")
+
+    time_s: float = Field(description="asked for, in seconds since the start of traffic")
+    applied_s: float = Field(description="when it took place")
+
+
+class RunDocument(RunFields):
+    """A run with all that is computed from its samples."""
+
+    fidelity: Fidelity
+    metrics: Metrics = Field(description="over the whole run without the warm-up")
+    windows: dict[str, Window] = Field(description="by name")
+    tags: list[str]
+    notes: list[Note]
+    events: list[Event]
+    links: list[Link]
+    flows: list[Flow]
+
+
+class Run(Versioned):
+    """The document of one run, as `orchestrator show --json` prints it."""
+
+    experiment: str | None
+    scenario: str | None
+    runs: list[RunDocument] = Field(min_length=1, max_length=1)
+
+
+class NamedWindow(Answer):
+    """A part of the simulated time."""
+
+    name: str
+    from_s: float
+    to_s: float
+
+
+class Provenance(Versioned):
+    """Where a run comes from: its scenario, versions, kernel settings and modules."""
+
+    run: str
+    description: str
+    experiment: str
+    scenario: str
+    started_utc: str = Field(description="ISO 8601")
+    finished_utc: str | None = Field(description="ISO 8601")
+    duration_s: float = Field(description="simulated time with traffic, as planned")
+    warmup_s: float = Field(description="seconds left out of the metrics")
+    windows: list[NamedWindow] = Field(description="parts of the time with metrics of their own")
+    git_commit: str | None = Field(description="of the program")
+    unconfined: bool = Field(description="true: the guest ran without a sandbox")
+    scenario_text: str = Field(description="the file, as it was")
+    scenario_sha256: str = Field(description="in hexadecimal")
+    provenance: dict[str, Any] = Field(description="what the test bed read back, by name")
+
+
+class Said(Versioned):
+    """What the guest and the test bed said; empty where nothing was kept."""
+
+    run: str
+    console: str
+    log: str
