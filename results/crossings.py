@@ -30,13 +30,10 @@ def crossing(axis: Axis, by_repetition: Mapping[int, Mapping[str, float]]) -> di
     """
     assert axis.numbers is not None, "checked by the caller"
     scale, back = (math.log, math.exp) if axis.geometric else (float, float)
+    at = [(scale(n), key(value)) for n, value in zip(axis.numbers, axis.values, strict=True)]
     places = []
     for differences in by_repetition.values():
-        points = [
-            (scale(number), differences[key(value)])
-            for number, value in zip(axis.numbers, axis.values, strict=True)
-            if key(value) in differences
-        ]
+        points = [(x, differences[value]) for x, value in at if value in differences]
         found = _sign_changes(points)
         if len(found) == 1:
             places.append(found[0])

@@ -115,28 +115,32 @@ class Kept:
 
 
 def read(
-    connection: sqlite3.Connection, path: Path, rows: Sequence[tuple[int, RunRow]], kept: Kept
-) -> dict[int, MetricRows]:
-    """Return the metrics of runs by key, but for those that are to be read :func:`alone`.
+    connection: sqlite3.Connection, path: Path, rows: Sequence[RunRow], kept: Kept
+) -> dict[str, MetricRows]:
+    """Return the metrics of runs by id, but for those that are to be read :func:`alone`.
 
     They are runs without checksums, damaged runs, and runs that do not have every metric.
     """
-    ids = {key: row.id for key, row in rows}
-    found: dict[int, MetricRows] = {}
+    by_id = {row.id: row for row in rows}
+    found: dict[str, MetricRows] = {}
     try:
+        ids: dict[int, str] = dict(
+            connection.execute(
+                "SELECT run, id FROM runs WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(by_id)),),
+            )
+        )
         sums = bulk.checksums(connection, list(ids))
+        new: dict[int, StoredRun] = {}
         for key, of_run in sums.items():
             if (known := kept.find(ids[key], of_run)) is not None:
-                found[key] = known
-        new = {
-            key: StoredRun(connection, path, key, row)
-            for key, row in rows
-            if key not in found and len(sums.get(key, ())) == len(bulk.TABLES)
-        }
+                found[ids[key]] = known
+            elif len(of_run) == len(bulk.TABLES):
+                new[key] = StoredRun(connection, path, key, by_id[ids[key]])
         for table in _OTHERS:
             bulk.hold(connection, table, sums, new)
         for key, one in _read(connection, new, sums, kept):
-            found[key] = one
+            found[ids[key]] = one
             kept.add(ids[key], sums[key], one)
     except (*database.ERRORS, StoreError, *typed.SYMPTOMS):
         pass  # the others are read by themselves, with an error that names the run

@@ -68,6 +68,13 @@ class Columns(Mapping[str, Array]):
         self._names = tuple(names)
         self._fetch = fetch
         self._cache: dict[str, Array] = {}
+        self._derived: dict[str, Array] = {}
+
+    def derived(self, name: str, make: Callable[[], Array]) -> Array:
+        """Return what is computed from the columns; ``make`` is called the first time."""
+        if name not in self._derived:
+            self._derived[name] = make()
+        return self._derived[name]
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._cache:

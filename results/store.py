@@ -300,19 +300,9 @@ class Store:
             UsageError: a run is not there any more.
         """
         for start in range(0, len(rows), bulk.AT_ONCE):
-            some = {row.id: row for row in rows[start : start + bulk.AT_ONCE]}
-            with reading(self.path):
-                keys: list[tuple[int, str]] = self._connection.execute(
-                    "SELECT run, id FROM runs WHERE id IN (SELECT value FROM json_each(?))",
-                    (json.dumps(list(some)),),
-                ).fetchall()
-            chosen = [(key, some[run_id]) for key, run_id in keys]
-            found = metric_rows.read(self._connection, self.path, chosen, self.kept)
-            self._loaded.update(key for key, _run_id in keys)
-            by_id = {run_id: found[key] for key, run_id in keys if key in found}
-            yield from (
-                by_id.get(run_id) or metric_rows.alone(self.load(run_id)) for run_id in some
-            )
+            some = rows[start : start + bulk.AT_ONCE]
+            found = metric_rows.read(self._connection, self.path, some, self.kept)
+            yield from (found.get(row.id) or metric_rows.alone(self.load(row.id)) for row in some)
 
     def document(self, run_ids: Sequence[str]) -> dict[str, Any]:
         """Return the JSON document of ``run`` and ``show``, the runs in the order given."""

@@ -182,11 +182,15 @@ def _quantiles(
 
 def _steady_from_s(group: Group, observations: Sequence[Observation]) -> float | None:
     """Return from when on the metric is steady, the median over runs; None without series."""
-    duration_s = {row.id: row.duration_s for row in group.runs}
-    found = [
-        drift.steady_from(each.from_start) / len(each.from_start) * duration_s[each.run]
+    known = [
+        each
         for each in observations
         if each.from_start and all(math.isfinite(value) for value in each.from_start)
+    ]
+    duration_s = {row.id: row.duration_s for row in group.runs} if known else {}
+    found = [
+        drift.steady_from(each.from_start) / len(each.from_start) * duration_s[each.run]
+        for each in known
     ]
     return statistics.median(found) if found else None
 
@@ -316,8 +320,9 @@ def _by_value(
     found: dict[int, dict[str, float]] = {}
     for group in rivals:
         first = {each.seed: each.value for each in group.values.get((a, name), ())}
+        value = key(group.variant[axis.path])
         for each in group.values.get((b, name), ()):
             if each.seed in first:
                 place = found.setdefault(each.seed if common else each.repetition, {})
-                place[key(group.variant[axis.path])] = each.value - first[each.seed]
+                place[value] = each.value - first[each.seed]
     return found

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 from flask import (
     Blueprint,
@@ -80,6 +82,9 @@ def experiment(label: str) -> str | AnyResponse:
         answer=answers.answer(document, found, chosen),
         grid=overview.grid(found),
         variant_words=view.variant_words,
+        states=overview.STATES,
+        state_of=overview.state,
+        address_of=_addresses(),
         scenario=scenario,
         table_command=choices.table_command(found.label, chosen, db),
         figure_command=choices.figure_command(found.label, chosen, db, f"{found.name}.pdf"),
@@ -135,6 +140,12 @@ def sparkline(label: str) -> Response:
         chosen = choices.read(MultiDict(), found, metrics)
         document = studies.summary(store, found, Wanted((chosen.metric,)), ())
     return Response(spark.svg(document, chosen), mimetype="image/svg+xml")
+
+
+def _addresses() -> Callable[[str], str]:
+    """Return what makes the address of a run's page; ``url_for`` takes long for 1000 of them."""
+    start = url_for("pages.run", run_id="0").removesuffix("0")
+    return lambda run_id: start + quote(run_id, safe="")
 
 
 def _attached(response: Response, name: str) -> Response:

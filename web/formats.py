@@ -123,7 +123,9 @@ def finalized(value: object) -> object:
     Stored texts come from guests. A browser shows nothing for a control character, and some reverse
     the direction of the text.
     """
-    return value.translate(_PICTURES) if isinstance(value, str) else value
+    if not isinstance(value, str) or value.isprintable():  # none of these characters is printable
+        return value
+    return value.translate(_PICTURES)
 
 
 _PICTURES = {

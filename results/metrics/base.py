@@ -343,7 +343,7 @@ def edge_ns(time_s: float) -> int:
 
 def last_before(times_ns: Array, time_s: float) -> int | None:
     """Return the index of the last sample at or before an edge, None when there is none."""
-    index = int(np.searchsorted(times_ns, edge_ns(time_s), side="right")) - 1
+    index = int(times_ns.searchsorted(edge_ns(time_s), side="right")) - 1
     return index if index >= 0 else None
 
 

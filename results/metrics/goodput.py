@@ -44,6 +44,7 @@ def _bytes_read(data: RunData, flow: int, span: Span) -> int | None:
     columns = data.datagram_columns(flow) if udp else data.tcp_columns(flow, RECEIVER)
     times = columns["time_ns"]
     if len(times):
-        return growth(times, received_bytes(record, columns), span)
+        read = columns.derived("bytes read", lambda: received_bytes(record, columns))
+        return growth(times, read, span)
     states = data.tcp_columns(flow, SENDER)["state"]
     return 0 if len(states) and np.all(states == _SYN_SENT) else None

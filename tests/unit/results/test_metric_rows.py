@@ -64,8 +64,10 @@ def _with_windows(store: Store, number: int) -> None:
 
 
 def read(store: Store, kept: Kept | None = None) -> dict[int, MetricRows]:
-    rows = [(key, row) for key, row in store._rows("status = 'ok'")]
-    return metric_rows.read(store.connection, store.path, rows, kept or Kept())
+    """Return the metrics that are read many runs at a time, by the runs' keys."""
+    rows = store._rows("status = 'ok'")
+    found = metric_rows.read(store.connection, store.path, [row for _, row in rows], kept or Kept())
+    return {key: found[row.id] for key, row in rows if row.id in found}
 
 
 def values(one: MetricRows) -> dict[Any, float | None]:
