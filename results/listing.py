@@ -114,18 +114,18 @@ def _blamed() -> Iterator[None]:
 
 def _chosen(columns: _Columns, wanted: Wanted) -> list[int]:
     """Return the keys of the runs that fit, in the order asked for."""
-    runs = {key: _Lazy(_reader(columns, key)) for key in columns.newest(0, -1)}
+    kept = columns.newest(0, -1)
+    if wanted.status:
+        states = columns.of("status")
+        kept = [key for key in kept if states[key] == wanted.status]
+    if words := wanted.words.lower().split():
+        kept = _with_words(columns, kept, words)
+    if not wanted.where and not wanted.sort:
+        return kept
+    runs = {key: _Lazy(_reader(columns, key)) for key in kept}
     kinds = columns.kinds()
     holding = [_condition(text, kinds) for text in wanted.where]
-    words = wanted.words.lower().split()
-    kept = [
-        key
-        for key, run in runs.items()
-        if (not wanted.status or run["status"] == wanted.status)
-        and all(holds(run) for holds in holding)
-    ]
-    if words:
-        kept = _with_words(columns, kept, words)
+    kept = [key for key, run in runs.items() if all(holds(run) for holds in holding)]
     return _ordered(kept, runs, kinds, wanted.sort) if wanted.sort else kept
 
 
@@ -152,7 +152,9 @@ def _ordered(
 def _with_words(columns: _Columns, keys: Sequence[int], words: Sequence[str]) -> list[int]:
     """Return those of the runs in whose names each of the words stands."""
     texts = columns.texts()
-    return [key for key in keys if all(word in texts[key] for word in words)]
+    for word in words:
+        keys = [key for key in keys if word in texts[key]]
+    return list(keys)
 
 
 class _Lazy(dict[str, Any]):
