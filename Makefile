@@ -109,8 +109,12 @@ $(NS3): bench/ns3/ns3.lock bench/ns3/dumbbell.cc
 	g++ -std=c++20 -O3 -o $@ bench/ns3/dumbbell.cc -I$$place/include -L$$place/lib64 -Wl,-rpath,$$place/lib64 \
 		$(addprefix -lns3.44-,applications traffic-control internet point-to-point network core)
 
-screenshots: $(DEV_READY)  ## draw the dashboard's pictures in docs/
-	$(BIN)/python -m tests.web.screenshots docs
+screenshots: $(DEV_READY)  ## make the quickstart's run and a sweep of 40 runs, and draw the dashboard's pictures in docs/
+	@$(BIN)/orchestrator guest build --quiet
+	mkdir -p build/screenshots
+	$(BIN)/orchestrator run $(QUICKSTART) --resume --db build/screenshots/runs.db
+	$(BIN)/orchestrator run scenarios/tutorial/70-bbr-vs-cubic.yaml --resume --jobs 2 --db build/screenshots/runs.db
+	$(BIN)/python -m tests.web.screenshots build/screenshots/runs.db docs
 
 lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 	$(PYTHON) -m venv build/lock

@@ -24,8 +24,8 @@ from typing import Any
 from results.axes import axes, key, shown
 from results.documents import plain
 from results.experiments import Experiment, experiments
-from results.metrics import METRICS
-from results.metrics.base import Scope
+from results.metrics import METRICS, Metric, columns_of, of_scope
+from results.metrics.base import Scope, Table
 from results.observations import Group, Wanted, observe
 from results.statistics.differences import holm
 from results.statistics.estimates import estimate
@@ -113,7 +113,7 @@ def _values(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
     there = {place for group in groups for place in group.values}
     subjects = list(dict.fromkeys(subject for group in groups for subject, _name in group.values))
     for subject in sorted(subjects, key=lambda one: ("run", "flow", "link").index(one.scope)):
-        for name, one in _metrics(subject.scope):
+        for name, one in _metrics(subject.scope).items():
             if (subject, name) in there:
                 series = [group.values.get((subject, name), []) for group in groups]
                 yield {
@@ -132,10 +132,13 @@ def _values(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _metrics(scope: Scope) -> Iterator[tuple[str, Any]]:
-    for (name, of), one in METRICS.items():
-        if of == scope:
-            yield name, one
+_TABLES: Mapping[Scope, Table] = {"run": "run", "flow": "tcp", "link": "link"}
+
+
+def _metrics(scope: Scope) -> dict[str, Metric]:
+    """Return the metrics of a scope by name, those of the short tables first."""
+    short = [one for _column, one in columns_of(_TABLES[scope])]
+    return {one.name: one for one in (*short, *of_scope(scope))}
 
 
 def _mean(values: Sequence[float]) -> dict[str, Any] | None:

@@ -20,6 +20,9 @@ from web.scales import Scale, Unit
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 54, 12, 8, 42
 
+MOST_CHARACTERS = 14
+"""Of a text below a tick."""
+
 Document = Mapping[str, Any]
 
 WORDS = Words(lambda subject: subject or "run", lambda axis, value: f"{axis.label} {shown(value)}")
@@ -148,9 +151,11 @@ class _Frame:
         self.numbers: dict[str, float] = {}
         self.x_title = ""
         self.x_ticks: list[tuple[float, str]] = []
-        self.x = Scale(-0.5, 0.5)
+        self.x = Scale(-0.5, max(len(arranged.legend), 1) - 0.5)
         if asked.x is not None:
             self._place_x(asked.x, arranged.x_values, asked)
+        else:  # each line is a point under its name
+            self._name([(float(at), name) for at, (name, _look) in enumerate(arranged.legend)])
 
     def _place_x(self, axis: Axis, values: Sequence[Any], asked: Asked) -> None:
         by_key = {key(value): place for place, value in enumerate(axis.values)}
@@ -163,12 +168,16 @@ class _Frame:
             if asked.log_x and min(self.numbers.values(), default=1.0) <= 0:
                 raise UsageError(f"x_scale=log: {axis.label} has values that are not above zero")
             self.x = scales.over(list(self.numbers.values()), log=asked.log_x)
+        self._name([(self.numbers[key(value)], shown(value)) for value in values])
+
+    def _name(self, places: Sequence[tuple[float, str]]) -> None:
+        """Put ticks at places of the axis, with texts where there is room."""
         last = -100.0
-        for value in values:
-            text = shown(value)
-            at = self.right(self.numbers[key(value)])
-            room = 7.0 * len(text[:14])
-            self.x_ticks.append((at, text[:14] if at - last > room else ""))
+        for place, text in places:
+            at = self.right(place)
+            short = text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+            room = 7.0 * len(short)
+            self.x_ticks.append((at, short if at - last > room else ""))
             last = at if at - last > room else last
 
     def right(self, value: float) -> float:
@@ -183,7 +192,9 @@ class _Frame:
 def _line(line: arrangement.Line, frame: _Frame, arranged: Arrangement, asked: Asked) -> Line:
     index = [look for _name, look in arranged.legend].index(line.look)
     aside = 0.0
-    if asked.x is None or asked.x.numbers is None:
+    if asked.x is None:
+        aside = frame.right(float(index)) - frame.right(0.0)
+    elif asked.x.numbers is None:
         aside = 9.0 * (index % 9 - min(len(arranged.legend) - 1, 8) / 2)
     return Line(
         line.name, line.look, [_point(line.name, one, frame, aside, asked) for one in line.points]

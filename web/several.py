@@ -21,6 +21,9 @@ several = Blueprint("several", __name__)
 
 MOST_EXPORTED = 200
 
+HASH = 16
+"""Characters that are shown of a hash."""
+
 
 @several.get("/compare")
 def compare_page() -> str:
@@ -81,8 +84,10 @@ def _change(ratio: float | None) -> str:
     return formats.NONE if ratio is None else f"{ratio - 1:+.1%}"
 
 
-def _shown(value: object) -> str:
+def _shown(path: str, value: object) -> str:
+    """Return a value that differs; of a hash its beginning, which tells it from others."""
     if isinstance(value, dict) and "measured" in value:  # a fidelity check
         state = {True: "ok", False: "off", None: "not measured"}[value["ok"]]
-        return f"{value['measured']} ({state})"
-    return formats.NONE if value is None else str(value)
+        return f"{formats.quantity(value['measured'], value['unit'])} ({state})"
+    text = formats.NONE if value is None else str(value)
+    return text[:HASH] if path == "digest" or path.endswith("sha256") else text

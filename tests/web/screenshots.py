@@ -1,42 +1,65 @@
-"""Draws the pictures of docs/dashboard.md: ``python -m tests.web.screenshots FOLDER``."""
+"""Draws the pictures of docs/dashboard.md: ``python -m tests.web.screenshots STORE FOLDER``.
+
+The store has the runs of the quickstart and of scenarios/tutorial/70-bbr-vs-cubic.yaml. A visitor
+asks who wins at 1 BDP, by how much, and how sure that is. The pictures are of the start page and
+of what two clicks lead to. A last picture is of a comparison.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
-from results.store import Store
-from tests.web import sweep, synthetic
 from tests.web.serving import serving
 
-PICTURES = {
-    "dashboard-experiments.png": ("/", 320),
-    "dashboard-experiment.png": ("/experiments/bbr-vs-cubic", 1000),
-}
-"""Names of files, with address and height in pixels."""
+WIDTH = 1100
+MOST_BYTES = 500_000
+"""Of a tracked picture."""
 
 
-def main(folder: Path) -> None:
+def main(store: Path, folder: Path) -> None:
     """Write the pictures into the folder."""
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
-        path = Path(name) / "runs.db"
-        with Store(path) as store:
-            store.finish(store.begin(synthetic.HEAD), synthetic.recording(), wall_s=2.3)
-        sweep.add(path)
+    with sync_playwright() as playwright, serving(store) as address:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
-        with serving(path) as address:
-            for file, (url, height) in PICTURES.items():
-                page = browser.new_page(viewport={"width": 1100, "height": height})
-                page.goto(address + url, wait_until="networkidle")
-                page.screenshot(path=folder / file)
+        page = browser.new_page(viewport={"width": WIDTH, "height": 1000}, color_scheme="light")
+        page.goto(address, wait_until="networkidle")
+        _picture(page, folder / "dashboard-experiments.png")
+        page.get_by_role("link", name="bbr-vs-cubic").click()
+        page.wait_for_load_state("networkidle")
+        _picture(page, folder / "dashboard-experiment.png", until="#differences-title")
+        page.get_by_role("link", name="limit 1bdp", exact=True).click()
+        page.wait_for_load_state("networkidle")
+        _picture(page, folder / "dashboard-answer.png", until="#means-title")
+        page.goto(f"{address}/experiments/bbr-vs-cubic", wait_until="networkidle")
+        for limit in ("0.5bdp", "8bdp"):
+            page.get_by_role("checkbox", name=f"tick limit={limit}", exact=True).check()
+        page.get_by_role("button", name="Compare").click()
+        page.locator("#compared[data-loads]").wait_for()
+        _picture(page, folder / "dashboard-compare.png", until="#charts-title")
         browser.close()
 
 
+def _picture(page: Page, file: Path, until: str = "") -> None:
+    """Draw the page from its top to its end, or to the end of the section of a heading.
+
+    Raises:
+        ValueError: the picture is too large to be tracked.
+    """
+    place = f"section:has({until})" if until else "body"
+    box = page.locator(place).first.bounding_box()
+    assert box is not None
+    height = round(box["y"] + box["height"]) + 12
+    page.screenshot(
+        path=file, full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height}
+    )
+    if file.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{file} has more than {MOST_BYTES} bytes")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=cc915df41de42f87aaed49bc1341df9571287e66ee2a4361a7cb490ed7e9eef7 body=b63fb41b016ad0129a39fca8d1fa24028035e2abe2a0d1c8a75e8690425836db
+// Built by web/ts/build.mjs, not edited. sources=2377164d0bfd8dea29d1e73b49ff887da7d59dc1476935fdedd6037b2cefb1b0 body=7d9d9e65ac5248314a5e8214dbd3736948067cc9d71a1a1365ab74d989bec40b
 "use strict";
 (() => {
   // src/bands.ts
@@ -112,6 +112,7 @@
   var MOST_MARKS = 80;
   var HEIGHT2 = 190;
   var AXIS = 62;
+  var DIGIT = 7;
   var MOST_DECADES = 4;
   var LEAST_DRAG_PX = 5;
   function element(tag, properties = {}, ...children) {
@@ -297,7 +298,7 @@
         },
         axes: [
           { ...axis, size: 26, gap: 3, ...spec.x ? { splits: (plot) => decades(plot), filter: (_, all2) => all2 } : {}, values: (_plot, ticks2) => ticks2.map((tick) => tick == null ? null : spec.x?.write(tick) ?? `${+tick.toFixed(6)} s`) },
-          { ...axis, size: AXIS, gap: 4, values: (_plot, ticks2) => ticks2.map(spec.write) }
+          { ...axis, size: (_plot, texts) => Math.max(AXIS, DIGIT * Math.max(0, ...(texts ?? []).map((text) => text?.length ?? 0)) + 14), gap: 4, values: (_plot, ticks2) => ticks2.map(spec.write) }
         ],
         series: [
           { label: spec.x?.label ?? "time", value: (_plot, value) => value == null ? "–" : this.writeX(value, 3) },

@@ -58,10 +58,11 @@ def command(text: str) -> list[str]:
 def means(text: str) -> list[list[float | None]]:
     body = text.partition('<table id="means">')[2].partition("</table>")[0]
     rows = body.partition("<tbody>")[2].split("<tr>")[1:]
-    return [
+    found = [
         [float(one) if one else None for one in re.findall(r'<data value="([^"]*)">', row)]
         for row in rows
     ]
+    return [row for row in found if row]
 
 
 def test_variants_have_the_numbers_of_the_command(

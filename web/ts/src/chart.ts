@@ -57,6 +57,7 @@ export interface Group {
 const MOST_MARKS = 80; // more would cover the curves
 const HEIGHT = 190;
 const AXIS = 62;
+const DIGIT = 7;
 const MOST_DECADES = 4;
 const LEAST_DRAG_PX = 5;
 
@@ -243,7 +244,7 @@ export class Chart {
       axes: [
         { ...axis, size: 26, gap: 3, ...(spec.x ? { splits: (plot: uPlot) => decades(plot), filter: (_: uPlot, all: number[]) => all } : {}), values: (_plot, ticks) =>
           ticks.map((tick) => (tick == null ? null : spec.x?.write(tick) ?? `${+tick.toFixed(6)} s`)) },
-        { ...axis, size: AXIS, gap: 4, values: (_plot, ticks) => ticks.map(spec.write) },
+        { ...axis, size: (_plot, texts) => Math.max(AXIS, DIGIT * Math.max(0, ...(texts ?? []).map((text) => text?.length ?? 0)) + 14), gap: 4, values: (_plot, ticks) => ticks.map(spec.write) },
       ],
       series: [
         { label: spec.x?.label ?? "time", value: (_plot, value) => (value == null ? "–" : this.writeX(value, 3)) },
