@@ -30,6 +30,7 @@ THEMES: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
     "scale": (PERFORMANCE, tables.scale),
     "jobs": (PERFORMANCE, tables.jobs),
     "collect": (WORKERS, tables.collect),
+    "dashboard": (PERFORMANCE, tables.dashboard),
 }
 """The document of a theme, and what makes its table."""
 

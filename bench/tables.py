@@ -174,5 +174,41 @@ def collect(results: Results) -> str:
     return f"{each}\n\n{whole}"
 
 
+PAGE_NAMES = {
+    "experiments": "list of ten experiments",
+    "experiment of 1000": "an experiment of 1000 runs: 25 variants, 40 repetitions, 2 flows",
+    "list": "list of runs, the newest 100",
+    "list, page 40": "the same, page 40",
+    "search": "search of two words in all runs",
+    "condition": "a condition with an axis, a metric and a congestion control",
+    "sorted": "all runs sorted by a metric",
+    "long run": "a run of 3 million samples, without its charts",
+    "long run, draw": "the first draw of its charts",
+}
+
+
+def dashboard(results: Results) -> str:
+    """Return the table of the dashboard's answers, and which of them miss their goals."""
+    kinds = ("started", "changed", "again")
+    rows = []
+    missed = []
+    for row in results["rows"]:
+        name, goal_ms = PAGE_NAMES[row["page"]], row["goal_ms"]
+        times = [row[f"{kind}_ms"] for kind in kinds]
+        rows.append((name, "" if goal_ms is None else f"{goal_ms:g}", *map(_milliseconds, times)))
+        if goal_ms is not None and any(one["median"] > goal_ms for one in times):
+            missed.append(name)
+    headings = ("answer, times in ms", "goal", "dashboard just started", "a run was stored before",
+                "again")  # fmt: skip
+    words = f"Medians above the goal: {'; '.join(missed) or 'none'}."
+    return f"{table(headings, rows)}\n\n{words}"
+
+
+def _milliseconds(value: Mapping[str, Any]) -> str:
+    if len(value["all"]) == 1:
+        return f"{value['median']:.0f}"
+    return f"{value['median']:.0f} ({value['min']:.0f} to {value['max']:.0f})"
+
+
 def _minutes(value_s: float) -> str:
     return f"{value_s / 60:.1f} min" if value_s < 5400 else f"{value_s / 3600:.1f} h"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import ipaddress
 import socket
 import sys
+import threading
 from pathlib import Path
+
+from flask import Flask
 
 from orchestrator import plaintext
 from orchestrator.errors import UsageError
+from results.statistics.estimates import CONFIDENCE, student
 from web.app import create_app
 from web.capacity import make_server
 
@@ -34,7 +38,15 @@ def serve(
         app = create_app(db, token, hosts={host, own, f"{own}.local"}, edit=edit, tell=say)
         what = "dashboard, which writes notes and tags," if edit else "dashboard"
         say(f"{what} of {db}: {address(listener, token)}")
+        threading.Thread(target=load_ahead, args=(app,)).start()
         make_server(app, listener).run()
+
+
+def load_ahead(app: Flask) -> None:
+    """Load what the first pages need, which takes as long as they do: templates and scipy."""
+    student(CONFIDENCE, 1)
+    for name in app.jinja_env.list_templates():
+        app.jinja_env.get_template(name)
 
 
 def say(text: str) -> None:

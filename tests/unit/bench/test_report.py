@@ -10,6 +10,7 @@ import pytest
 
 from bench import figure, measuring, report, tables
 from bench.bench_collect import estimated
+from bench.bench_dashboard import PAGES
 from bench.bench_runs import sampling_cost
 from bench.cases import SCALES
 from bench.measuring import Clock, Command, side_by_side, spread
@@ -96,6 +97,22 @@ def test_what_saturates_first_is_what_needs_longest() -> None:
     rows = [measured | few]
     text = tables.collect({"rows": rows, "runs": 10_000, "workers": 100})
     assert "| 3.3 min | 2.5 min | 0.2 min | workers | 1.0 GB | 5.0 MB/s |" in text
+
+
+def test_answers_of_the_dashboard_are_beside_their_goals() -> None:
+    def answer(page: str, goal_ms: float | None, *medians_ms: float) -> dict[str, Any]:
+        kinds = ("started_ms", "changed_ms", "again_ms")
+        times = [spread([one - 1, one, one + 2]) for one in medians_ms]
+        return {"page": page, "goal_ms": goal_ms, **dict(zip(kinds, times, strict=True))}
+
+    rows = [answer("list", 300, 250, 100, 90), answer("sorted", None, 900, 800, 700)]
+    text = tables.dashboard({"rows": rows})
+    assert "| list of runs, the newest 100 | 300 | 250 (249 to 252) | 100 (99 to 102) |" in text
+    assert "| all runs sorted by a metric |  | 900 (899 to 902) |" in text
+    assert text.endswith("Medians above the goal: none.")
+    late = tables.dashboard({"rows": [*rows, answer("search", 300, 290, 301, 200)]})
+    assert late.endswith("Medians above the goal: search of two words in all runs.")
+    assert {page.name for page in PAGES} < set(tables.PAGE_NAMES)
 
 
 def test_equal_results_give_equal_figures() -> None:
