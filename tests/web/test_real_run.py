@@ -19,7 +19,8 @@ from tests.web.serving import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.guest]
 
-DURATION_S = 120
+DURATION_S = 600
+"""Some seconds of wall time, so that the page is seen several times."""
 PATIENCE_S = 60.0
 
 STATE = """() => {
