@@ -294,6 +294,33 @@ def test_a_page_follows_the_store(tmp_path: Path) -> None:
             experiments.make(store, lambda _v, r: {"a": 1e6 + r}, repetitions=repetitions + 1)
 
 
+def test_numbers_are_those_of_the_summary_while_a_sweep_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    client = create_app(path).test_client()  # it keeps what it read
+    draw = random.Random(4)
+    sizes = []
+    with Store(path) as store:
+        for number in range(3):
+            for limit in ("1bdp", "2bdp"):
+                experiments.make(
+                    store, lambda _v, _r: {"a": draw.gauss(5e6, 1e5), "b": draw.gauss(4e6, 1e5)},
+                    [{LIMIT: limit}], 1, "sweep", repetition=number, seed=number + 1,
+                )  # fmt: skip
+                for metric in ("goodput_bps", "jain_index"):
+                    query = f"metric={metric}&by=limit&drift=no"
+                    text = client.get(f"/experiments/{label(path)}?{query}").text
+                    document = summary(path, "--metric", metric, "--by", "limit")
+                    means = [row["metrics"][metric] for row in document["rows"]
+                             if metric in row["metrics"]]  # fmt: skip
+                    expected = [[one["mean"], one["low"], one["high"]] for one in means]
+                    assert numbers(text, "means") == expected
+                    keys = ("mean", "low", "high", "p_holm", "effect")
+                    found = [[one[key] for key in keys] for one in document["differences"]]
+                    assert numbers(text, "differences") == found
+                    sizes.append((metric, [one["n"] for one in means]))
+    assert sizes[-2:] == [("goodput_bps", [3] * 6), ("jain_index", [3] * 2)]
+
+
 def test_spark_line_is_a_picture_without_scripts(client: FlaskClient) -> None:
     answer = client.get("/experiments/sweep/spark.svg")
     assert answer.mimetype == "image/svg+xml"
