@@ -11,7 +11,7 @@ from results.compare import compare
 from results.documents import SCHEMA, plain
 from results.metrics import METRICS
 from web import comparison, openapi
-from web.contract.parameters import MOST_COMPARED, CompareQuery, RunPlace
+from web.contract.parameters import CompareQuery, RunPlace
 from web.reader import DB, reading_run, reading_store
 
 details = openapi.Part(
@@ -19,11 +19,16 @@ details = openapi.Part(
 )
 
 
-@details.address("/compare")
+@details.address(
+    "/compare",
+    says="It is of runs, or of variants of an experiment. Variants are compared over their "
+    "repetitions, and one repetition of each stands for the variant in all else.",
+)
 def compared(query: CompareQuery) -> Response:
-    """Return a comparison of runs, as `orchestrator compare --json` has it."""
+    """Return a comparison, as `orchestrator compare --json` has it."""
     with reading_store() as store:
-        return jsonify(compare(comparison.load(store, query.run, MOST_COMPARED)))
+        chosen = comparison.compared(store, query)
+        return jsonify({**compare(chosen.shown), "variants": chosen.variants})
 
 
 @details.address("/metrics")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flask import abort, request
+from flask import abort
 
 from orchestrator.errors import UsageError
 from results import axes
@@ -20,12 +20,8 @@ from results.experiments import Experiment, experiments, find, name_of
 from results.model import RunRow
 from results.store import Store
 from results.stored import StoredRun
-from web import query
-from web.contract.parameters import MOST_COMPARED
+from web.contract.parameters import MOST_COMPARED, MOST_VARIANTS, CompareQuery
 
-PARAMETERS = ("run", "experiment", "variant", "repetition")
-
-MOST_VARIANTS = 8
 MOST_RUNS = 400
 """Runs of all variants together."""
 
@@ -47,20 +43,19 @@ class Compared:
     repetitions: Sequence[int] = ()
 
 
-def compared(store: Store) -> Compared:
-    """Return what the address of the request compares; 404 for what is not there.
+def compared(store: Store, wanted: CompareQuery) -> Compared:
+    """Return what an address compares; 404 for what is not there.
 
     Raises:
         UsageError: a parameter is not valid.
     """
-    query.check_names(request.args, PARAMETERS)
-    if "experiment" in request.args:
-        if "run" in request.args:
+    if wanted.experiment is not None:
+        if wanted.run:
             raise UsageError("run: give runs, or an experiment and its variants, not both")
-        return _of_variants(store)
-    if "variant" in request.args or "repetition" in request.args:
+        return _of_variants(store, wanted.experiment, wanted)
+    if wanted.variant or wanted.repetition is not None:
         raise UsageError("variant: give the experiment, too")
-    runs = load(store, request.args.getlist("run"), MOST_COMPARED)
+    runs = load(store, wanted.run, MOST_COMPARED)
     if len(runs) < 2:
         raise UsageError("choose two runs or more to compare")
     return Compared(runs, labels(runs), [run.id for run in runs], compare_variants(store, runs))
@@ -112,13 +107,12 @@ def _distinct(rows: Sequence[RunRow]) -> list[str]:
     return [row.id for row in rows]
 
 
-def _of_variants(store: Store) -> Compared:
-    name = request.args["experiment"]
+def _of_variants(store: Store, name: str, wanted: CompareQuery) -> Compared:
     try:
         experiment, _others = find(store, name, experiments(store, name_of(name)))
     except UsageError as error:
         abort(404, str(error))
-    chosen = _chosen(request.args.getlist("variant"), experiment)
+    chosen = _chosen(wanted.variant, experiment)
     ids = [row.id for rows in chosen for row in rows]
     if len(ids) > MOST_RUNS:
         raise UsageError(f"these variants have {len(ids)} runs; choose fewer, of {MOST_RUNS} runs")
@@ -127,8 +121,7 @@ def _of_variants(store: Store) -> Compared:
     repetitions = sorted(set.intersection(*({row.repetition for row in rows} for rows in chosen)))
     if not repetitions:
         raise UsageError("the variants have no repetition in common that ended well")
-    first, last = repetitions[0], repetitions[-1]
-    repetition = query.read_whole(request.args, "repetition", first, first, last)
+    repetition = repetitions[0] if wanted.repetition is None else wanted.repetition
     newest = [[row for row in rows if row.repetition == repetition] for rows in chosen]
     if not all(newest):
         valid = ", ".join(map(str, repetitions))

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from flask import Flask, Response, abort, redirect, request
 from werkzeug.datastructures import WWWAuthenticate
-from werkzeug.exceptions import Unauthorized
+from werkzeug.exceptions import MethodNotAllowed, Unauthorized
 from werkzeug.wrappers import Response as AnyResponse
 
 from orchestrator.errors import UsageError
@@ -66,7 +66,8 @@ def protect(
         refused = request.environ.get(_REFUSED)
         takes_post = request.blueprint in edit and request.method == "POST"
         if request.method not in METHODS and not takes_post:
-            abort(405, f"only {' and '.join(METHODS)} are answered")
+            valid = (*METHODS, "POST") if request.blueprint in edit else METHODS
+            raise MethodNotAllowed(valid, f"only {' and '.join(valid)} are answered")
         if refused is not None:
             abort(
                 400,

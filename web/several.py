@@ -15,6 +15,7 @@ from results.metrics.base import Scope
 from results.store import Store
 from results.stored import StoredRun
 from web import again, comparison, formats, means, query
+from web.contract.parameters import CompareQuery
 from web.reader import DB, reading_store
 
 several = Blueprint("several", __name__)
@@ -28,8 +29,9 @@ HASH = 16
 @several.get("/compare")
 def compare_page() -> str:
     """Compare runs, or variants over their repetitions, as ``orchestrator compare`` does."""
+    wanted = CompareQuery.read(request.args)
     with reading_store() as store:
-        chosen = comparison.compared(store)
+        chosen = comparison.compared(store, wanted)
         document = compare(chosen.shown)
     drawn = comparison.curves(chosen)
     rows = [run.row for run in chosen.shown]

@@ -108,8 +108,8 @@ class ShareQuantile(Quantile):
     share: float = Field(description="above 0, below 1; 0.5 is the median")
 
 
-class Mean(Answer):
-    """A metric over repetitions: its mean with the 95% interval, in the metric's unit."""
+class Estimate(Answer):
+    """A mean over repetitions with its 95% interval, in the metric's unit."""
 
     mean: Number
     low: Number
@@ -117,6 +117,11 @@ class Mean(Answer):
     sd: Number = Field(description="standard deviation")
     n: int
     rule: Literal["student", "stein"] = Field(description="how the interval was made")
+
+
+class Mean(Estimate):
+    """A metric over repetitions."""
+
     drifting: bool | None = Field(description="null: not looked for")
     rise: Number = Field(description="change over the window, as a share of the mean")
     steady_from_s: Number = Field(description="seconds since the start of traffic")
@@ -137,15 +142,9 @@ class SummaryRow(Answer):
     metrics: dict[str, Mean] = Field(description="by name")
 
 
-class Difference(Answer):
-    """The difference `b - a` of a metric, of two flow entries or of two values of an axis."""
+class Contrast(Answer):
+    """The difference `b - a` of two means with its 95% interval, in the metric's unit."""
 
-    variant: Variant
-    axis: str | None = Field(description="path; null: of flow entries")
-    flow: str | None
-    a: str
-    b: str
-    metric: str
     mean: Number
     low: Number
     high: Number
@@ -156,6 +155,17 @@ class Difference(Answer):
     paired_n: int = Field(description="number of pairs; 0: samples are independent")
     a_n: int
     b_n: int
+
+
+class Difference(Contrast):
+    """The difference of a metric of two flow entries, or of two values of an axis."""
+
+    variant: Variant
+    axis: str | None = Field(description="path; null: of flow entries")
+    flow: str | None
+    a: str
+    b: str
+    metric: str
 
 
 class Crossing(Answer):

@@ -29,6 +29,9 @@ MOST_EXPERIMENTS = 200
 MOST_COMPARED = 12
 """Runs in a comparison."""
 
+MOST_VARIANTS = 8
+"""Variants in a comparison."""
+
 MOST_NAMED = 1000
 """Flows or queues that an address names."""
 
@@ -53,7 +56,9 @@ def _fields(usual: tuple[str, ...], table: str, *more: str) -> Any:
 class RunPlace(Place):
     """The run that an address names."""
 
-    run_id: str = Field(description="id of a run, a unique start of one, or `last`")
+    run_id: str = Field(
+        description="id of a run, a unique start of one, or `last`", examples=["last"]
+    )
 
 
 class RunsQuery(Query):
@@ -219,18 +224,29 @@ class SummaryQuery(Query):
 class PaperPlace(Place):
     """The paper that an address names."""
 
-    paper: str = Field(description="name of a paper, as `/api/papers` has it")
+    paper: str = Field(
+        description="name of a paper, as `/api/papers` has it", examples=["westwoodplus"]
+    )
 
 
 class ClaimPlace(PaperPlace):
     """The claim that an address names."""
 
-    claim: str = Field(description="id of a claim, such as `W3`")
+    claim: str = Field(description="id of a claim", examples=["W3"])
 
 
 class CompareQuery(Query):
-    """Which runs to compare."""
+    """Runs to compare, or an experiment and some of its variants."""
 
     run: Annotated[tuple[str, ...], Texts(MOST_COMPARED, "runs")] = Field(
-        default=(), description=f"id of a run, 2 to {MOST_COMPARED} times; the first is the base"
+        default=(), description="id of a run, at least twice; the first is the base"
+    )
+    experiment: str | None = Field(
+        default=None, description="in place of runs: `NAME` or `NAME@HASH`"
+    )
+    variant: Annotated[tuple[str, ...], Texts(MOST_VARIANTS, "variants")] = Field(
+        default=(), description="with `experiment`: values by axis as a JSON object, at least twice"
+    )
+    repetition: Annotated[int | None, Whole(0, MOST_FIRST)] = Field(
+        default=None, description="with `experiment`: the repetition that stands for each variant"
     )

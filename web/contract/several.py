@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from results.model import Status
 from web.contract.base import Answer, Number, Variant, Verdict, Versioned
+from web.contract.experiments import Contrast, Estimate, LeftOut
 from web.contract.series import Queue
 
 
@@ -60,6 +61,34 @@ class Differs(Answer):
     checks: list[Differing]
 
 
+class ComparedVariant(Answer):
+    """A variant of the comparison over repetitions."""
+
+    name: str = Field(description="in what it differs from the others")
+    experiment: str = Field(description="`NAME@HASH`")
+    variant: Variant
+    runs: list[str] = Field(description="ids of the runs that count")
+    left_out: LeftOut
+
+
+class VariantValues(Answer):
+    """A metric of the variants, in their order; of the run where flow and link are null."""
+
+    flow: str | None
+    link: str | None
+    metric: str
+    unit: str
+    means: list[Estimate | None]
+    differences: list[Contrast | None] = Field(description="to the first variant")
+
+
+class ComparedVariants(Answer):
+    """Variants over their repetitions."""
+
+    variants: list[ComparedVariant]
+    values: list[VariantValues]
+
+
 class Comparison(Versioned):
     """A comparison, as `orchestrator compare --json` prints it."""
 
@@ -69,6 +98,9 @@ class Comparison(Versioned):
     flows: list[ComparedSubject]
     links: list[ComparedSubject]
     differs: Differs
+    variants: ComparedVariants | None = Field(
+        description="null: there is one variant, or none has two runs that count"
+    )
 
 
 class Metric(Answer):

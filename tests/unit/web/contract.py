@@ -3,13 +3,46 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 from flask import Flask
 from flask.testing import FlaskClient
 
+from results import live
+from results.store import Store
+from tests.unit.results import experiments
+from tests.web import mixed, synthetic
+
 Document = dict[str, Any]
+
+LIMIT = "topology.bottleneck.queue.limit"
+SWEEP: list[dict[str, Any]] = [{LIMIT: f"{limit}bdp"} for limit in (1, 2, 4)]
+STATE = {
+    "phase": "traffic", "simulated_s": 1.0, "duration_s": 60.0, "wall_s": 0.5, "speed": None,
+    "left_s": None, "problem": "", "time_s": [0.2, 0.4],
+    "flows": [{"name": "a", "base_rtt_s": 0.1, "cwnd_segments": [10, None],
+               "rtt_ms": [None, 100.5], "goodput_bps": [None, 1e6]}],
+    "queues": [{"name": "bottleneck:forward:queue", "backlog_packets": [0, 3]}],
+}  # fmt: skip
+"""What is known of the run in progress."""
+
+
+def fill(path: Path) -> dict[str, str]:
+    """Make a store with runs of each kind and a sweep; return the ids of the former by kind."""
+    with Store(path) as store:
+        experiments.make(
+            store,
+            lambda variant, repetition: {
+                "bbr": 1e6 * (9 - 2 * float(variant[LIMIT][:-3])) + 1000 * repetition,
+                "cubic": 4.5e6 - 2000 * repetition,
+            },
+            SWEEP, 3, name="sweep",
+        )  # fmt: skip
+    ids = synthetic.fill(path) | {"mixed": mixed.fill(path)}
+    live.write(path, ids["running"], STATE)
+    return ids
 
 
 def document(client: FlaskClient) -> Document:

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
 
-from results import live
 from results.compare import compare
+from results.compare_variants import compare_variants
 from results.experiments import find
 from results.observations import Wanted
 from results.statistics.drift import PARTS
@@ -21,26 +22,16 @@ from results.store import Store
 from results.summary import summarise
 from tests.unit.stores import STORES, restore
 from tests.unit.web import contract
-from tests.web import mixed, synthetic
 from web import create_app
 from web.contract.base import Answer
 
 TOKEN = "a-token_of.16~or-more"
-STATE = {
-    "phase": "traffic", "simulated_s": 1.0, "duration_s": 60.0, "wall_s": 0.5, "speed": None,
-    "left_s": None, "problem": "", "time_s": [0.2, 0.4],
-    "flows": [{"name": "a", "base_rtt_s": 0.1, "cwnd_segments": [10, None],
-               "rtt_ms": [None, 100.5], "goodput_bps": [None, 1e6]}],
-    "queues": [{"name": "bottleneck:forward:queue", "backlog_packets": [0, 3]}],
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     path = tmp_path_factory.mktemp("openapi") / "runs.db"
-    ids = synthetic.fill(path) | {"mixed": mixed.fill(path)}
-    live.write(path, ids["running"], STATE)
-    return path, ids
+    return path, contract.fill(path)
 
 
 @pytest.fixture
@@ -53,13 +44,16 @@ def addresses(ids: dict[str, str]) -> Iterator[str]:
     yield from ("/api/openapi.json", "/api/metrics", "/api/runs", "/api/runs?most=2&first=1")
     yield from ("/api/runs?counts=yes&where=seed%3C3&sort=-goodput_bps", "/api/runs?q=nothing")
     yield from ("/api/experiments", "/api/experiments?most=1", "/api/experiments?first=99")
-    for label in ("quickstart", "broken"):
+    for label in ("quickstart", "broken", "sweep"):
         yield f"/api/experiments/{label}"
         yield f"/api/experiments/{label}/summary"
     summary = "/api/experiments/quickstart/summary?"
     yield f"{summary}metric=goodput_bps&metric=rtt_mean_s&quantile=0.9&quantile=50%25&drift=no"
     yield f"{summary}entry=reno&by=rate"
+    yield "/api/experiments/sweep/summary?metric=goodput_bps&by=limit&where=limit%3C4bdp"
     yield f"/api/compare?run={ids['ok']}&run={ids['off']}&run={ids['failed']}"
+    variants = [("variant", json.dumps(one)) for one in contract.SWEEP]
+    yield f"/api/compare?{urlencode([('experiment', 'sweep'), ('repetition', 1), *variants])}"
     for run_id in ids.values():
         yield from (f"/api/runs/{run_id}{part}" for part in (
             "", "/tcp", "/queues", "/goodput", "/datagrams", "/transfers", "/provenance", "/logs",
@@ -158,9 +152,12 @@ def test_the_document_is_that_of_the_commands(
 ) -> None:
     path, ids = store
     with Store.open_read_only(path) as opened:
-        study, _others = find(opened, "quickstart")
+        study, _others = find(opened, "sweep")
         summary = summarise(opened, study, Wanted(parts=PARTS))
-        compared = compare([opened.load(ids["ok"]), opened.load(ids["off"])])
+        assert summary["differences"]
+        assert summary["crossings"]
+        runs = [opened.load(ids["ok"]), opened.load(ids["off"])]
+        compared = {**compare(runs), "variants": compare_variants(opened, runs)}
     url = f"/api/experiments/{study.label}/summary"
     assert json.loads(client.get(url).text) == json.loads(json.dumps(summary))
     url = f"/api/compare?run={ids['ok']}&run={ids['off']}"
@@ -190,7 +187,7 @@ def test_a_run_in_progress_has_its_state(
     client: FlaskClient, store: tuple[Path, dict[str, str]]
 ) -> None:
     running = client.get(f"/api/runs/{store[1]['running']}/progress").get_json()
-    assert (running["status"], running["state"]) == ("running", STATE)
+    assert (running["status"], running["state"]) == ("running", contract.STATE)
     assert client.get(f"/api/runs/{store[1]['ok']}/progress").get_json()["state"] is None
 
 
@@ -247,6 +244,13 @@ def test_the_document_says_whether_it_needs_the_token(store: tuple[Path, dict[st
     assert found["components"]["securitySchemes"]["token"] == {"type": "http", "scheme": "bearer"}
     assert not contracted.faults("/api/openapi.json", 401, json.loads(refused.text))
     assert "security" not in contract.document(create_app(store[0]).test_client())
+
+
+def test_each_address_needs_the_token(store: tuple[Path, dict[str, str]]) -> None:
+    client = create_app(store[0], TOKEN).test_client()
+    for url in addresses(store[1]):
+        assert client.get(url).status_code == 401, url
+        assert client.get(url, headers={"Authorization": "Bearer x"}).status_code == 401, url
 
 
 def test_there_is_no_page_that_draws_the_document(client: FlaskClient) -> None:

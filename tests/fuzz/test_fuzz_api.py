@@ -1,0 +1,25 @@
+"""Random requests to the API, with new seeds, get answers as its OpenAPI document says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.conftest import Fuzz
+from tests.unit.web import contract, generated
+from web import create_app
+
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
+EXAMPLES = 5
+
+
+def test_random_requests_get_answers_as_the_document_says(fuzz: Fuzz, tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    known = generated.known_of(contract.fill(path))
+    for draw in fuzz:
+        seed = draw.getrandbits(32)
+        found = generated.ask(create_app(path), seed, EXAMPLES, known, coverage=False)
+        assert not found.faults, "\n".join(found.faults)
+        assert sum(found.answers["GET /api/runs"].values()) >= EXAMPLES
