@@ -11,13 +11,14 @@ that the page or a figure is not what they make.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from results.claims.model import Paper
+    from results.claims.model import Length, Paper, Statement
     from results.claims.page import Cost
+    from results.claims.record import Measured
 
 ROOT = Path(__file__).resolve().parent.parent
 CLAIMS = ROOT / "scenarios/papers/claims"
@@ -34,7 +35,8 @@ def made() -> dict[Path, bytes]:
 
     papers, folder = load_all(CLAIMS), CLAIMS / "measured"
     measured, causes = read_all(folder), read_causes(folder)
-    text = page(papers, Evidence(measured, causes, costs(papers, measured)))
+    evidence = Evidence(measured, causes, costs(papers, measured), full_costs(papers, measured))
+    text = page(papers, evidence)
     drawn = {FIGURES / name: data for name, data in figures(papers, measured, causes).items()}
     return {PAGE: text.encode(), **drawn}
 
@@ -53,21 +55,39 @@ def costs(
     papers: Mapping[str, Paper], measured: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], Cost]:
     """Return what the first repetitions of each claim without a summary take, by (paper, claim)."""
-    from orchestrator.cli import _reproducing
-    from results.claims.page import Cost
-
     found = {}
     for name, paper in papers.items():
         for claim in paper.claims:
-            if (name, claim) in measured:
-                continue
-            chosen = [(name, each) for each in paper.claims[claim].statements]
-            studies = _reproducing.prepare(papers, chosen, "quick")
-            numbers = _reproducing.first(studies)
-            runs = [run for key, study in studies.items() for run in study.plan(numbers[key]).runs]
-            if runs:
-                found[name, claim] = Cost(len(runs), sum(run.duration_s for run in runs))
+            if (name, claim) not in measured:
+                cost = first_repetitions(papers, name, paper.claims[claim].statements, "quick")
+                if cost.runs:
+                    found[name, claim] = cost
     return found
+
+
+def full_costs(
+    papers: Mapping[str, Paper], measured: Mapping[tuple[str, str], Measured]
+) -> dict[tuple[str, str], Cost]:
+    """Return what the full length takes for statements whose claim was measured without them."""
+    return {
+        (name, each.id): first_repetitions(papers, name, [each], "full")
+        for (name, claim), made in measured.items()
+        for each in papers[name].claims[claim].statements
+        if each.cannot is None and not made.findings(each)
+    }
+
+
+def first_repetitions(
+    papers: Mapping[str, Paper], name: str, statements: Sequence[Statement], length: Length
+) -> Cost:
+    """Return what the first repetitions of some statements of a paper take."""
+    from orchestrator.cli import _reproducing
+    from results.claims.page import Cost
+
+    studies = _reproducing.prepare(papers, [(name, each) for each in statements], length)
+    numbers = _reproducing.first(studies)
+    runs = [run for key, study in studies.items() for run in study.plan(numbers[key]).runs]
+    return Cost(len(runs), sum(run.duration_s for run in runs))
 
 
 def main(arguments: list[str]) -> int:

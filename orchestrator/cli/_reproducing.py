@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from results.claims.judge import Finding
     from results.claims.model import Design, Length, Paper, Quantity, Statement
     from results.claims.rows import Row
-    from results.claims.values import Series
+    from results.claims.values import Runs, Series
 
 PAPERS = Path(__file__).resolve().parents[2] / "scenarios" / "papers"
 CLAIMS = PAPERS / "claims"
@@ -185,11 +186,11 @@ def judge(chosen: Sequence[tuple[str, Statement]], studies: Studies, db: Path) -
             ]
             experiments.setdefault(paper, {})[name] = Runs(study.variants, study.axes, made)
         for paper, statement in chosen:
-            judged, absent = [], 0
-            for row in rows(statement):
-                values = series(row, experiments[paper])
+            judged = []
+            there = experiments.get(paper, {})
+            for row in rows(statement, partial(_planned, there)):
+                values = series(row, there)
                 if not values.present:
-                    absent += 1
                     continue
                 least = min(
                     study.design.run(study.length).least for study in _of(row, paper, studies)
@@ -208,8 +209,14 @@ def judge(chosen: Sequence[tuple[str, Statement]], studies: Studies, db: Path) -
                 verdict = judging.UNDECIDED
             else:
                 verdict = judging.together(each.finding.verdict for each in judged)
+            absent = len(rows(statement)) - len(judged)
             found.append(Outcome(paper, statement, judged, verdict, absent))
     return found
+
+
+def _planned(experiments: Mapping[str, Runs], quantity: Quantity) -> bool:
+    """Tell whether the length has a variant that a value is of."""
+    return experiments[quantity.experiment or ""].of(quantity) is not None
 
 
 def more(

@@ -70,7 +70,7 @@ page of the claims in `scenarios/papers/claims/` and the summaries in
 
 @dataclass(frozen=True)
 class Cost:
-    """What measuring a claim takes at the quick length: runs, and their time in the simulation."""
+    """What a measurement takes: number of runs, and their time in the simulation."""
 
     runs: int
     simulated_s: float
@@ -78,11 +78,16 @@ class Cost:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was measured, by (paper, claim); of ablations also by name."""
+    """All that was measured, by (paper, claim); of ablations also by name.
+
+    ``costs`` has the first repetitions of each claim without a summary, at the quick length.
+    ``full_costs`` has those of the full length, by (paper, statement), where only it has runs.
+    """
 
     claims: Mapping[tuple[str, str], Measured]
     causes: Mapping[tuple[str, str, str], Measured] = field(default_factory=dict)
     costs: Mapping[tuple[str, str], Cost] = field(default_factory=dict)
+    full_costs: Mapping[tuple[str, str], Cost] = field(default_factory=dict)
 
 
 def page(papers: Mapping[str, Paper], evidence: Evidence) -> str:
@@ -179,6 +184,11 @@ def _claim(
         yield f"- It has {cost.runs} runs of {cost.simulated_s / 60:.0f} simulated minutes in all."
     for each in statements:
         yield from _reasons(each, made)
+        if (cost := evidence.full_costs.get((name, each.id))) is not None:
+            yield from wrapped(
+                f"- {each.id} has no runs at the length *{length}*. The length *full* has "
+                f"{cost.runs} runs of {cost.simulated_s / 60:.0f} simulated minutes in all."
+            )
     if made is not None:
         yield from _causes(statements)
     for note in paper.claims[claim].notes:
@@ -194,7 +204,7 @@ def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
         yield line(statement.id, says, statement.place, NO_VALUE, NO_VALUE, NO_VALUE, CANNOT)
     elif not found:
         stated = "; ".join(dict.fromkeys(paper_of(row, statement) for row in rows(statement)))
-        told = NOT_YET if made is None else "undecided: no runs"
+        told = NOT_YET if made is None else "undecided: no runs at this length"
         yield line(statement.id, says, statement.place, stated, NO_VALUE, NO_VALUE, told)
     else:
         if len(found) > 1:

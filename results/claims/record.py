@@ -23,7 +23,7 @@ from typing import Any
 from orchestrator.errors import UsageError
 from results.claims.judge import Finding, judge
 from results.claims.model import Design, Length, Statement
-from results.claims.rows import Row, rows
+from results.claims.rows import Row, rows_of_any_length
 from results.claims.values import Series, Used
 
 SCHEMA = 1
@@ -157,7 +157,7 @@ class Measured:
         made = {each["label"]: each for each in self.document["statements"].get(statement.id, ())}
         return [
             (row, judge(one["values"], row.accepted, one["least"], one["identical"]))
-            for row in rows(statement)
+            for row in rows_of_any_length(statement)
             if (one := made.get(row.label)) is not None
         ]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from results.axes import shown
 from results.claims.judge import Accepted
@@ -34,8 +34,12 @@ class Row:
         return [each for terms in self.terms for each in terms]
 
 
-def rows(statement: Statement) -> list[Row]:
-    """Return the rows of a statement; none for one that cannot be tested."""
+def rows(statement: Statement, planned: Callable[[Quantity], bool] | None = None) -> list[Row]:
+    """Return the rows of a statement; none for one that cannot be tested.
+
+    A monotone statement has a row for each step from a value of its axis to the next. ``planned``
+    tells whether a length has runs of a value. A step leaves out values without runs.
+    """
     if statement.relation is None:
         return []
     cases = list(_cases(statement))
@@ -46,8 +50,18 @@ def rows(statement: Statement) -> list[Row]:
         label = f"{statement.across} of all"
         return [replace(first, label=label, terms=terms, across=statement.across)]
     if statement.relation == "monotone":
-        return _steps(statement)
+        return _steps(
+            statement,
+            lambda values: pairwise(each for each in values if planned is None or planned(each)),
+        )
     return [row for case in cases for row in _rows(statement, case)]
+
+
+def rows_of_any_length(statement: Statement) -> list[Row]:
+    """Return the rows that any length can have: of a monotone statement, all possible steps."""
+    if statement.relation == "monotone":
+        return _steps(statement, lambda values: combinations(values, 2))
+    return rows(statement)
 
 
 def _cases(statement: Statement) -> Iterator[Case]:
@@ -89,24 +103,28 @@ def _rows(statement: Statement, case: Case) -> Iterator[Row]:
     yield row
 
 
-def _steps(statement: Statement) -> list[Row]:
-    """Return a row for each step along the axis: the value after it divided by that before."""
+def _steps(
+    statement: Statement,
+    pairs: Callable[[Iterable[Quantity]], Iterable[tuple[Quantity, Quantity]]],
+) -> list[Row]:
+    """Return a row for each step along the axis: the value after it divided by that before.
+
+    ``pairs`` chooses the steps from the values along the axis.
+    """
     slack = _tolerance(statement, 1.0)
     falls = statement.direction == "falls"
     accepted = Accepted(None, 1.0 + slack) if falls else Accepted(1.0 - slack, None)
     if statement.along is None:
         raise AssertionError("a validated statement has an axis")
+    axis = statement.along.axis
     found = []
     for case in statement.cases or (Case(label=""),):
         base = case.of.under(statement.of)
-        for before, after in pairwise(statement.along.values):
-            at = [
-                Quantity(where={statement.along.axis: value}).under(base)
-                for value in (after, before)
-            ]
-            step = f"{statement.along.axis} {shown(before)} to {shown(after)}"
+        values = [Quantity(where={axis: value}).under(base) for value in statement.along.values]
+        for before, after in pairs(values):
+            step = f"{axis} {shown(before.where[axis])} to {shown(after.where[axis])}"
             label = f"{case.label}, {step}" if case.label else step
-            found.append(Row(label, f"{statement.direction}", accepted, (tuple(at),)))
+            found.append(Row(label, f"{statement.direction}", accepted, ((after, before),)))
     return found
 
 

@@ -133,6 +133,50 @@ def test_an_undecided_row_is_repeated_as_often_as_it_asks_for_and_no_other(
     assert len(paper.asked) == 2
 
 
+RISING = """\
+      - id: W1.3
+        says: Goodput rises with the queue.
+        place: Fig. 1
+        relation: monotone
+        direction: rises
+        tolerance: 0
+        reason: the direction is stated
+        of: {experiment: sweep, metric: goodput_bps, flows: [one]}
+        along: {axis: limit, values: [VALUES]}
+    ablations:
+"""
+
+
+def test_a_step_joins_the_values_of_a_length_and_counts_those_that_it_has_no_runs_of(
+    paper: FakeRunner,
+) -> None:
+    assert paper is not None
+    file = Path("papers/claims/paper.yaml")
+    text = file.read_text().replace("    ablations:\n", RISING)
+    file.write_text(text.replace("VALUES", "10p, 15p, 20p"))
+    _status, found = reproduce("paper:W1", "--write", "m")
+    assert [row["label"] for row in found["W1.3"]["rows"]] == ["limit 10p to 20p"]
+    assert (found["W1.3"]["verdict"], found["W1.3"]["absent"]) == ("holds", 1)
+    shown = page(load_all(file.parent), Evidence(read_all(Path("m"))))
+    assert "| W1.3 | Goodput rises with the queue. limit 10p to 20p | Fig. 1 | rises | 1.9" in shown
+
+
+def test_a_statement_without_runs_says_what_the_length_that_has_them_costs(
+    paper: FakeRunner,
+) -> None:
+    assert paper is not None
+    file = Path("papers/claims/paper.yaml")
+    text = file.read_text().replace("    ablations:\n", RISING)
+    file.write_text(text.replace("VALUES", "15p, 20p"))
+    _status, found = reproduce("paper:W1", "--write", "m")
+    assert (found["W1.3"]["rows"], found["W1.3"]["verdict"]) == ([], "undecided")
+    costs = {("paper", "W1.3"): Cost(4, 16.0 * 60)}
+    shown = page(load_all(file.parent), Evidence(read_all(Path("m")), full_costs=costs))
+    assert "| - | - | undecided: no runs at this length |" in shown
+    told = "W1.3 has no runs at the length *quick*. The length *full* has 4 runs of 16 simulated"
+    assert told in " ".join(shown.split())
+
+
 def test_a_row_that_needs_more_than_the_limit_stays_undecided_and_says_so(
     paper: FakeRunner,
 ) -> None:

@@ -19,7 +19,7 @@ from results.claims.judge import (
     told,
 )
 from results.claims.model import Claim, Statement
-from results.claims.rows import Row, rows
+from results.claims.rows import Row, rows, rows_of_any_length
 
 OF = {"experiment": "e", "metric": "goodput_bps", "flows": ["one"]}
 PAIR = [{"name": "a", "of": {"where": {"x": 1}}}, {"name": "b", "of": {"where": {"x": 2}}}]
@@ -87,6 +87,17 @@ def test_each_relation_holds_in_part_where_it_holds_at_one_place_only(relation: 
     assert [row.label for row in made] != ["", ""]
     found = [verdict(row, mean) for row, mean in zip(made, (good, bad), strict=True)]
     assert together(found) == IN_PART
+
+
+def test_a_step_leaves_out_values_that_a_length_has_no_runs_of() -> None:
+    falling = statement("monotone", direction="falls", along={"axis": "x", "values": [1, 2, 4, 8]})
+    made = rows(falling, lambda quantity: quantity.where["x"] in (1, 4, 8))
+    assert [row.label for row in made] == ["x 1 to 4", "x 4 to 8"]
+    after, before = made[0].terms[0]
+    assert (after.where["x"], before.where["x"]) == (4, 1)
+    known = [row.label for row in rows_of_any_length(falling)]
+    assert known == ["x 1 to 2", "x 1 to 4", "x 1 to 8", "x 2 to 4", "x 2 to 8", "x 4 to 8"]
+    assert rows(falling, lambda quantity: quantity.where["x"] == 1) == []
 
 
 def test_an_ordering_of_three_has_two_rows_and_needs_both() -> None:
