@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench import others
+
 ROOT = Path(__file__).parents[1]
 ORCHESTRATOR = Path(sys.executable).parent / "orchestrator"
 RESULTS = Path(__file__).parent / "results.json"
@@ -118,18 +120,20 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
 
 
 class Clock:
-    """The machine's state when a theme began, for its record."""
+    """The machine's state when a theme began, and what others took since, for its record."""
 
     def __init__(self) -> None:
         self.machine = machine()
-        self.began = time.monotonic()
+        self.began = others.cpu_times()
 
     def keep(self, file: Path, theme: str, results: Mapping[str, Any]) -> None:
         """Write a theme's results to the file, and leave those of others as they are."""
+        now = others.cpu_times()
         about = {
             "date": f"{datetime.now(UTC):%Y-%m-%d}",
-            "took_s": round(time.monotonic() - self.began),
+            "took_s": round(now.at_s - self.began.at_s),
             "machine": self.machine,
+            "others": others.between(self.began, now),
         }
         known = read(file)
         known["themes"][theme] = {**about, **results}

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench import figure, measuring, tables
+from bench import figure, measuring, others, tables
 from bench.measuring import RESULTS, ROOT
 
 PERFORMANCE = "docs/performance.md"
@@ -22,7 +22,10 @@ WORKERS = "docs/workers.md"
 FIGURE = "docs/performance.svg"
 
 BUSY = 0.5
-"""A load average at the start from which the page says that the times may be too long."""
+"""A load average at the start from which the page says that the times may be too long.
+
+It serves for results that do not say what others took.
+"""
 
 THEMES: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
     "ns3": (PERFORMANCE, tables.ns3),
@@ -44,7 +47,9 @@ def about(theme: Mapping[str, Any]) -> str:
         f"Measured on {theme['date']}, {kept}, on {machine['cpus']} CPUs ({machine['cpu']}),",
         f"{machine['system']}, Python {machine['python']}.",
     ]
-    if machine["load"] > BUSY:
+    if (taken := theme.get("others")) is not None:
+        lines.append(others.told(taken))
+    elif machine["load"] > BUSY:
         lines.append(
             f"The machine may have been busy (load {machine['load']} before): they may be too long."
         )

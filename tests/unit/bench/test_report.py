@@ -64,6 +64,11 @@ def test_a_busy_machine_is_named() -> None:
     busy = report.about(theme(machine=MACHINE | {"load": 3.0}))
     assert "load 3.0" in busy
     assert "too long" in busy
+    taken = {"processes": 0.5, "hypervisor": 0.0}
+    known = report.about(theme(machine=MACHINE | {"load": 3.0}, others=taken))
+    assert "load" not in known
+    assert "used 0.5 CPUs" in known
+    assert "too long" in known
 
 
 def test_table_beside_ns3_has_medians_ranges_and_the_work() -> None:
