@@ -1,4 +1,4 @@
-"""Access control: methods, hosts, the token, and the headers of every answer."""
+"""Access control: methods, hosts, encoding, the token, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from werkzeug.exceptions import MethodNotAllowed, Unauthorized
 from werkzeug.wrappers import Response as AnyResponse
 
 from orchestrator.errors import UsageError
+from web import encoding
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -74,6 +75,7 @@ def protect(
                 f"{refused} is not a name of this dashboard; use its IP address, "
                 "or start it with that name as --host",
             )
+        encoding.check()
         return check_token(token) if token else None
 
     def finish(response: Response) -> Response:
