@@ -76,7 +76,7 @@ def test_the_command_lists_the_same_runs(
     for query in ("", "where=status%3Dok+or+seed%3E2&where=repetition%3E%3D0&sort=-wall_s",
                   "status=failed&sort=id"):  # fmt: skip
         text = client.get(f"/runs?{query}").text
-        (shown,) = re.findall(r'<pre class="command"[^>]*>([^<]+)</pre>', text)
+        (shown,) = re.findall(r'<pre class="scroll command"[^>]*>([^<]+)</pre>', text)
         words = shlex.split(html.unescape(shown))
         assert words[0] == "orchestrator"
         result = orchestrator(*words[1:], "--json")
@@ -86,7 +86,7 @@ def test_the_command_lists_the_same_runs(
         assert sorted(found) == sorted(page) != []
         if "wall_s" not in query:  # of equal values the page has the newest run first
             assert page == (found if "sort" in query else found[::-1])
-    assert 'class="command"' not in client.get("/runs?q=quickstart").text
+    assert 'class="scroll command"' not in client.get("/runs?q=quickstart").text
 
 
 def counts_of(client: FlaskClient, query: str) -> dict[str, str]:
