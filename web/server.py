@@ -38,8 +38,10 @@ def serve(
         app = create_app(db, token, hosts={host, own, f"{own}.local"}, edit=edit, tell=say)
         what = "dashboard, which writes notes and tags," if edit else "dashboard"
         say(f"{what} of {db}: {address(listener, token)}")
-        threading.Thread(target=load_ahead, args=(app,)).start()
-        make_server(app, listener).run()
+        server = make_server(app, listener)
+        # Only now: what cannot be served loads nothing, and the first answer waits for no import.
+        threading.Thread(target=load_ahead, args=(app,), daemon=True).start()
+        server.run()
 
 
 def load_ahead(app: Flask) -> None:

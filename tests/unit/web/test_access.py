@@ -6,10 +6,12 @@ import contextlib
 import http.client
 import socket
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 from waitress.server import BaseWSGIServer
 
@@ -179,9 +181,9 @@ def test_localhost_needs_no_look_up(monkeypatch: pytest.MonkeyPatch, host: str) 
         server.listen("localhost.example", 0, None)
 
 
-def test_serves_and_says_where(
-    db: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@contextlib.contextmanager
+def serving(db: Path, monkeypatch: pytest.MonkeyPatch, said: Callable[[], str]) -> Iterator[str]:
+    """Serve as the command does, and give the address that it says."""
     started: list[BaseWSGIServer] = []
     ready = threading.Event()
     run = BaseWSGIServer.run
@@ -196,14 +198,7 @@ def test_serves_and_says_where(
     thread.start()
     try:
         assert ready.wait(10)
-        url = capsys.readouterr().err.split()[-1]
-        connection = http.client.HTTPConnection(url.removeprefix("http://").rstrip("/"), timeout=10)
-        with contextlib.closing(connection):
-            connection.request("GET", "/")
-            answer = connection.getresponse()
-            assert answer.status == 200
-            assert b"No runs yet" in answer.read()
-            assert answer.getheader("Server") is None
+        yield said().split()[-1].removeprefix("http://").rstrip("/")
     finally:
         started[0].task_dispatcher.shutdown()
         # The loop ends with its last channel; closing them is what Ctrl-C leads to as well.
@@ -211,6 +206,59 @@ def test_serves_and_says_where(
             channel.close()
         thread.join(10)
     assert not thread.is_alive()
+
+
+def test_serves_and_says_where(
+    db: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(db, monkeypatch, lambda: capsys.readouterr().err) as host:
+        connection = http.client.HTTPConnection(host, timeout=10)
+        with contextlib.closing(connection):
+            connection.request("GET", "/")
+            answer = connection.getresponse()
+            assert answer.status == 200
+            assert b"No runs yet" in answer.read()
+            assert answer.getheader("Server") is None
+
+
+def test_the_first_answer_does_not_wait_for_what_is_loaded_ahead(
+    db: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, loading, go_on = threading.Event(), threading.Event(), threading.Event()
+    make = server.make_server
+
+    def make_server(app: Flask, listener: socket.socket) -> BaseWSGIServer:
+        found = make(app, listener)
+        assert not loading.wait(0.2)
+        made.set()
+        return found
+
+    def load_ahead(_app: Flask) -> None:
+        loading.set()
+        go_on.wait(10)
+
+    monkeypatch.setattr(server, "make_server", make_server)
+    monkeypatch.setattr(server, "load_ahead", load_ahead)
+    with serving(db, monkeypatch, lambda: capsys.readouterr().err) as host:
+        connection = http.client.HTTPConnection(host, timeout=5)
+        with contextlib.closing(connection):
+            connection.request("GET", "/")
+            assert connection.getresponse().status == 200
+        assert loading.is_set()
+        go_on.set()
+    assert made.is_set()
+
+
+def test_nothing_is_loaded_for_a_port_in_use(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_arguments: object) -> None:
+        raise AssertionError("this comes after the server is made")
+
+    for name in ("create_app", "make_server", "load_ahead"):
+        monkeypatch.setattr(server, name, never)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"127.0.0.1:{port}"):
+            serve(db, "127.0.0.1", port)
 
 
 @pytest.mark.parametrize(
