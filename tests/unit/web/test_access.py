@@ -17,7 +17,7 @@ from waitress.server import BaseWSGIServer
 
 from orchestrator.errors import UsageError
 from results.store import Store
-from web import create_app, security, serve, server
+from web import capacity, create_app, security, serve, server
 
 TOKEN = "a-token_of.16~or-more"
 
@@ -225,7 +225,7 @@ def test_the_first_answer_does_not_wait_for_what_is_loaded_ahead(
     db: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made, loading, go_on = threading.Event(), threading.Event(), threading.Event()
-    make = server.make_server
+    make = capacity.make_server
 
     def make_server(app: Flask, listener: socket.socket) -> BaseWSGIServer:
         found = make(app, listener)
