@@ -21,6 +21,7 @@ from orchestrator.errors import NotAStoreError, OrchestratorError, StoreError, U
 from orchestrator.files.inflating import inflated
 from orchestrator.files.temporary import temporary_folder
 from results import database, integrity, removal, typed
+from results.database import Tell, say_nothing
 from results.store import Store
 
 RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}", re.ASCII)
@@ -47,11 +48,12 @@ class Merged:
     running: list[str] = field(default_factory=list)
 
 
-def merge(target: Path, sources: Sequence[Path]) -> list[Merged]:
+def merge(target: Path, sources: Sequence[Path], tell: Tell = say_nothing) -> list[Merged]:
     """Take the runs of all sources into a store, all in one transaction.
 
     The store is made if it does not exist. A run that it has, by its id and its checksums, is left
-    as it is, with its own notes, tags and judgements.
+    as it is, with its own notes, tags and judgements. ``tell`` is called with what is migrated: the
+    store itself, and copies of sources of an older schema.
 
     Raises:
         UsageError: a source is the store itself, or has another run with the id of one.
@@ -62,13 +64,13 @@ def merge(target: Path, sources: Sequence[Path]) -> list[Merged]:
         if target.exists() and source.exists() and target.samefile(source):
             raise UsageError(f"{source}: a store cannot be merged into itself")
     with temporary_folder("merge") as folder:
-        copies = [_checked_copy(each, folder / f"{n}.db") for n, each in enumerate(sources)]
-        with Store(target) as store, store.writing() as connection:
+        copies = [_checked_copy(each, folder / f"{n}.db", tell) for n, each in enumerate(sources)]
+        with Store(target, tell) as store, store.writing() as connection:
             connection.execute("PRAGMA defer_foreign_keys = ON")
             return [_take(connection, target, *copy) for copy in copies]
 
 
-def _checked_copy(source: Path, place: Path) -> tuple[Path, Path, list[str]]:
+def _checked_copy(source: Path, place: Path, tell: Tell) -> tuple[Path, Path, list[str]]:
     """Copy a source to ``place`` and check the copy; return both and the runs that had not ended.
 
     Raises:
@@ -88,6 +90,7 @@ def _checked_copy(source: Path, place: Path) -> tuple[Path, Path, list[str]]:
                 str(run_id)
                 for (run_id,) in copy.execute("SELECT id FROM runs WHERE status = 'running'")
             ]
+            _announce_migration(source, database.schema_version(copy), tell)
         with Store(place) as migrated:  # which also marks runs as interrupted, in the copy
             rows = migrated.list_runs()
         found = integrity.examine(place)
@@ -98,6 +101,15 @@ def _checked_copy(source: Path, place: Path) -> tuple[Path, Path, list[str]]:
             for row in rows:
                 _require_readable(store, row.id)
     return source, place, running
+
+
+def _announce_migration(source: Path, old: int, tell: Tell) -> None:
+    """Say that the copy of a source of an older schema is migrated."""
+    if old < (new := database.newest()):
+        tell(
+            f"{source}: a copy of the file is migrated from schema {old} to {new}. For a large "
+            "file that takes minutes. The file itself stays as it is"
+        )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import click
 
 from orchestrator import plaintext
 from orchestrator.cli import _options, _output
+from orchestrator.cli._status import StatusLine
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def command(stores: tuple[Path, ...], as_json: bool, db: Path) -> None:
         raise UsageError("name at least one results database")
     from results.merging import merge
 
-    merged = merge(db, stores)
+    merged = merge(db, stores, StatusLine().say)
     if as_json:
         _output.print_json(
             {

@@ -123,7 +123,10 @@ def test_a_store_is_made_and_two_sources_may_overlap(source: Path, tmp_path: Pat
 def test_older_stores_are_migrated_in_a_copy(version: int, target: Path, tmp_path: Path) -> None:
     older = restore(f"schema-{version}.sql", tmp_path / "older.db")
     before, theirs = bytes_of(older), ids_of(older)
-    (merged,) = merge(target, [older])
+    told: list[str] = []
+    (merged,) = merge(target, [older], told.append)
+    (said,) = told
+    assert said.startswith(f"{older}: a copy of the file is migrated from schema {version} to ")
     assert merged.taken == theirs
     assert bytes_of(older) == before
     assert integrity.examine(target).ok
@@ -274,6 +277,24 @@ def test_the_command_reports_counts(source: Path, target: Path) -> None:
     ended = orchestrator("merge", str(source), "--db", str(target), "--json")
     document = json.loads(ended.stdout)
     assert document["stores"][0]["there"] == ids_of(source)
+
+
+def test_the_command_says_that_older_stores_are_migrated(source: Path, tmp_path: Path) -> None:
+    older = restore("schema-9.sql", tmp_path / "older.db")
+    target = restore("schema-10.sql", tmp_path / "target.db")
+    ended = orchestrator("merge", str(older), str(source), "--db", str(target), "--json")
+    assert [each["source"] for each in json.loads(ended.stdout)["stores"]] == [
+        str(older),
+        str(source),
+    ]
+    copy, begun, done = ended.stderr.splitlines()
+    assert copy == (
+        f"{older}: a copy of the file is migrated from schema 9 to {newest()}. For a large file "
+        "that takes minutes. The file itself stays as it is"
+    )
+    assert begun.startswith(f"{target}: the schema 10 of the file becomes {newest()}.")
+    assert done.startswith(f"{target}: the schema is {newest()} now")
+    assert orchestrator("merge", str(source), "--db", str(target)).stderr == ""
 
 
 def test_no_store_is_merged_into_itself(source: Path) -> None:
