@@ -72,10 +72,10 @@ def write(
         raise UsageError(f"{experiment.label} has no run that has ended: there is nothing to write")
     described = dict(_scenarios(folder, store, rows))
     if any(row.status == "ok" for row in rows):
-        tidy.write_csv(store, experiment, folder / "table.csv")
-        tidy.write_parquet(store, experiment, folder / "table.parquet")
-        for name in ("table.csv", "table.parquet"):
-            described[name] = "a row for each run, window and flow; a column for each metric"
+        tables = {kind: folder / f"table.{kind}" for kind in tidy.WRITERS}
+        tidy.write(store, experiment, tables)
+        for path in tables.values():
+            described[path.name] = "a row for each run, window and flow; a column for each metric"
     for name, content in figures.items():
         _made(folder / "figures" / name).write_bytes(content)
         described[f"figures/{name}"] = "a figure that the scenario names"
@@ -179,15 +179,17 @@ def _graph(
 
 
 def _file(folder: Path, name: str, words: str) -> Entity:
-    content = (folder / name).read_bytes()
+    path = folder / name
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return {
         "@id": quote(name),
         "@type": "File",
         "name": name,
         "description": words,
         "encodingFormat": _MEDIA[name.rpartition(".")[2]],
-        "contentSize": str(len(content)),
-        "sha256": hashlib.sha256(content).hexdigest(),
+        "contentSize": str(path.stat().st_size),
+        "sha256": sha256,
     }
 
 

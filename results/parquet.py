@@ -1,18 +1,21 @@
 """Writes one table as an Apache Parquet file.
 
-Every column may have missing values. Each is stored as one page of plain values, compressed by
-gzip, in one row group. That is the part of the format that all readers know
-(https://parquet.apache.org/docs/file-format/). The libraries that write Parquet are, or contain,
-code under the Apache-2.0 licence, which cannot be combined with this program's GPL-2.0-only.
+Every column may have missing values. Rows are stored in groups, so that a long table need not be
+in memory. In a group each column is one page of plain values, compressed by gzip. That is the part
+of the format that all readers know (https://parquet.apache.org/docs/file-format/). The libraries
+that write Parquet are, or contain, code under the Apache-2.0 licence, which cannot be combined with
+this program's GPL-2.0-only.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from types import TracebackType
+from typing import Any, BinaryIO, Literal, Self
 
 Kind = Literal["text", "integer", "number"]
 """Type of a column: UTF-8 text, 64-bit integers or doubles."""
@@ -37,40 +40,82 @@ class Column:
     values: Sequence[Any]
 
 
-def table(columns: Sequence[Column], about: Mapping[str, str], writer: str) -> bytes:
-    """Return the file's content. Equal arguments give equal bytes.
+class Writer:
+    """Writes a table into an open file, group by group; leaving the context completes the file.
+
+    Equal arguments and groups give equal bytes.
 
     Args:
-        columns: columns of equal lengths.
+        file: an empty file.
+        kinds: type of each column, by its name.
         about: key and value texts that the file keeps beside the table.
         writer: name and version of the program, as ``name version 1.0``.
-
-    Raises:
-        ValueError: there is no column, or their lengths differ.
-        OverflowError: an integer has more than 64 bits.
     """
-    lengths = {len(column.values) for column in columns}
-    if len(lengths) != 1:
-        raise ValueError(f"columns must have one length, not {sorted(lengths)}")
-    body, chunks, total = bytearray(MAGIC), [], 0
-    for column in columns:
-        page, plain_bytes = _page(column)
-        chunks.append(_chunk(column, len(body), len(page), plain_bytes))
-        body += page
-        total += plain_bytes
-    rows = lengths.pop()
-    group = _Struct().list(1, _STRUCT, chunks).i64(2, total).i64(3, rows)
-    footer = (
-        _Struct()
-        .i32(1, 1)
-        .list(2, _STRUCT, [_root(len(columns)), *(_element(each) for each in columns)])
-        .i64(3, rows)
-        .list(4, _STRUCT, [group.end()])
-        .list(5, _STRUCT, [_Struct().text(1, key).text(2, about[key]).end() for key in about])
-        .text(6, writer)
-        .end()
-    )
-    return bytes(body) + footer + struct.pack("<I", len(footer)) + MAGIC
+
+    def __init__(
+        self, file: BinaryIO, kinds: Mapping[str, Kind], about: Mapping[str, str], writer: str
+    ) -> None:
+        self._file, self._kinds, self._about, self._writer = file, dict(kinds), about, writer
+        self._groups: list[bytes] = []
+        self._rows = 0
+        self._written = file.write(MAGIC)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._end()
+
+    def add(self, values: Sequence[Sequence[Any]]) -> None:
+        """Write a group of rows: the values of each column (None where one is missing).
+
+        Raises:
+            ValueError: there is no column, or their lengths or number differ.
+            OverflowError: an integer has more than 64 bits.
+        """
+        lengths = {len(each) for each in values}
+        if len(lengths) != 1:
+            raise ValueError(f"columns must have one length, not {sorted(lengths)}")
+        chunks, total = [], 0
+        for (name, kind), each in zip(self._kinds.items(), values, strict=True):
+            column = Column(name, kind, each)
+            page, plain_bytes = _page(column)
+            chunks.append(_chunk(column, self._written, len(page), plain_bytes))
+            self._written += self._file.write(page)
+            total += plain_bytes
+        rows = lengths.pop()
+        group = _Struct().list(1, _STRUCT, chunks).i64(2, total).i64(3, rows)
+        self._groups.append(group.end())
+        self._rows += rows
+
+    def _end(self) -> None:
+        elements = [_element(name, kind) for name, kind in self._kinds.items()]
+        pairs = [_Struct().text(1, key).text(2, self._about[key]).end() for key in self._about]
+        footer = (
+            _Struct()
+            .i32(1, 1)
+            .list(2, _STRUCT, [_root(len(elements)), *elements])
+            .i64(3, self._rows)
+            .list(4, _STRUCT, self._groups)
+            .list(5, _STRUCT, pairs)
+            .text(6, self._writer)
+            .end()
+        )
+        self._file.write(footer + struct.pack("<I", len(footer)) + MAGIC)
+
+
+def table(columns: Sequence[Column], about: Mapping[str, str], writer: str) -> bytes:
+    """Return the content of a file with one group of rows; see :class:`Writer`."""
+    file = io.BytesIO()
+    with Writer(file, {each.name: each.kind for each in columns}, about, writer) as writing:
+        writing.add([each.values for each in columns])
+    return file.getvalue()
 
 
 def _page(column: Column) -> tuple[bytes, int]:
@@ -123,9 +168,9 @@ def _root(children: int) -> bytes:
     return _Struct().text(4, "schema").i32(5, children).end()
 
 
-def _element(column: Column) -> bytes:
-    about = _Struct().i32(1, _TYPES[column.kind]).i32(3, _OPTIONAL).text(4, column.name)
-    if column.kind == "text":
+def _element(name: str, kind: Kind) -> bytes:
+    about = _Struct().i32(1, _TYPES[kind]).i32(3, _OPTIONAL).text(4, name)
+    if kind == "text":
         about.i32(6, _UTF8).struct(10, _Struct().struct(1, _Struct()))  # LogicalType STRING
     return about.end()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from results.model import WHOLE
 from results.store import Store
 
 Row = dict[str, Any]
+
+Take = Callable[[Sequence[Row]], None]
+"""Writes a group of rows into a file that is open."""
+
+GROUP = 2**14
+"""Rows that are in memory at a time, and of a row group of a Parquet file."""
 
 
 def rows(store: Store, experiment: Experiment) -> Iterator[Row]:
@@ -76,41 +83,48 @@ def _place(variant: Any, there: list[Axis]) -> Row:
     return found
 
 
-def write_csv(store: Store, experiment: Experiment, path: Path, force: bool = False) -> None:
-    """FILE.csv: the table as text; missing values are empty.
+def write(
+    store: Store, experiment: Experiment, paths: Mapping[str, Path], force: bool = False
+) -> None:
+    """Write the table to files by their format; runs are read once for all of them.
+
+    At most ``GROUP`` rows are in memory at a time.
 
     Raises:
-        UsageError: the file exists (unless ``force``) or cannot be written, or no run is ok.
+        UsageError: a file exists (unless ``force``) or cannot be written, or no run is ok.
     """
     table = _some_rows(store, experiment)
 
-    def write(drafts: Sequence[Path]) -> None:
-        with drafts[0].open("w", encoding="utf-8", newline="") as file:
-            lines = csv.DictWriter(file, list(kinds(experiment)), lineterminator="\n")
-            lines.writeheader()
-            lines.writerows(table)
+    def write_drafts(drafts: Sequence[Path]) -> None:
+        with ExitStack() as files:
+            writers = [
+                files.enter_context(WRITERS[name](draft, experiment))
+                for name, draft in zip(paths, drafts, strict=True)
+            ]
+            while group := list(islice(table, GROUP)):
+                for take in writers:
+                    take(group)
 
-    write_all([path], force, write)
+    write_all(list(paths.values()), force, write_drafts)
 
 
-def write_parquet(store: Store, experiment: Experiment, path: Path, force: bool = False) -> None:
-    """FILE.parquet: the table with text, integers and doubles; missing values are null.
+@contextmanager
+def _csv(path: Path, experiment: Experiment) -> Iterator[Take]:
+    """FILE.csv: the table as text; missing values are empty."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.DictWriter(file, list(kinds(experiment)), lineterminator="\n")
+        lines.writeheader()
+        yield lines.writerows
 
-    Raises:
-        UsageError: the file exists (unless ``force``) or cannot be written, or no run is ok.
-    """
-    table = list(_some_rows(store, experiment))
-    columns = [
-        parquet.Column(name, kind, [row[name] for row in table])
-        for name, kind in kinds(experiment).items()
-    ]
+
+@contextmanager
+def _parquet(path: Path, experiment: Experiment) -> Iterator[Take]:
+    """FILE.parquet: the table with text, integers and doubles; missing values are null."""
+    columns = kinds(experiment)
     about = {"experiment": experiment.name, "identity": experiment.identity}
-    content = parquet.table(columns, about, f"tcp-orchestrator version {__version__}")
-
-    def write(drafts: Sequence[Path]) -> None:
-        drafts[0].write_bytes(content)
-
-    write_all([path], force, write)
+    by = f"tcp-orchestrator version {__version__}"
+    with path.open("wb") as file, parquet.Writer(file, columns, about, by) as writer:
+        yield lambda group: writer.add([[row[name] for row in group] for name in columns])
 
 
 def _some_rows(store: Store, experiment: Experiment) -> Iterator[Row]:
@@ -122,8 +136,8 @@ def _some_rows(store: Store, experiment: Experiment) -> Iterator[Row]:
     return chain([first], table)
 
 
-WRITERS: dict[str, Callable[[Store, Experiment, Path, bool], None]] = {
-    "csv": write_csv,
-    "parquet": write_parquet,
+WRITERS: dict[str, Callable[[Path, Experiment], AbstractContextManager[Take]]] = {
+    "csv": _csv,
+    "parquet": _parquet,
 }
-"""The formats of the table by name; a docstring's first paragraph describes it to users."""
+"""The formats of the table by name. A docstring's first paragraph describes one to users."""

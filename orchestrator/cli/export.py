@@ -125,11 +125,10 @@ def _export_experiment(store: Store, what: str, name: str, output: Path, force: 
     from results import tidy
 
     experiment = _experiments.find(store, what)
-    write = tidy.WRITERS.get(name)
-    if write is None:
+    if name not in tidy.WRITERS:
         raise UsageError(
             f"--format {name}: of an experiment there is {' or '.join(tidy.WRITERS)}; name a run "
             f"for {name}"
         )
-    write(store, experiment, output, force)
+    tidy.write(store, experiment, {name: output}, force)
     click.echo(output)

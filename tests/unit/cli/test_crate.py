@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import duckdb
 import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator.cli import commands
-from results import crate
+from results import crate, parquet, tidy
+from results.experiments import Experiment
 from results.store import Store
 from tests.unit.results.experiments import make
 from tests.unit.results.test_recordings import head
@@ -98,6 +101,8 @@ def test_the_crate_of_an_experiment(tmp_path: Path) -> None:
     table = Path("sweep.csv")
     CliRunner().invoke(commands, ["export", "sweep", "-o", str(table)])
     assert (Path("crate") / "table.csv").read_bytes() == table.read_bytes()
+    CliRunner().invoke(commands, ["export", "sweep", "-o", "sweep.parquet"])
+    assert (Path("crate") / "table.parquet").read_bytes() == Path("sweep.parquet").read_bytes()
     actions = [each for each in entities.values() if each["@type"] == "CreateAction"]
     assert len(actions) == 4
     assert "#seed=2" in ids(actions[1]["object"])
@@ -108,6 +113,39 @@ def test_the_crate_of_an_experiment(tmp_path: Path) -> None:
     assert {"resolved", "provenance", "scenario_sha256", "network"} <= set(run)
     assert entities["#metric-goodput_bps"]["unitText"] == "bit/s"
     assert entities[entities["./"]["license"]["@id"]]["name"].startswith("Not stated")
+
+
+@pytest.mark.usefixtures("store")
+def test_both_tables_are_written_in_one_pass_over_the_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    export("sweep", "-o", "whole")
+    passes, largest = 0, 0
+    made = tidy.rows
+    taken = parquet.Writer.add
+
+    def counted(store: Store, experiment: Experiment) -> Iterator[tidy.Row]:
+        nonlocal passes
+        passes += 1
+        return made(store, experiment)
+
+    def measured(writer: parquet.Writer, values: Sequence[Sequence[Any]]) -> None:
+        nonlocal largest
+        largest = max(largest, len(values[0]))
+        taken(writer, values)
+
+    monkeypatch.setattr(tidy, "rows", counted)
+    monkeypatch.setattr(parquet.Writer, "add", measured)
+    monkeypatch.setattr(tidy, "GROUP", 5)
+    done = export("sweep", "-o", "parts")
+    assert done.exit_code == 0, done.stderr
+    assert (passes, largest) == (1, 5)
+    assert Path("parts/table.csv").read_bytes() == Path("whole/table.csv").read_bytes()
+    tables = [
+        duckdb.read_parquet(f"{each}/table.parquet").fetchall() for each in ("parts", "whole")
+    ]
+    assert tables[0] == tables[1]
+    assert len(tables[0]) == 12
 
 
 @pytest.mark.usefixtures("store")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from results.parquet import Column, Kind, table
+from results.parquet import Column, Kind, Writer, table
 
 VALUES: dict[Kind, st.SearchStrategy[Any]] = {
     "text": st.text(st.characters(codec="utf-8", exclude_characters="\0")),
@@ -64,6 +64,35 @@ def test_long_tables_and_texts_beside_them(tmp_path: Path) -> None:
         writer = reader.execute(f"select created_by from parquet_file_metadata({where})").fetchall()
     assert {key.decode(): value.decode() for key, value in found} == about
     assert writer == [("test version 1.0",)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 5000])
+def test_groups_of_rows_are_one_table(size: int, tmp_path: Path) -> None:
+    names = [None if index % 5 == 0 else f"flow {index}" for index in range(2500)]
+    numbers = [None if index % 3 == 0 else index for index in range(2500)]
+    path = tmp_path / "table.parquet"
+    with path.open("wb") as file, Writer(file, {"a": "text", "b": "integer"}, {}, "test") as writer:
+        for first in range(0, 2500, size):
+            writer.add([names[first : first + size], numbers[first : first + size]])
+    _names, _types, rows = read(path, path.read_bytes())
+    assert rows == list(zip(names, numbers, strict=True))
+    groups = f"select num_rows, num_row_groups from parquet_file_metadata('{path}')"
+    with duckdb.connect() as reader:
+        assert reader.execute(groups).fetchall() == [(2500, -(-2500 // size))]
+
+
+def test_a_table_that_breaks_off_is_no_file_that_readers_take(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+
+    def break_off() -> None:
+        with path.open("wb") as file, Writer(file, {"a": "integer"}, {}, "test") as writer:
+            writer.add([[1, 2]])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        break_off()
+    with pytest.raises(duckdb.Error):
+        duckdb.read_parquet(str(path))
 
 
 def test_numbers_that_are_not_finite_stay_what_they_are(tmp_path: Path) -> None:
