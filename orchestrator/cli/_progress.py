@@ -7,30 +7,41 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from orchestrator.cli._estimates import earlier
 from orchestrator.cli._status import StatusLine
 from orchestrator.planning.estimate import wall_s
 
 if TYPE_CHECKING:
     from orchestrator.execution.runner import Progress
+    from orchestrator.planning.learning import Estimator
     from orchestrator.planning.plan import Plan
 
 FINAL_PHASES = ("ok", "failed", "interrupted")
 
 _LEAST_SHARE = 0.02
-"""No time left is shown before this share of the work is done."""
+"""Before this share of the work is done, its time says nothing of the rest."""
 
 
 class LiveProgress:
     """An observer of the runner: one status line for all runs.
 
-    A run that did not end well, or is not faithful, has a line of its own.
+    A run that did not end well, or is not faithful, has a line of its own. ``jobs`` runs go on at a
+    time; None if that is not known.
     """
 
     def __init__(
-        self, plan: Plan, line: StatusLine, clock: Callable[[], float] = time.monotonic
+        self,
+        plan: Plan,
+        line: StatusLine,
+        clock: Callable[[], float] = time.monotonic,
+        jobs: int | None = None,
     ) -> None:
+        self._runs = plan.runs
         self._durations_s = [run.duration_s for run in plan.runs]
         self._work_s = [wall_s(run) for run in plan.runs]
+        self._earlier = 0
+        self._jobs = jobs
+        self._failed: set[int] = set()
         self._line = line
         self._clock = clock
         self._began_s: float | None = None
@@ -38,6 +49,14 @@ class LiveProgress:
         self._running: set[int] = set()
         self._ended: Counter[str] = Counter()
         self._verdicts: Counter[str | None] = Counter()
+
+    def learn(self, estimator: Estimator) -> None:
+        """Estimate the runs by earlier ones from now on; it may be called beside ``progress``."""
+        from orchestrator.planning.learning import least_certain
+
+        estimates = [estimator(run) for run in self._runs]
+        self._work_s = [each.wall_s for each in estimates]
+        self._earlier = least_certain(estimates).runs
 
     def progress(self, progress: Progress) -> None:
         """Show the phase of a run."""
@@ -63,7 +82,8 @@ class LiveProgress:
         ended_well = progress.phase == "ok"
         # A run that failed is done, too, but has not simulated anything.
         self._simulated_s[progress.index] = self._durations_s[progress.index] if ended_well else 0.0
-        self._work_s[progress.index] *= ended_well
+        if not ended_well:
+            self._failed.add(progress.index)
         self._ended[progress.phase] += 1
         self._verdicts[progress.verdict] += 1
         what = progress.verdict if ended_well else progress.phase
@@ -87,14 +107,31 @@ class LiveProgress:
         words = []
         if speed := sum(self._simulated_s.values()) / elapsed_s:
             words.append(f"{speed:.3g} times real time")
+        left_s = self._left_s(elapsed_s)
+        if left_s is not None:
+            known = f" (from {earlier(self._earlier)})" if self._earlier else ""
+            words.append(f"about {_time(left_s)} left{known}")
+        return words
+
+    def _left_s(self, elapsed_s: float) -> float | None:
+        """Return the wall time that the other runs need, None where it is not known or zero.
+
+        Estimates say how much of the work is done. The time that it took tells how fast this
+        machine works now. Before that is known, estimates by earlier runs stand for themselves.
+        """
+        work_s = [0.0 if index in self._failed else each for index, each in enumerate(self._work_s)]
         done_s = sum(
-            self._work_s[index] * simulated_s / self._durations_s[index]
+            work_s[index] * simulated_s / self._durations_s[index]
             for index, simulated_s in self._simulated_s.items()
         )
-        left_s = sum(self._work_s) - done_s
-        if left_s > 0 and done_s > _LEAST_SHARE * sum(self._work_s):
-            words.append(f"about {_time(elapsed_s * left_s / done_s)} left")
-        return words
+        left_s = sum(work_s) - done_s
+        if left_s <= 0:
+            return None
+        if done_s > _LEAST_SHARE * sum(work_s):
+            return elapsed_s * left_s / done_s
+        if self._earlier and self._jobs is not None:
+            return left_s / min(self._jobs, len(work_s))
+        return None
 
     def _of_one(self, progress: Progress) -> str:
         if progress.phase != "traffic":

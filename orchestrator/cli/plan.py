@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _options, _output, _report
-from orchestrator.errors import MachineError, UsageError
+from orchestrator.cli import _estimates, _options, _output, _report
+from orchestrator.errors import UsageError
 from orchestrator.files.user_files import FileError, require_regular
 from orchestrator.protocol.frames import FRAME_BYTES
 
@@ -53,12 +53,11 @@ def command(
     orchestrator plan mine.yaml --set topology.bottleneck.rate=20mbit --json
     orchestrator plan mine.yaml --svg network.svg
     """
-    from orchestrator.execution import costing
     from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
 
     planned = plan(load(file, _options.with_repetitions(overrides, repetitions), reduced))
-    described = planned.describe(costing.estimator(db, _kernel_sha256()))
+    described = planned.describe(_estimates.estimator(db))
     for warning in described["warnings"]:
         click.echo(f"{warning['where']}: warning: {warning['message']}", err=True)
     if drawing is not None:
@@ -67,17 +66,6 @@ def command(
         _output.print_json(described)
     else:
         _print(described)
-
-
-def _kernel_sha256() -> str | None:
-    """Return the hash of the guest kernel that runs would use now; None where there is none."""
-    from guest import build
-
-    try:
-        kernel = build.find()
-    except MachineError:
-        return None  # a run will say why; the estimate is that of the constants
-    return None if kernel is None else kernel.manifest.get("linux_sha256")
 
 
 def _draw(planned: Plan, file: Path) -> None:
@@ -120,7 +108,8 @@ def _print(described: dict[str, Any]) -> None:
     wall = f"about {described['estimated_wall_s']:.0f} s of wall time in the guest"
     real = f"over {described['duration_s']:g} s in real time"
     out.print(f"{_count(variants)}, {wall} ({real}) and {disk}", markup=False)
-    out.print(f"the wall time is estimated {_source(runs)}", markup=False)
+    source = _estimates.source(run["estimated_from"] for run in runs)
+    out.print(f"the wall time is estimated {source}", markup=False)
     if rule := described["repetition_rule"]:
         out.print(
             f"more of each variant, up to {rule['most']} repetitions, until the mean of "
@@ -212,18 +201,3 @@ def _alike(flows: list[dict[str, Any]]) -> Iterator[tuple[str, str, int, list[st
     for shown, members in itertools.groupby(flows, cells):
         alike = list(members)
         yield alike[0]["name"], alike[-1]["name"], len(alike), shown
-
-
-def _source(runs: list[dict[str, Any]]) -> str:
-    """Return where the estimates come from, the least certain one of all runs."""
-    order = ("constants", "machine", "scenario", "same")
-    least = min((run["estimated_from"] for run in runs), key=lambda one: order.index(one["source"]))
-    if least["source"] == "constants":
-        return "from constants"
-    number = least["runs"]
-    what = {
-        "machine": "other scenarios here",
-        "scenario": "this scenario here",
-        "same": "the same variant here",
-    }[least["source"]]
-    return f"from {number} earlier {'run' if number == 1 else 'runs'} of {what}"

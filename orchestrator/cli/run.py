@@ -14,6 +14,7 @@ import click
 from orchestrator import backends
 from orchestrator.cli import (
     _completion,
+    _estimates,
     _executor,
     _expectations,
     _junit,
@@ -25,10 +26,12 @@ from orchestrator.cli import (
 )
 from orchestrator.cli._executor import Executor
 from orchestrator.cli._status import StatusLine
-from orchestrator.errors import RunError, Unfaithful, UsageError
+from orchestrator.errors import RunError, StoreError, Unfaithful, UsageError
 from results import DEFAULT_DB
 
 if TYPE_CHECKING:
+    from orchestrator.backends.contract import Backend
+    from orchestrator.cli._progress import LiveProgress
     from orchestrator.planning.plan import Plan
     from orchestrator.scenario import LoadedScenario
     from results.expectations import Expectation
@@ -276,8 +279,24 @@ def _execute(plan: Plan, request: Request, again: bool = False) -> list[str]:
         if again and not backend.traits.reproducible:
             raise UsageError(f"--verify: runs on the back end {backend.name} are not bit-identical")
         run_options = executor.run_options(request.db, backend, request.timeout_s, line.say)
-        run_options = replace(run_options, meanwhile=_output.load_console)
-        return run_plan(plan, run_options, LiveProgress(plan, line))
+        progress = LiveProgress(plan, line, jobs=executor.local_jobs or None)
+
+        def meanwhile() -> None:
+            if not request.quiet:
+                _learn(progress, request.db, backend)
+            _output.load_console()
+
+        return run_plan(plan, replace(run_options, meanwhile=meanwhile), progress)
+
+
+def _learn(progress: LiveProgress, db: Path, backend: Backend) -> None:
+    """Let the status line estimate by earlier runs of the store, as ``plan`` does."""
+    from orchestrator.backends.guest import Guest
+
+    if isinstance(backend, Guest):  # runs of others take real time
+        # A store that cannot be read must not end runs that go on: only an estimate needs it here.
+        with contextlib.suppress(StoreError):
+            progress.learn(_estimates.estimator(db, backend.kernel))
 
 
 def _document(ids: Sequence[str], db: Path) -> dict[str, Any]:

@@ -23,7 +23,13 @@ MOST_ENTRIES = 1000
 
 LEAST_WALL_S = 1800.0
 WALL_FACTOR = 20.0
-"""A run may take half an hour plus twenty times its estimate."""
+"""A run may take half an hour plus twenty times its estimate by constants.
+
+What earlier runs took is not used: too small a limit ends good runs. An estimate by earlier runs
+of a scenario's name may be 25 times below that of the constants, and the factor is 20. A store may
+also have runs that others made, and equal commands should have equal limits. A wide limit does no
+harm, because the watchdog ends a bed that makes no progress.
+"""
 
 LOG_BYTES = 16 * MIB
 """Size of the console, and of the bed's log."""

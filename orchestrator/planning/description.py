@@ -57,7 +57,7 @@ def _describe_run(run: RunSpec, estimate: Estimate) -> dict[str, Any]:
         "duration_s": run.duration_s,
         "warmup_s": run.warmup_s,
         "estimated_wall_s": round(estimate.wall_s, 1),
-        "estimated_from": {"source": estimate.source, "runs": estimate.runs},
+        "estimated_from": estimate.origin,
         "estimated_disk_bytes": run.estimated_disk_bytes,
         "flows": [_describe_flow(flow, run.network.live) for flow in run.flows],
         "events": [{"time_s": event.time_ns / 1e9, **event.requested} for event in run.events],

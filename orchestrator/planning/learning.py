@@ -13,7 +13,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,24 @@ class Estimate:
     source: Literal["same", "scenario", "machine", "constants"]
     runs: int
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where it comes from, as JSON documents have it in ``estimated_from``."""
+        return {"source": self.source, "runs": self.runs}
+
+
+CERTAINTY = ("constants", "machine", "scenario", "same")
+"""Sources of estimates, the least certain one first."""
+
+
+def least_certain(estimates: Iterable[Estimate]) -> Estimate:
+    """Return the estimate of the least certain source, with the fewest runs of it.
+
+    Raises:
+        ValueError: there is none.
+    """
+    return min(estimates, key=lambda each: (CERTAINTY.index(each.source), each.runs))
+
 
 class Estimator:
     """Estimates runs by earlier ones, the newest first; without any, by the constants."""
@@ -76,6 +94,12 @@ class Estimator:
             each for each in earlier if math.isfinite(each.seconds) and each.seconds > 0
         ]
         self._factors = fitted(self._earlier)
+        self._named: dict[str, list[Earlier]] = {}
+        self._same: dict[tuple[str, Identity], list[float]] = {}
+        for each in self._earlier:
+            self._named.setdefault(each.scenario, []).append(each)
+            self._same.setdefault((each.scenario, each.identity), []).append(each.seconds)
+        self._corrections: dict[str, float] = {}
 
     def __call__(self, run: RunSpec) -> Estimate:
         """Return the estimate of a planned run."""
@@ -86,19 +110,23 @@ class Estimator:
         if not self._earlier:
             return Estimate(of_run.total_s, "constants", 0)
         expected_s = self._fit_s(of_run)
-        named = [each for each in self._earlier if each.scenario == scenario]
-        same = [each.seconds for each in named if each.identity == own][:NEWEST]
-        if same:
+        if same := self._same.get((scenario, own), [])[:NEWEST]:
             # Half a run's weight is left to the model: one run alone may be an outlier.
             share = len(same) / (len(same) + 0.5)
             expected_s *= (statistics.median(same) / expected_s) ** share
             return Estimate(expected_s, "same", len(same))
-        if named:
+        if named := self._named.get(scenario, []):
+            return Estimate(expected_s * self._correction(scenario), "scenario", len(named))
+        return Estimate(expected_s, "machine", len(self._earlier))
+
+    def _correction(self, scenario: str) -> float:
+        """Return by what the fit is multiplied for a scenario that has earlier runs."""
+        if scenario not in self._corrections:
+            named = self._named[scenario]
             ratio = statistics.median(each.seconds / self._fit_s(each.costs) for each in named)
             share = len(named) / (len(named) + 1)
-            expected_s *= min(max(ratio, LEAST), MOST) ** share
-            return Estimate(expected_s, "scenario", len(named))
-        return Estimate(expected_s, "machine", len(self._earlier))
+            self._corrections[scenario] = min(max(ratio, LEAST), MOST) ** share
+        return self._corrections[scenario]
 
     def _fit_s(self, of_run: Costs) -> float:
         return float(self._factors @ np.array(astuple(of_run)))

@@ -10,7 +10,10 @@ import pytest
 from orchestrator.cli._progress import LiveProgress
 from orchestrator.cli._status import StatusLine
 from orchestrator.execution.runner import Progress
+from orchestrator.planning.estimate import costs
+from orchestrator.planning.learning import Earlier, Estimator, identity
 from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import Verdict
 from orchestrator.scenario import load
 from tests.unit.cli.test_run import SCENARIO
@@ -23,18 +26,31 @@ class Terminal(io.StringIO):
         return True
 
 
+def taken(run: RunSpec, *seconds: float) -> list[Earlier]:
+    """Earlier runs of the same variant, which took so long."""
+    return [Earlier(run.scenario_name, identity(run), costs(run), each) for each in seconds]
+
+
 class Shown:
     """A progress display of runs of 2 s each, with a clock that is set by hand."""
 
-    def __init__(self, folder: Path, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        runs: int,
+        monkeypatch: pytest.MonkeyPatch,
+        *overrides: str,
+        jobs: int | None = None,
+    ) -> None:
         file = folder / "pair.yaml"
         file.write_text(SCENARIO)
-        planned = plan(load(file, [f"repetitions={runs}"]))
+        self.planned = plan(load(file, [f"repetitions={runs}", *overrides]))
         self.now_s = 0.0
         self.stream = Terminal()
         monkeypatch.setattr("orchestrator.cli._status.PERIOD_S", 0.0)
         monkeypatch.setenv("COLUMNS", "200")
-        self.live = LiveProgress(planned, StatusLine(stream=self.stream), lambda: self.now_s)
+        line = StatusLine(stream=self.stream)
+        self.live = LiveProgress(self.planned, line, lambda: self.now_s, jobs)
 
     def tell(
         self, index: int, phase: str, simulated_s: float = 0.0, verdict: Verdict | None = None
@@ -97,3 +113,39 @@ def test_a_single_run_has_a_line_without_counts(
         "id0: 0.5 of 2 s simulated, 0.5 s of wall time, 1 times real time, about 2 s left"
     )
     assert shown.tell(0, "ok", 2.0, "faithful") == ""
+
+
+@pytest.mark.parametrize(("jobs", "known"), [(1, 4.0), (2, 2.0), (8, 1.0), (None, None)])
+def test_earlier_runs_say_the_time_left_before_a_share_of_the_work_is_done(
+    jobs: int | None, known: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Shown(tmp_path, 4, monkeypatch, jobs=jobs)
+    assert shown.tell(0, "boot") == "runs: 0 of 4 runs done, 1 running, 0 faithful"
+    estimator = Estimator(taken(shown.planned.runs[0], *[6.0] * 5))
+    each_s = estimator(shown.planned.runs[0]).wall_s
+    assert each_s == pytest.approx(6.0, rel=0.1)
+    shown.live.learn(estimator)
+    left = "" if known is None else f", about {known * each_s:.0f} s left (from 5 earlier runs)"
+    assert shown.tell(0, "setup") == f"runs: 0 of 4 runs done, 1 running, 0 faithful{left}"
+    # From then on, the time that the work took counts: this machine is slower than it was.
+    shown.now_s = 20.0
+    assert shown.tell(0, "ok", 2.0, "faithful").endswith(
+        "1 faithful, 0.1 times real time, about 60 s left (from 5 earlier runs)"
+    )
+
+
+def test_the_shares_of_the_work_are_those_that_earlier_runs_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axis = "matrix={topology.bottleneck.delay: [5ms, 30ms]}"
+    shown = Shown(tmp_path, 1, monkeypatch, axis)
+    slow, fast = shown.planned.runs
+    shown.tell(0, "boot")
+    shown.now_s = 90.0
+    assert "about 90 s left" in shown.tell(0, "traffic", 2.0)
+    shown.live.learn(Estimator([*taken(slow, *[90.0] * 10), *taken(fast, *[10.0] * 4)]))
+    text = shown.tell(0, "ok", 2.0, "faithful")
+    left_s = float(text.partition("about ")[2].partition(" s left (from 4 earlier runs)")[0])
+    assert left_s == pytest.approx(10.0, abs=3.0)
+    # Nothing is left of a run that failed.
+    assert "left" not in shown.tell(1, "failed")

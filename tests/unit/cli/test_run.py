@@ -16,7 +16,7 @@ from guest.build import GuestKernel
 from orchestrator.backends.guest import Guest
 from orchestrator.cli import commands
 from orchestrator.errors import MachineError
-from orchestrator.execution import runner
+from orchestrator.execution import costing, runner
 from orchestrator.execution.runner import Observer, Progress, RunOptions
 from orchestrator.planning.plan import Plan, repetition_seed
 from orchestrator.planning.runspec import RunSpec
@@ -60,6 +60,7 @@ class FakeRunner:
     interrupting: set[int] = field(default_factory=set)
     digest: Callable[[RunSpec], str] = lambda spec: f"digest of {spec.seed}"
     asked: list[tuple[Plan, RunOptions]] = field(default_factory=list)
+    wall_s: float = 0.5
 
     def __call__(self, plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         self.asked.append((plan, options))
@@ -73,6 +74,8 @@ class FakeRunner:
         with Store(options.db) as store:
             run_id = store.begin(head(spec, plan, options))
             observer.progress(Progress(index, run_id, "traffic", 1.0, 0.1))
+            if index == 0:
+                options.meanwhile()
             if spec.seed in self.interrupting:
                 store.fail(run_id, "interrupted by the user", "interrupted")
                 raise KeyboardInterrupt
@@ -81,7 +84,11 @@ class FakeRunner:
                 observer.progress(Progress(index, run_id, "failed", 0.0, 0.5))
                 return run_id
             verdict = self.verdict.get(spec.seed, "faithful")
-            store.finish(run_id, recording(spec, verdict, self.digest(spec)), 0.5)
+            made = recording(spec, verdict, self.digest(spec))
+            if isinstance(options.backend, Guest):
+                kernel = options.backend.machine().provenance
+                made.provenance.update(kernel, cost=costing.recorded(spec, 0.0))
+            store.finish(run_id, made, self.wall_s)
             observer.progress(Progress(index, run_id, "ok", 2.0, 0.5, verdict))
             return run_id
 
@@ -92,7 +99,8 @@ def head(spec: RunSpec, plan: Plan, options: RunOptions) -> RunHead:
         variant=spec.variant, repetition=spec.repetition, seed=spec.seed,
         backend=options.backend.name, duration_s=spec.duration_s, warmup_s=spec.warmup_s,
         windows=spec.windows, scenario_text=spec.scenario_text,
-        scenario_sha256=spec.scenario_sha256, link_model=version.LINK_MODEL,
+        scenario_sha256=spec.scenario_sha256, experiment_sha256=spec.experiment_sha256,
+        link_model=version.LINK_MODEL,
         digest_version=version.DIGEST_VERSION, repetition_rule=spec.repetition_rule,
         resolved=spec.resolved, unconfined=options.backend.unconfined,
     )  # fmt: skip
