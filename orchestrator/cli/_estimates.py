@@ -42,6 +42,19 @@ def source(estimated_from: Iterable[Mapping[str, Any]]) -> str:
     return f"from {earlier(least.runs)} of {what}"
 
 
+def brief(estimated_from: Mapping[str, Any] | None) -> str:
+    """Return where an estimate comes from, for a cell of a table."""
+    if estimated_from is None:
+        return ""
+    runs = estimated_from["runs"]
+    return {
+        "constants": "none",
+        "machine": f"{runs} of others",
+        "scenario": f"{runs} of the scenario",
+        "same": f"{runs} of each variant",
+    }[estimated_from["source"]]
+
+
 def earlier(runs: int) -> str:
     """Return a number of earlier runs in words."""
     return f"{runs} earlier {'run' if runs == 1 else 'runs'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import click
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.planning.learning import Estimate, Estimator
     from orchestrator.planning.plan import Plan
     from orchestrator.scenario import LoadedScenario
     from results.axes import Axis
@@ -72,15 +73,16 @@ class Study:
         counts = [range(numbers.get(index, 0)) for index in range(len(self.loaded.variants))]
         return plan(self.loaded, repetitions=counts)
 
-    def cost_s(self, numbers: Mapping[int, int]) -> float:
-        """Return the estimated wall time of so many repetitions of each variant."""
-        from orchestrator.planning.estimate import wall_s
+    def estimates(self, indices: Iterable[int], estimator: Estimator) -> dict[int, Estimate]:
+        """Return the estimated wall time of one run of each of these variants, by their index."""
+        order = sorted(indices)
+        once = self.plan(dict.fromkeys(order, 1))
+        return {index: estimator(run) for index, run in zip(order, once.runs, strict=True)}
 
-        once = self.plan({index: 1 for index, number in numbers.items() if number > 0})
-        order = sorted(index for index, number in numbers.items() if number > 0)
-        return sum(
-            wall_s(run) * numbers[index] for run, index in zip(once.runs, order, strict=True)
-        )
+    def cost_s(self, numbers: Mapping[int, int], estimator: Estimator) -> float:
+        """Return the estimated wall time of so many repetitions of each variant."""
+        known = self.estimates((index for index, n in numbers.items() if n > 0), estimator)
+        return sum(each.wall_s * numbers[index] for index, each in known.items())
 
 
 Studies = dict[tuple[str, str], Study]
@@ -153,6 +155,34 @@ def run(
         ids = iter(execute(study.plan(wanted)))
         for index in sorted(wanted):
             study.made[index] = [next(ids) for _number in range(wanted[index])]
+
+
+def missing(studies: Sequence[Study], db: Path) -> list[dict[int, int]]:
+    """Return for each experiment how many runs made at first are not stored, by variant.
+
+    All are looked up together, as the store is read once for that.
+    """
+    from orchestrator import backends
+    from orchestrator.cli import _stored_runs
+    from results.store import Store
+
+    found = [dict.fromkeys(each.needed, each.design.run(each.length).least) for each in studies]
+    if not db.exists():
+        return found
+    places = [
+        (number, index)
+        for number, counts in enumerate(found)
+        for index in sorted(counts)
+        for _repetition in range(counts[index])
+    ]
+    plans = [each.plan(counts) for each, counts in zip(studies, found, strict=True) if counts]
+    if plans:
+        every = replace(plans[0], runs=[run for each in plans for run in each.runs])
+        with Store.open_read_only(db) as store:
+            there = _stored_runs.stored(every, store, backends.DEFAULT)
+        for (number, index), stored in zip(places, there, strict=True):
+            found[number][index] -= stored
+    return found
 
 
 def first(studies: Studies) -> dict[tuple[str, str], dict[int, int]]:
@@ -258,7 +288,7 @@ def _of(row: Row, paper: str, studies: Studies) -> list[Study]:
     return [studies[paper, str(each.experiment)] for each in row.quantities()]
 
 
-def cost(outcome: Outcome, studies: Studies) -> dict[str, Any] | None:
+def cost(outcome: Outcome, studies: Studies, estimator: Estimator) -> dict[str, Any] | None:
     """Return how many more runs an undecided statement needs, and their estimated minutes.
 
     None for a decided one. ``runs`` is None where no number of runs decides.
@@ -274,7 +304,7 @@ def cost(outcome: Outcome, studies: Studies) -> dict[str, Any] | None:
         study = studies[key]
         rest = {index: number - len(study.made.get(index, ())) for index, number in numbers.items()}
         runs += sum(rest.values())
-        wall_s += study.cost_s(rest)
+        wall_s += study.cost_s(rest, estimator)
     return {"runs": runs, "minutes": round(wall_s / 60, 1)}
 
 
@@ -308,7 +338,11 @@ def decide(
 
 
 def elsewhere(
-    papers: Mapping[str, Paper], outcomes: Iterable[Outcome], length: Length, folder: Path = PAPERS
+    papers: Mapping[str, Paper],
+    outcomes: Iterable[Outcome],
+    length: Length,
+    estimator: Estimator,
+    folder: Path = PAPERS,
 ) -> dict[str, dict[str, Any]]:
     """Return what the full length costs, by id, for statements that this length leaves out."""
     if length == "full":
@@ -321,7 +355,8 @@ def elsewhere(
             found[outcome.statement.id] = {
                 "runs": sum(sum(each.values()) for each in numbers.values()),
                 "minutes": round(
-                    sum(study.cost_s(numbers[key]) for key, study in studies.items()) / 60, 1
+                    sum(each.cost_s(numbers[key], estimator) for key, each in studies.items()) / 60,
+                    1,
                 ),
                 "length": "full",
             }

@@ -1,6 +1,18 @@
 """Shows what was found of papers' statements, and writes it down.
 
-The JSON contract, in the unit of each statement::
+The JSON contract of a plan (``--plan``)::
+
+    {"schema": 1, "experiments": [
+       {"paper", "experiment", "ablation": null or NAME, "scenario", "variants", "least", "most",
+        "minutes_least", "minutes_most", "missing", "minutes_missing",
+        "estimated_from": null or {"source", "runs"}}]}
+
+``least`` and ``most`` are repetitions of each variant: those made at first, and those that
+undecided rows may ask for. Of the first, ``missing`` counts the runs that are not stored.
+``estimated_from`` is as in ``plan --json``: that of the least certain estimate of the variants, and
+null if no variant is needed.
+
+The JSON contract of what was found, in the unit of each statement::
 
     {"schema": 1, "length": LENGTH, "statements": [
        {"paper", "claim", "id", "says", "place", "verdict", "cannot", "in_part", "cause", "unit",
@@ -22,63 +34,92 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _options, _output, _reproducing
+from orchestrator.cli import _estimates, _options, _output, _reproducing
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
+    from orchestrator.planning.learning import Estimator
     from results.claims.model import Length, Paper, Statement
 
 
 def show_plan(
     studies: _reproducing.Studies,
     ablations: Iterable[tuple[str, _reproducing.Studies]],
+    db: Path,
     as_json: bool,
 ) -> None:
     """Print the runs of each experiment at first, and the most that undecided rows can ask for.
 
-    ``ablations`` has the name and the experiments of each.
+    ``ablations`` has the name and the experiments of each. The store says which runs it has, and
+    how long earlier ones took.
     """
-    found = _planned(studies, None)
-    for name, ablated in ablations:
-        found += _planned(ablated, name)
+    every: list[tuple[str | None, _reproducing.Study]] = [(None, one) for one in studies.values()]
+    every += [(name, study) for name, ablated in ablations for study in ablated.values()]
+    missing = _reproducing.missing([study for _name, study in every], db)
+    estimator = _estimates.estimator(db)
+    found = [
+        _planned(study, name, lacking, estimator)
+        for (name, study), lacking in zip(every, missing, strict=True)
+    ]
     if as_json:
         _output.print_json({"schema": 1, "experiments": found})
-        return
-    headings = ["paper", "scenario", "variants", "repetitions", "minutes", "at most"]
+    else:
+        _print_planned(found)
+
+
+def _print_planned(found: Sequence[Mapping[str, Any]]) -> None:
+    headings = ["paper", "scenario", "variants", "repetitions", "minutes", "at most", "missing",
+                "earlier runs"]  # fmt: skip
     rows = [
         [
             each["paper"],
             f"{each['scenario']} ({each['ablation']})" if each["ablation"] else each["scenario"],
             str(each["variants"]),
             str(each["least"]), f"{each['minutes_least']:.1f}", f"{each['minutes_most']:.1f}",
+            str(each["missing"]), _estimates.brief(each["estimated_from"]),
         ]
         for each in found
     ]  # fmt: skip
     out = _output.console()
-    out.print(_output.table(headings, rows, right=range(2, len(headings))))
-    total, most = (sum(each[key] for each in found) for key in ("minutes_least", "minutes_most"))
+    out.print(_output.table(headings, rows, right=range(2, len(headings) - 1)))
+    keys = ("minutes_least", "minutes_most", "missing", "minutes_missing")
+    total, most, runs, rest = (sum(each[key] for each in found) for key in keys)
     out.print(f"about {total:.0f} min with one job, {most:.0f} min at most", markup=False)
+    if runs:
+        are = "is" if runs == 1 else "are"
+        missing = f"{_output.plural(runs, 'run')} {are} not stored yet: about {rest:.0f} min"
+    else:
+        missing = "all runs that are made at first are stored"
+    out.print(missing, markup=False)
 
 
-def _planned(studies: _reproducing.Studies, ablation: str | None) -> list[dict[str, Any]]:
-    found = []
-    for (paper, name), study in studies.items():
-        design = study.design.run(study.length)
-        once_s = study.cost_s(dict.fromkeys(study.needed, 1)) if study.needed else 0.0
-        found.append(
-            {
-                "paper": paper,
-                "experiment": name,
-                "ablation": ablation,
-                "scenario": study.design.scenario,
-                "variants": len(study.needed),
-                "least": design.least,
-                "most": design.limit,
-                "minutes_least": round(once_s * design.least / 60, 1),
-                "minutes_most": round(once_s * design.limit / 60, 1),
-            }
-        )
-    return found
+def _planned(
+    study: _reproducing.Study,
+    ablation: str | None,
+    missing: Mapping[int, int],
+    estimator: Estimator,
+) -> dict[str, Any]:
+    """Return an experiment with its runs; ``missing`` has those of each variant."""
+    from orchestrator.planning.learning import least_certain
+
+    design = study.design.run(study.length)
+    once = study.estimates(study.needed, estimator)
+    once_s = sum(each.wall_s for each in once.values())
+    missing_s = sum(number * once[index].wall_s for index, number in missing.items())
+    return {
+        "paper": study.paper,
+        "experiment": study.name,
+        "ablation": ablation,
+        "scenario": study.design.scenario,
+        "variants": len(study.needed),
+        "least": design.least,
+        "most": design.limit,
+        "minutes_least": round(once_s * design.least / 60, 1),
+        "minutes_most": round(once_s * design.limit / 60, 1),
+        "missing": sum(missing.values()),
+        "minutes_missing": round(missing_s / 60, 1),
+        "estimated_from": least_certain(once.values()).origin if once else None,
+    }
 
 
 def document(
@@ -86,6 +127,7 @@ def document(
     studies: _reproducing.Studies,
     other: Mapping[str, Mapping[str, Any]],
     length: Length,
+    estimator: Estimator,
 ) -> dict[str, Any]:
     """Return all that was found, JSON-ready. Values are in the unit of their statement."""
     return {
@@ -105,7 +147,7 @@ def document(
                 "unit": each.statement.unit,
                 "reason_of_tolerance": each.statement.reason,
                 "absent": each.absent,
-                "cost": _reproducing.cost(each, studies)
+                "cost": _reproducing.cost(each, studies, estimator)
                 if each.rows
                 else other.get(each.statement.id),
                 "command": again(each, length),

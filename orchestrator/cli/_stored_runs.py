@@ -65,10 +65,10 @@ def remaining(plan: Plan, store: Store, backend: str) -> Remaining:
     return Remaining(replace(plan, runs=missing), ids)
 
 
-def count_stored(plan: Plan, store: Store, backend: str) -> int:
-    """Return how many runs of a plan are stored as ok already, made by this program's versions."""
+def stored(plan: Plan, store: Store, backend: str) -> list[bool]:
+    """Tell for each run of a plan whether it is stored as ok, made by this program's versions."""
     same = _same(plan, store, backend)
-    return sum(row is not None and _is_of_this_program(row) for row in same)
+    return [row is not None and _is_of_this_program(row) for row in same]
 
 
 def _same(plan: Plan, store: Store, backend: str) -> list[RunRow | None]:

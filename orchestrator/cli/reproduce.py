@@ -12,6 +12,7 @@ import click
 from orchestrator import backends
 from orchestrator.cli import (
     _causes,
+    _estimates,
     _executor,
     _options,
     _output,
@@ -43,7 +44,12 @@ if TYPE_CHECKING:
 @_executor.options
 @_options.database
 @_options.as_json
-@click.option("--plan", "only_plan", is_flag=True, help="Run nothing: list runs and their time.")
+@click.option(
+    "--plan",
+    "only_plan",
+    is_flag=True,
+    help="Run nothing: list runs, how many are missing, and the time by earlier runs.",
+)
 @click.option(
     "--write",
     "folder",
@@ -112,7 +118,7 @@ def command(
     ablated = _causes.prepare(papers, chosen, length, claims.parent) if causes else []
     if only_plan:
         named = [(f"{each.claim}, {each.ablation.name}", each.studies) for each in ablated]
-        _reproduction.show_plan(studies, named, as_json)
+        _reproduction.show_plan(studies, named, db, as_json)
         return 0
     where = _executor.choose(executor, backends.DEFAULT, jobs, tls_files)
     request = run.Request(db, backends.DEFAULT, where, False, quiet)
@@ -124,8 +130,9 @@ def command(
         outcomes = _reproducing.decide(chosen, studies, execute, db, quiet)
         for each in ablated:
             each.decide(execute, db, quiet)
-    other = _reproducing.elsewhere(papers, outcomes, length, claims.parent)
-    document = _reproduction.document(outcomes, studies, other, length)
+    estimator = _estimates.estimator(db)
+    other = _reproducing.elsewhere(papers, outcomes, length, estimator, claims.parent)
+    document = _reproduction.document(outcomes, studies, other, length, estimator)
     document |= _causes.document(ablated)
     if folder is not None:
         _reproduction.write(document, outcomes, papers, folder)

@@ -224,7 +224,7 @@ def _say_what_is_stored_twice(planned: Plan, request: Request) -> None:
     from results.store import Store
 
     with Store.open_read_only(request.db) as store:
-        stored = _stored_runs.count_stored(planned, store, request.backend)
+        stored = sum(_stored_runs.stored(planned, store, request.backend))
     if stored:
         runs = _output.plural(len(planned.runs), "run")
         click.echo(
