@@ -24,7 +24,7 @@ _TAIL_LINES = 60
 
 
 DRAWN = 6
-"""Flows that a run's charts draw unless others are ticked: as many as the eye tells apart."""
+"""Flows that a run's charts draw unless others are ticked: more are hard to follow."""
 
 MOST_CELLS = (12, 40)
 """Variants and repetitions of a grid in the list of experiments."""

@@ -23,6 +23,9 @@ LEGEND_LINE_IN = 0.14
 GRID_PANEL_IN = 2.3
 """About the width of one of several panels beside each other."""
 
+ROUNDING = 1.04
+"""By so much a legend may grow at another resolution, because glyphs stand at whole pixels."""
+
 TITLE_IN = 0.12
 LABEL_IN = 0.3
 """Heights of a panel's title, and of the label below all panels."""
@@ -143,7 +146,7 @@ class Canvas:
                 title=title or None,
             )  # fmt: skip
             width = made.get_window_extent().width / self.figure.dpi
-            if width <= self.width_in or columns == 1:
+            if width * ROUNDING <= self.width_in or columns == 1:
                 break
             made.remove()
         more = rows - 1 + bool(title)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from orchestrator.kinds.fields import Path
+from results.arrangement import COLOURS
 from results.figures import _labels, _series
 from results.figures._canvas import require_distinct
 from results.figures._series import Cell, Series
@@ -27,16 +28,22 @@ GROUP = 0.8
 class Groups:
     """The groups' names, the name of what they differ in, and the series of each group's cells.
 
-    The cells of a series have an index of their group each.
+    The cells of a series have an index of their group each. ``apart`` tells that each group is a
+    flow entry with a look of its own, as on the page of an experiment.
     """
 
     names: Sequence[str]
     title: str
     series: Sequence[tuple[str, Sequence[tuple[int, Cell]]]]
+    apart: bool = False
 
     def place(self, series: int, group: int) -> float:
         """Return where a series stands in a group."""
         return group + (series - (len(self.series) - 1) / 2) * self.width
+
+    def look(self, series: int, group: int) -> int:
+        """Return the index of the look of a series in a group."""
+        return group % COLOURS if self.apart else series
 
     @property
     def width(self) -> float:
@@ -84,8 +91,9 @@ class GroupedFigure(OfExperiment):
     def _without_axis(self, found: Sequence[Cell], experiment: str) -> Groups:
         names = [cell.subject or experiment for cell in found]
         return Groups(
-            [self.names.get(name, name) for name in names], "", [("", list(enumerate(found)))]
-        )
+            [self.names.get(name, name) for name in names], "", [("", list(enumerate(found)))],
+            apart=True,
+        )  # fmt: skip
 
     def name_groups(self, panel: Axes, groups: Groups, width_in: float) -> None:
         """Label the horizontal axis with the groups; long names are turned."""

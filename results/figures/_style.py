@@ -1,8 +1,10 @@
 """The style of figures: sizes of columns, fonts, and lines that differ without colour, too.
 
-Colours are those of Okabe and Ito (https://jfly.uni-koeln.de/color/), in an order in which the
-first four differ in lightness. Each line also has its own dashes and markers, each bar its own
-hatch.
+Colours are those of the dashboard's light style, so a line has the same one on a page and in its
+figure. Their hues are after Okabe and Ito (https://jfly.uni-koeln.de/color/). Lightness was chosen
+so that all eight differ for eyes without one kind of cones, that each stands out from white, and
+that the first four differ in grey. Each line also has its own dashes and markers, each bar its own
+hatch. tests/unit/web/test_colours.py has the limits.
 """
 
 from __future__ import annotations
@@ -25,23 +27,24 @@ MAP = "cividis"
 
 
 class Line(NamedTuple):
-    """How a line, or the bars of one series, look."""
+    """How a line, or the bars of one series, look; ``edge`` is of a bar's outline and hatch."""
 
     color: str
     dashes: Any
     marker: str
     hatch: str
+    edge: str = "black"
 
 
 LINES = (
-    Line("#0072B2", "-", "o", ""),
-    Line("#E69F00", (0, (5, 1.5)), "s", "////"),
-    Line("#000000", (0, (1, 1.2)), "^", "...."),
-    Line("#009E73", (0, (5, 1.5, 1, 1.5)), "D", "\\\\\\\\"),
-    Line("#D55E00", (0, (3, 1, 1, 1, 1, 1)), "v", "xxxx"),
-    Line("#56B4E9", (0, (8, 2)), "P", "----"),
-    Line("#CC79A7", (0, (2, 1)), "X", "||||"),
-    Line("#F0E442", (0, (8, 1.5, 1, 1.5, 1, 1.5)), "*", "++++"),
+    Line("#126fab", "-", "o", ""),
+    Line("#dc6d1c", (0, (5, 1.5)), "s", "////"),
+    Line("#195939", (0, (1, 1.2)), "^", "....", "white"),
+    Line("#5c165c", (0, (5, 1.5, 1, 1.5)), "D", "\\\\\\\\", "white"),
+    Line("#72550f", (0, (3, 1, 1, 1, 1, 1)), "v", "xxxx", "white"),
+    Line("#0e9ec5", (0, (8, 2)), "P", "----"),
+    Line("#4b535d", (0, (2, 1)), "X", "||||", "white"),
+    Line("#734bdc", (0, (8, 1.5, 1, 1.5, 1, 1.5)), "*", "++++"),
 )
 
 _SETTINGS: dict[Any, Any] = {

@@ -25,6 +25,8 @@ class BarsFigure(GroupedFigure):
 
     def draw(self, canvas: Canvas, study: Study) -> None:
         """Draw a bar with its interval for each value."""
+        from matplotlib.patheffects import withStroke
+
         groups = self.groups(study)
         shown = [
             cell.metrics[self.metric] for _name, cells in groups.series for _group, cell in cells
@@ -36,19 +38,19 @@ class BarsFigure(GroupedFigure):
             _axes.log_scale(panel, "y", limits)
         handles: list[Any] = []
         for index, (_name, cells) in enumerate(groups.series):
-            look = line(index)
+            looks = [line(groups.look(index, group)) for group, _cell in cells]
             estimates = [cell.metrics[self.metric] for _group, cell in cells]
             means = [one["mean"] / divisor for one in estimates]
             intervals = [[edge / divisor for edge in ends(one)] for one in estimates]
             places = [groups.place(index, group) for group, _cell in cells]
             handles.append(
                 panel.bar(
-                    places, means, width=0.9 * groups.width, color=look.color,
-                    edgecolor="white" if look.hatch and look.color == "#000000" else "black",
-                    linewidth=0.5, hatch=look.hatch,
+                    places, means, width=0.9 * groups.width,
+                    color=[look.color for look in looks], edgecolor=[look.edge for look in looks],
+                    linewidth=0.5, hatch=[look.hatch for look in looks],
                 )
             )  # fmt: skip
-            panel.errorbar(
+            interval = panel.errorbar(
                 places, means,
                 yerr=[
                     [mean - low for mean, (low, _) in zip(means, intervals, strict=True)],
@@ -56,6 +58,8 @@ class BarsFigure(GroupedFigure):
                 ],
                 fmt="none", ecolor="#404040", elinewidth=0.9, capsize=2, capthick=0.9,
             )  # fmt: skip
+            for part in (*interval.lines[1], *interval.lines[2]):  # also on a dark bar
+                part.set_path_effects([withStroke(linewidth=2.1, foreground="white")])
         study.note_single(shown)
         _axes.from_zero([panel])
         self.name_groups(panel, groups, canvas.width_in)

@@ -84,7 +84,7 @@ def test_each_base_rtt_has_a_line_and_the_axis_shows_it(page: Page, stored: Stor
       const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
       const rows = new Map();
       for (let i = 0; i < data.length; i += 4)
-        if (data[i] === 0 && data[i + 1] === 103 && data[i + 2] === 168 && data[i + 3] > 150) {
+        if (data[i] === 18 && data[i + 1] === 111 && data[i + 2] === 171 && data[i + 3] > 150) {
           const row = Math.floor(i / 4 / canvas.width);
           rows.set(row, (rows.get(row) ?? 0) + 1);
         }

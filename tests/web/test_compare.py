@@ -18,7 +18,7 @@ from tests.web.test_dashboard import PIXELS
 pytestmark = pytest.mark.browser
 
 LIMITS = ("1bdp", "4bdp")
-BLUE, ORANGE = "0,103,168", "204,82,0"
+BLUE, ORANGE = "18,111,171", "220,109,28"
 """The first two runs' colours in the light style."""
 
 

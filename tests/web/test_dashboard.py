@@ -30,7 +30,7 @@ PIXELS = """canvas => {
   }
   return Object.fromEntries([...seen].filter(([, count]) => count > 100));
 }"""
-BLUE, ORANGE = "0,103,168", "204,82,0"
+BLUE, ORANGE = "18,111,171", "220,109,28"
 """The first two flows' colours in the light style."""
 
 
@@ -63,7 +63,7 @@ def test_links_lead_from_the_list_to_the_charts(
     expect(page.locator("#charts[data-loads='1']")).to_be_attached()
     for name in CHARTS:
         colours = page.locator(f"#chart-{name} canvas").evaluate(PIXELS)
-        drawn = {"74,79,85"} if name == "queue" else {BLUE, ORANGE}
+        drawn = {"75,83,93"} if name == "queue" else {BLUE, ORANGE}
         if name == "rtt":
             drawn = {ORANGE}  # one queue: the second curve lies on the first
         assert drawn <= set(colours), name

@@ -75,6 +75,21 @@ def test_panels_of_an_axis_share_their_scales(store: Store) -> None:
         assert data == drawn(store, "metric", **keys, file=f"fig.{form}")
 
 
+@pytest.mark.parametrize("width", ["ieee", "ieee-wide"])
+def test_a_legend_stays_in_the_figure_at_each_resolution(store: Store, width: str) -> None:
+    limits = [{LIMIT: f"{10 * 2**power}p", RATE: rate} for power in range(8)
+              for rate in ("1mbit", "2mbit")]  # fmt: skip
+    make(store, lambda variant, _repetition: {"a": float(variant[LIMIT][:-1])}, limits, 1)
+    keys = {"metric": "goodput_bps", "by": "rate", "colour_by": "limit"}
+    with canvas(store, "metric", **keys, width=width) as shown:
+        for dpi in (72, 100, 150, 300, 600):
+            shown.set_dpi(dpi)
+            shown.canvas.draw()
+            place = shown.legends[0].get_window_extent()
+            assert place.x0 >= 0, dpi
+            assert place.x1 <= shown.get_figwidth() * dpi, dpi
+
+
 def test_each_repetition_is_a_dot_of_its_line(store: Store) -> None:
     make(store, rates, GRID[:3], repetitions=4)
     with canvas(store, "metric", metric="goodput_bps", each=True) as shown:

@@ -1,5 +1,7 @@
 """The lines of charts differ for viewers without one kind of cones, and from their background.
 
+The eight colours are those of figures, too, so a page and its figure show a line in one colour.
+
 Dichromacy is simulated as by G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, "A Physiologically-
 based Model for Simulation of Color Vision Deficiency", IEEE TVCG 15(6), 2009, severity 1.
 """
@@ -15,7 +17,8 @@ import numpy.typing as npt
 import pytest
 
 import web
-from web.view import DRAWN
+from results.arrangement import COLOURS
+from results.figures._style import LINES
 
 Colour = npt.NDArray[np.float64]
 
@@ -64,11 +67,11 @@ def lab(rgb: Colour) -> Colour:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("eyes", MATRICES)
-def test_the_lines_that_are_drawn_at_first_differ(scheme: str, eyes: str) -> None:
+def test_eight_lines_differ(scheme: str, eyes: str) -> None:
     colours = palettes()[scheme]
     seen = {
         name: lab(np.array(MATRICES[eyes]) @ colours[name])
-        for name in map("c{}".format, range(DRAWN))
+        for name in map("c{}".format, range(COLOURS))
     }
     for (one, a), (other, b) in itertools.combinations(seen.items(), 2):
         assert np.linalg.norm(a - b) > LEAST_DIFFERENCE, f"{one} and {other}"
@@ -78,9 +81,23 @@ def test_the_lines_that_are_drawn_at_first_differ(scheme: str, eyes: str) -> Non
 def test_every_line_stands_out_from_its_background(scheme: str) -> None:
     colours = palettes()[scheme]
     panel = luminance(colours["panel"])
-    for name in (*map("c{}".format, range(8)), "drop"):
+    for name in (*map("c{}".format, range(COLOURS)), "drop"):
         high, low = sorted((panel, luminance(colours[name])), reverse=True)
         assert (high + 0.05) / (low + 0.05) > LEAST_CONTRAST, name
+
+
+def test_figures_have_the_colours_of_the_light_style() -> None:
+    light = palettes()["light"]
+    assert len(LINES) == COLOURS
+    for number, one in enumerate(LINES):
+        assert list(linear(one.color[1:])) == list(light[f"c{number}"]), number
+
+
+def test_the_hatch_and_the_edge_of_a_bar_stand_out_from_it() -> None:
+    for one in LINES:
+        own, edge = luminance(linear(one.color[1:])), {"black": 0.0, "white": 1.0}[one.edge]
+        high, low = sorted((own, edge), reverse=True)
+        assert (high + 0.05) / (low + 0.05) > LEAST_CONTRAST, one.color
 
 
 def luminance(rgb: Colour) -> float:
