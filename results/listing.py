@@ -21,7 +21,8 @@ from results.entries import entry_of
 from results.facets import Facets, count
 from results.model import WHOLE
 from results.run_fields import FieldError, in_order
-from results.store import LATEST_VERDICT, Store
+from results.run_rows import LATEST_VERDICT
+from results.store import Store
 from results.stored import reading
 
 Value = TypeVar("Value")

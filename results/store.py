@@ -12,19 +12,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from orchestrator.errors import StoreError, UsageError
+from orchestrator.errors import StoreError
 from orchestrator.recording.model import Recording
 from results import (
     bulk,
@@ -34,37 +32,25 @@ from results import (
     documents,
     integrity,
     judgements,
+    listed,
     live,
     metric_rows,
     metrics,
     older,
     owner,
-    removal,
+    resolving,
+    run_rows,
     sample_store,
     typed,
     writing,
 )  # fmt: skip
 from results.checksum import Checksum
 from results.database import Tell, say_nothing, utc_now
-from results.entries import entry_of
 from results.judgements import Judgement
 from results.metric_rows import Kept, MetricRows
-from results.model import RunHead, RunRow, Values
+from results.model import RunHead, RunRow
 from results.notes import Remarks
 from results.stored import StoredRun, read_remarks, reading
-
-GONE = "the process that ran it ended without finishing it"
-"""The error of a run that is found interrupted."""
-
-_OWNER = "owner_pid, owner_start_ticks, owner_boot_id, owner_pid_namespace"
-LATEST_VERDICT = (
-    "coalesce((SELECT verdict FROM judgements WHERE judgements.run = runs.run "
-    "ORDER BY number DESC LIMIT 1), verdict)"
-)
-_ROW = ", ".join(
-    LATEST_VERDICT if field.name == "verdict" else field.name for field in fields(RunRow)
-)
-_CHOSEN = "run IN (SELECT value FROM json_each(?1))"
 
 
 def prepare_storing() -> None:
@@ -249,30 +235,7 @@ class Store:
 
     def resolve(self, text: str) -> str:
         """Return the id of the run that an id, a unique start of one, or ``last`` names."""
-        with reading(self.path):
-            # A whole id is found by its index, a beginning only by looking at all.
-            whole = self._connection.execute("SELECT id FROM runs WHERE id = ?", (text,)).fetchall()
-            if text == "last":
-                found = self._connection.execute(
-                    "SELECT id FROM runs ORDER BY run DESC LIMIT 1"
-                ).fetchall()
-            elif whole:
-                return text
-            else:
-                found = self._connection.execute(
-                    "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 AND ?1 <> '' "
-                    "ORDER BY id = ?1 DESC, run DESC LIMIT 10",
-                    (text,),
-                ).fetchall()
-            gone = removal.when_removed(self._connection, text)
-        ids = [run_id for (run_id,) in found]
-        if len(ids) == 1 or text in ids:
-            return str(ids[0])
-        if ids:
-            raise UsageError(f"several runs start with {text}: {', '.join(ids)}")
-        if gone is not None:
-            raise UsageError(f"run {gone[0]} was removed from {self.path} at {gone[1]}")
-        raise UsageError(f"there is no run {text} in {self.path}; `orchestrator runs` lists them")
+        return resolving.resolve(self._connection, self.path, text)
 
     def load(self, run_id: str) -> StoredRun:
         """Return the run that an id, a unique start of one, or ``last`` names."""
@@ -311,54 +274,13 @@ class Store:
     def listing(
         self, experiment: str | None = None, keys: Sequence[int] | None = None
     ) -> dict[str, Any]:
-        """Return the JSON document of ``runs``: of flows only names, no links and no checks.
-
-        ``keys`` keeps the runs with these keys of the table ``runs``.
-        """
-        chosen = () if keys is None else (json.dumps(list(keys)),)
-        if chosen:
-            rows = self._rows(_CHOSEN, *chosen)
-        else:
-            rows = self._rows("?1 IS NULL OR experiment = ?1", experiment)
-        with reading(self.path):
-            stored = self._connection.execute(
-                'SELECT run, "window", name, value FROM metrics '
-                f"WHERE flow IS NULL AND link IS NULL{f' AND {_CHOSEN}' if chosen else ''}",
-                chosen,
-            ).fetchall()
-        values: dict[int, dict[str, Values]] = {}
-        for key, window, name, value in stored:
-            if not isinstance(value, int | float | None) or not isinstance(name, str):
-                raise integrity.damaged(f"#{key}", f"table metrics: {name!r:.80} is {value!r:.80}")
-            values.setdefault(key, {}).setdefault(window, {})[name] = value
-        flows, remarks = self._flows_listed(chosen), self.remarks()
-        return {
-            "schema": documents.SCHEMA,
-            "runs": [
-                documents.listed(
-                    row, values.get(key, {}), flows.get(key, []), remarks.get(row.id, Remarks())
-                )
-                for key, row in rows
-            ],
-        }
+        """Return the JSON document of ``runs``; see ``results.listed``."""
+        return listed.document(self._connection, self.path, experiment, keys)
 
     def remarks(self) -> dict[str, Remarks]:
         """Return the notes and tags of each run that has any, by the run's id."""
         with reading(self.path):
             return read_remarks(self._connection)
-
-    def _flows_listed(self, chosen: tuple[str, ...]) -> dict[int, list[dict[str, Any]]]:
-        """Return the flows of every run, or of the chosen ones, by key, for the list of runs."""
-        with reading(self.path):
-            stored = self._connection.execute(
-                "SELECT run, flows.name, traffic, congestion_control, "
-                "CASE flow WHEN 0 THEN resolved END "
-                "FROM flows JOIN runs USING (run) "
-                f"{f'WHERE {_CHOSEN} ' if chosen else ''}ORDER BY run, flow",
-                chosen,
-            ).fetchall()
-        by_run = itertools.groupby(stored, lambda row: row[0])
-        return {key: _flows_of(key, [row[1:] for row in rows]) for key, rows in by_run}
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -375,16 +297,7 @@ class Store:
             raise database.unwritable(self.path, error) from error
 
     def _rows(self, where: str, *parameters: object) -> list[tuple[int, RunRow]]:
-        with reading(self.path):
-            rows = self._connection.execute(
-                f"SELECT run, {_OWNER}, {_ROW} FROM runs WHERE {where} ORDER BY run", parameters
-            ).fetchall()
-        names = [field.name for field in fields(RunRow)]
-        known: dict[tuple[str, Any], Any] = {}
-        return [
-            (row[0], _run_row(dict(zip(names, row[5:], strict=True)), row[1:5], known))
-            for row in rows
-        ]
+        return run_rows.read(self._connection, self.path, where, *parameters)
 
     def _running(self, run_id: str) -> int:
         """Return the key of a running run; StoreError when it has ended."""
@@ -404,11 +317,12 @@ class Store:
 
     def _mark_interrupted(self) -> None:
         for key, *owned_by in self._connection.execute(
-            f"SELECT run, {_OWNER} FROM runs WHERE status = 'running'"
+            f"SELECT run, {run_rows.OWNER} FROM runs WHERE status = 'running'"
         ).fetchall():
-            if _owner(key, owned_by).is_dead():
+            if run_rows.owner_of(key, owned_by).is_dead():
                 self._connection.execute(
-                    "UPDATE runs SET status = 'interrupted', error = ? WHERE run = ?", (GONE, key)
+                    "UPDATE runs SET status = 'interrupted', error = ? WHERE run = ?",
+                    (run_rows.GONE, key),
                 )
                 self._seal(key)
 
@@ -421,35 +335,3 @@ class Store:
         sealed = self._connection.execute("SELECT sealed FROM runs WHERE run = ?", (key,))
         if sealed.fetchone() == (1,):
             checksum.seal(self._connection, key, samples, database.newest())
-
-
-def _run_row(
-    values: dict[str, Any], owned_by: Sequence[Any], known: dict[tuple[str, Any], Any]
-) -> RunRow:
-    """Return a run's row; StoreError when a value cannot have been stored."""
-    if values["status"] == "running" and _owner(values["id"], owned_by).is_dead():
-        values |= {"status": "interrupted", "error": GONE}
-    try:
-        return typed.make(RunRow, columns.read(RunRow, values, known))
-    except typed.SYMPTOMS as error:
-        raise integrity.damaged(values["id"], f"table runs: {error}") from error
-
-
-def _flows_of(key: int, rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return a run's flows for the list; StoreError when a value cannot have been stored."""
-    try:
-        resolved = columns.read(RunHead, {"resolved": rows[0][3]})["resolved"]
-        return [
-            documents.listed_flow(name, entry_of(name, traffic, resolved), control)
-            for name, traffic, control, _ in rows
-        ]
-    except typed.SYMPTOMS as error:
-        raise integrity.damaged(f"#{key}", f"table flows: {error}") from error
-
-
-def _owner(run: object, owned_by: Sequence[Any]) -> owner.Owner:
-    try:
-        names = [field.name for field in fields(owner.Owner)]
-        return typed.make(owner.Owner, dict(zip(names, owned_by, strict=True)))
-    except TypeError as error:
-        raise integrity.damaged(str(run), f"table runs: owner_{error}") from error

@@ -1,0 +1,71 @@
+"""Reads rows of the table ``runs``, a run each, as the list of runs has them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from results import columns, integrity, owner, typed
+from results.model import RunRow
+from results.stored import reading
+
+GONE = "the process that ran it ended without finishing it"
+"""The error of a run that is found interrupted."""
+
+OWNER = "owner_pid, owner_start_ticks, owner_boot_id, owner_pid_namespace"
+"""The columns of ``runs`` that :func:`owner_of` takes."""
+
+LATEST_VERDICT = (
+    "coalesce((SELECT verdict FROM judgements WHERE judgements.run = runs.run "
+    "ORDER BY number DESC LIMIT 1), verdict)"
+)
+"""SQL of the verdict of a run's latest judgement."""
+
+_ROW = ", ".join(
+    LATEST_VERDICT if field.name == "verdict" else field.name for field in fields(RunRow)
+)
+
+
+def read(
+    connection: sqlite3.Connection, path: Path, where: str, *parameters: object
+) -> list[tuple[int, RunRow]]:
+    """Return (key, row) of each run of which the SQL condition ``where`` holds, oldest first.
+
+    A run whose process has ended is interrupted, also if it is not marked yet.
+
+    Raises:
+        StoreError: the file cannot be read, or a value cannot have been stored.
+    """
+    with reading(path):
+        rows = connection.execute(
+            f"SELECT run, {OWNER}, {_ROW} FROM runs WHERE {where} ORDER BY run", parameters
+        ).fetchall()
+    names = [field.name for field in fields(RunRow)]
+    known: dict[tuple[str, Any], Any] = {}
+    return [(row[0], _row(dict(zip(names, row[5:], strict=True)), row[1:5], known)) for row in rows]
+
+
+def owner_of(run: object, values: Sequence[Any]) -> owner.Owner:
+    """Return the process of a run's columns OWNER; StoreError when there can be no such process.
+
+    ``run`` is the run's id or key, which the error names.
+    """
+    try:
+        names = [field.name for field in fields(owner.Owner)]
+        return typed.make(owner.Owner, dict(zip(names, values, strict=True)))
+    except TypeError as error:
+        raise integrity.damaged(str(run), f"table runs: owner_{error}") from error
+
+
+def _row(
+    values: dict[str, Any], owned_by: Sequence[Any], known: dict[tuple[str, Any], Any]
+) -> RunRow:
+    if values["status"] == "running" and owner_of(values["id"], owned_by).is_dead():
+        values |= {"status": "interrupted", "error": GONE}
+    try:
+        return typed.make(RunRow, columns.read(RunRow, values, known))
+    except typed.SYMPTOMS as error:
+        raise integrity.damaged(values["id"], f"table runs: {error}") from error
