@@ -42,31 +42,15 @@ NUMBER_PATTERN = r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 """An unsigned number, for JSON Schema patterns."""
 
 RATE_UNITS = {
-    "bit": 1,
-    "kbit": 10**3,
-    "mbit": 10**6,
-    "gbit": 10**9,
-    "kibit": 2**10,
-    "mibit": 2**20,
-    "gibit": 2**30,
-}
+    "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9,
+    "kibit": 2**10, "mibit": 2**20, "gibit": 2**30,
+}  # fmt: skip
 TIME_UNITS_NS = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "min": 60 * 10**9,
-    "h": 3600 * 10**9,
-}
+    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
+}  # fmt: skip
 SIZE_UNITS = {
-    "B": 1,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-}
+    "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
+}  # fmt: skip
 FREQUENCY_UNITS_S = {"/s": 1, "/min": 60, "/h": 3600}
 FREQUENCY_MAX = 100_000
 """In a second."""
@@ -267,6 +251,14 @@ def parse_probability(value: object) -> float:
     if chance > 1:
         raise UnitError(f"{shown(value)}: a probability must not be above 100% (the number 1)")
     return float(chance)
+
+
+def parse_share(value: object) -> float:
+    """Return a share above 0 and below 1 of a text such as ``90%`` or a number such as ``0.9``."""
+    share = parse_probability(value)
+    if not 0 < share < 1:
+        raise UnitError("give more than 0% and less than 100%")
+    return share
 
 
 def _chance(value: object) -> Decimal:

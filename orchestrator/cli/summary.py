@@ -98,12 +98,9 @@ def command(
 
 def _share(text: str) -> float:
     """Return the share that ``--quantile`` names."""
-    from orchestrator.units import parse_probability
+    from orchestrator.units import parse_share
 
     try:
-        share = parse_probability(text)
+        return parse_share(text)
     except ValueError as error:
         raise UsageError(f"--quantile {text}: {error}") from None
-    if not 0 < share < 1:
-        raise UsageError(f"--quantile {text}: give more than 0% and less than 100%")
-    return share

@@ -244,6 +244,27 @@ def test_invalid_probabilities_are_refused(value: object, why: str) -> None:
     assert why in str(refused.value)
 
 
+@pytest.mark.parametrize(("value", "share"), [("90%", 0.9), ("0.5", 0.5), (0.25, 0.25)])
+def test_shares_are_percentages_or_numbers(value: object, share: float) -> None:
+    assert units.parse_share(value) == share
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("0", "more than 0%"),
+        ("100%", "less than 100%"),
+        ("101%", "must not be above 100%"),
+        ("-1%", "must not be negative"),
+        ("most", "is not a probability"),
+    ],
+)
+def test_invalid_shares_are_refused(value: object, why: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.parse_share(value)
+    assert why in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("text", "limit"),
     [
@@ -296,6 +317,7 @@ def test_invalid_limits_are_refused(value: object, why: str) -> None:
         units.parse_frequency,
         units.parse_chance,
         units.parse_probability,
+        units.parse_share,
         units.parse_limit,
     ],
 )

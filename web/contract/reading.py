@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from orchestrator.errors import UsageError
-from orchestrator.units import parse_probability
+from orchestrator.units import parse_share
 from web import query
 
 
@@ -183,9 +183,6 @@ class Shares(Texts):
 
 def _share(name: str, text: str) -> float:
     try:
-        share = parse_probability(text)
+        return parse_share(text)
     except ValueError as error:
         raise UsageError(f"{name}={text}: {error}") from None
-    if not 0 < share < 1:
-        raise UsageError(f"{name}={text}: give more than 0% and less than 100%")
-    return share
