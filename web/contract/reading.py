@@ -8,6 +8,7 @@ of what may be given::
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self, cast
@@ -68,21 +69,24 @@ class Nothing(Query):
     """No parameters."""
 
 
-class Read:
-    """An annotation of a parameter: how its text is read, and its JSON schema."""
+class ParameterType(ABC):
+    """The type of a parameter: how its text is read, and its JSON schema."""
 
-    def value(self, name: str, given: Any) -> Any:
-        """Return the value of a parameter; UsageError when it is not valid."""
-        raise NotImplementedError
+    @abstractmethod
+    def parse(self, name: str, given: Any) -> Any:
+        """Return the value of the parameter of that name; UsageError when it is not valid.
 
+        ``given`` is the text in the address. For :class:`Texts` it is a list of texts.
+        """
+
+    @abstractmethod
     def schema(self) -> JsonSchemaValue:
         """Return the JSON schema of what may be given."""
-        raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
         def read(given: Any, info: core_schema.ValidationInfo[Any]) -> Any:
             # `from` is no name for a field of a class, so it is from_s there.
-            return self.value(str(info.field_name).removesuffix("_s"), given)
+            return self.parse(str(info.field_name).removesuffix("_s"), given)
 
         return core_schema.with_info_plain_validator_function(read)
 
@@ -93,13 +97,13 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Whole(Read):
+class Whole(ParameterType):
     """A whole number from ``least`` to ``most``."""
 
     least: int
     most: int
 
-    def value(self, name: str, given: Any) -> int:
+    def parse(self, name: str, given: Any) -> int:
         """Return the number."""
         return query.whole_of(name, given, self.least, self.most)
 
@@ -109,10 +113,10 @@ class Whole(Read):
 
 
 @dataclass(frozen=True)
-class Seconds(Read):
+class Seconds(ParameterType):
     """A number of seconds."""
 
-    def value(self, name: str, given: Any) -> float:
+    def parse(self, name: str, given: Any) -> float:
         """Return the number."""
         return query.seconds_of(name, given)
 
@@ -124,12 +128,12 @@ class Seconds(Read):
 
 
 @dataclass(frozen=True)
-class OneOf(Read):
+class OneOf(ParameterType):
     """One of some words."""
 
     choices: tuple[str, ...]
 
-    def value(self, name: str, given: Any) -> str:
+    def parse(self, name: str, given: Any) -> str:
         """Return the word."""
         return query.choice_of(name, given, self.choices)
 
@@ -139,12 +143,12 @@ class OneOf(Read):
 
 
 @dataclass(frozen=True)
-class Names(Read):
+class Names(ParameterType):
     """Names in one text, with commas between; without any, the usual ones."""
 
     usual: tuple[str, ...]
 
-    def value(self, name: str, given: Any) -> tuple[str, ...]:
+    def parse(self, name: str, given: Any) -> tuple[str, ...]:
         """Return the different names."""
         del name  # none is wrong here: which fields there are depends on the run
         return query.fields_of(given) or self.usual
@@ -155,13 +159,13 @@ class Names(Read):
 
 
 @dataclass(frozen=True)
-class Texts(Read):
+class Texts(ParameterType):
     """A parameter that may be given several times, at most ``most``; ``what`` they are."""
 
     most: int
     what: str
 
-    def value(self, name: str, given: Any) -> tuple[Any, ...]:
+    def parse(self, name: str, given: Any) -> tuple[Any, ...]:
         """Return the different texts."""
         if len(given) > self.most:
             raise UsageError(f"{name}: give at most {self.most} {self.what}")
@@ -176,9 +180,9 @@ class Texts(Read):
 class Shares(Texts):
     """Shares between 0 and 1, such as ``0.9`` or ``90%``, that may be given several times."""
 
-    def value(self, name: str, given: Any) -> tuple[Any, ...]:
+    def parse(self, name: str, given: Any) -> tuple[Any, ...]:
         """Return the different shares."""
-        return tuple(_share(name, text) for text in super().value(name, given))
+        return tuple(_share(name, text) for text in super().parse(name, given))
 
 
 def _share(name: str, text: str) -> float:
