@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,16 @@ def conditions(where: Where) -> tuple[str, ...]:
     return tuple(f"{axis}={shown(value)}" for axis, value in where.items())
 
 
+def with_labels(variant: Mapping[str, Any], there: Sequence[Axis]) -> dict[str, Any]:
+    """Return the values of a variant on these axes by the axes' labels."""
+    return {axis.label: variant[axis.path] for axis in there if axis.path in variant}
+
+
+def varying(there: Sequence[Axis]) -> list[Axis]:
+    """Return the axes that have several values."""
+    return [axis for axis in there if len(axis.values) > 1]
+
+
 def number(value: Any) -> tuple[float, str] | None:
     """Return a value as (number, SI unit), None if it is no quantity."""
     if isinstance(value, bool):
@@ -112,12 +122,20 @@ def key(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def rank(variant: Mapping[str, Any], order: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
-    """Return what sorts variants; ``order`` has the :func:`key` of each value by axis."""
-    return tuple(
-        values.index(key(variant[path])) if path in variant else -1
-        for path, values in order.items()
-    )
+def order(there: Sequence[Axis]) -> Callable[[Mapping[str, Any]], tuple[int, ...]]:
+    """Return a sort key of variants: by their values on the first axis, then on the next ones.
+
+    Values are in the order of their axis. A variant without a value comes before those with one.
+    """
+    places = {axis.path: [key(value) for value in axis.values] for axis in there}
+
+    def rank(variant: Mapping[str, Any]) -> tuple[int, ...]:
+        return tuple(
+            values.index(key(variant[path])) if path in variant else -1
+            for path, values in places.items()
+        )
+
+    return rank
 
 
 def labels(paths: Sequence[str]) -> dict[str, str]:

@@ -21,30 +21,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from results.axes import axes, key, shown
+from results import naming
+from results.axes import key
 from results.documents import plain
-from results.experiments import Experiment, experiments
+from results.experiments import Experiment, experiments, of_rows
 from results.metrics import METRICS, Metric, columns_of, of_scope
 from results.metrics.base import Scope, Table
+from results.model import RunRow
 from results.observations import Group, Wanted, observe
-from results.statistics.differences import holm
 from results.statistics.estimates import estimate
 from results.store import Store
-from results.stored import StoredRun
-from results.summary import difference
+from results.summary import difference, set_p_holm
 
 
-def compare_variants(store: Store, runs: Sequence[StoredRun]) -> dict[str, Any] | None:
+def compare_variants(
+    store: Store, rows: Sequence[RunRow], known: Sequence[Experiment] | None = None
+) -> dict[str, Any] | None:
     """Return the comparison of the variants that the runs are of, as JSON-ready data.
 
-    None if there is one variant, or if no variant has two runs that count.
+    None if there is one variant, or if no variant has two runs that count. ``known`` are the
+    store's experiments of the runs' names, if they were read already.
     """
-    found = _groups(store, runs)
-    if len(found) < 2 or max(len(group.runs) for _label, group in found) < 2:
-        return None
+    if known is None:
+        names = dict.fromkeys(row.experiment for row in rows)
+        known = [one for name in names for one in experiments(store, name)]
+    found = _groups(store, rows, known)
     groups = [group for _label, group in found]
+    if len(groups) < 2 or max(len(group.runs) for group in groups) < 2:
+        return None
+    labels, variants = [label for label, _group in found], [group.variant for group in groups]
     values = list(_values(groups))
-    _correct(values)
+    set_p_holm(
+        (line["metric"], each)
+        for line in values
+        for each in line["differences"]
+        if each is not None
+    )
     document = {
         "variants": [
             {
@@ -52,11 +64,11 @@ def compare_variants(store: Store, runs: Sequence[StoredRun]) -> dict[str, Any] 
                 "experiment": label,
                 "variant": dict(group.variant),
                 "runs": [row.id for row in group.runs],
-                "left_out": {
-                    name: getattr(group, name) for name in ("unfaithful", "failed", "identical")
-                },
+                "left_out": group.left_out.numbers,
             }
-            for name, (label, group) in zip(_names(found), found, strict=True)
+            for name, label, group in zip(
+                naming.of_variants(labels, variants), labels, groups, strict=True
+            )
         ],
         "values": values,
     }
@@ -64,49 +76,23 @@ def compare_variants(store: Store, runs: Sequence[StoredRun]) -> dict[str, Any] 
     return made
 
 
-def _groups(store: Store, runs: Sequence[StoredRun]) -> list[tuple[str, Group]]:
+def _groups(
+    store: Store, rows: Sequence[RunRow], known: Sequence[Experiment]
+) -> list[tuple[str, Group]]:
     """Return the variants with the label of their experiment, in the order of the runs."""
-    labels = {
-        row.id: one.label
-        for name in dict.fromkeys(run.row.experiment for run in runs)
-        for one in experiments(store, name)
-        for row in one.rows
-    }
-    chosen: dict[tuple[str, str], Experiment] = {}
-    for run in runs:
-        label = labels.get(run.id, run.row.experiment)
-        place = (label, key(dict(run.row.variant)))
-        chosen.setdefault(place, Experiment(run.row.experiment, ())).rows.append(run.row)
+    labels = {row.id: one.label for one in known for row in one.rows}
+    chosen: dict[tuple[str, str], list[RunRow]] = {}
+    for row in rows:
+        label = labels.get(row.id, row.experiment)
+        chosen.setdefault((label, key(dict(row.variant))), []).append(row)
     metrics = tuple(dict.fromkeys(name for name, _scope in METRICS))
     found = []
-    for (label, _variant), one in chosen.items():
-        one.rows.sort(key=lambda row: (row.started_utc, row.id))
-        (group,), _axes = observe(store, one, Wanted(metrics))
+    for (label, _variant), of_variant in chosen.items():
+        oldest_first = sorted(of_variant, key=lambda row: (row.started_utc, row.id))
+        experiment = of_rows(of_variant[0].experiment, oldest_first)
+        (group,), _axes = observe(store, experiment, Wanted(metrics))
         found.append((label, group))
     return found
-
-
-def _names(found: Sequence[tuple[str, Group]]) -> list[str]:
-    """Return what tells each variant from the others: values on axes, and the experiment."""
-    variants = [dict(group.variant) for _label, group in found]
-    varying = [
-        axis
-        for axis in axes(variants)
-        if len({key(variant.get(axis.path)) for variant in variants}) > 1
-    ]
-    values = [
-        ", ".join(
-            f"{axis.label}={shown(variant[axis.path])}" for axis in varying if axis.path in variant
-        )
-        for variant in variants
-    ]
-    labels = [label for label, _group in found]
-    short = [label.partition("@")[0] for label in labels]
-    for experiment in ([""] * len(found), short, labels):
-        names = [", ".join(filter(None, each)) for each in zip(experiment, values, strict=True)]
-        if len(set(names)) == len(names) and all(names):
-            break
-    return names
 
 
 def _values(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
@@ -144,17 +130,3 @@ def _metrics(scope: Scope) -> dict[str, Metric]:
 def _mean(values: Sequence[float]) -> dict[str, Any] | None:
     found = estimate(values)
     return None if found is None else asdict(found)
-
-
-def _correct(values: Sequence[Mapping[str, Any]]) -> None:
-    """Set ``p_holm`` of all differences, over those of the same metric."""
-    for metric in {line["metric"] for line in values}:
-        family = [
-            each
-            for line in values
-            if line["metric"] == metric
-            for each in line["differences"]
-            if each is not None
-        ]
-        for each, corrected in zip(family, holm([one["p"] for one in family]), strict=True):
-            each["p_holm"] = corrected

@@ -58,6 +58,20 @@ class Experiment:
             self._axes = len(self.rows), axes([row.variant for row in self.rows])
         return list(self._axes[1])
 
+    @property
+    def newest(self) -> RunRow:
+        """The run that began last."""
+        return self.rows[-1]
+
+    @property
+    def running(self) -> bool:
+        """Tell whether a run of it is in progress."""
+        return any(row.status == "running" for row in self.rows)
+
+    def doubtful(self) -> frozenset[str]:
+        """Return the ids of its doubtful runs, which means have."""
+        return frozenset(row.id for row in self.rows if row.verdict == "doubtful")
+
     def variants(self) -> dict[str, list[RunRow]]:
         """Return the runs of each variant, by what ``axes.key`` makes of it."""
         keys: dict[int, str] = {}  # runs share the mappings of their variants
@@ -124,8 +138,18 @@ def find(
     if at and len(found) > 1:
         labels = ", ".join(f"{one.name}@{one.identity[:16]}" for one in found)
         raise UsageError(f"several experiments are {text}: {labels}")
-    chosen = max(found, key=lambda one: one.rows[-1].started_utc)
+    chosen = newest(found)
     return chosen, [one for one in found if one is not chosen]
+
+
+def newest(found: Sequence[Experiment]) -> Experiment:
+    """Return the experiment with the newest run, of at least one."""
+    return max(found, key=lambda one: one.newest.started_utc)
+
+
+def of_rows(name: str, rows: Sequence[RunRow]) -> Experiment:
+    """Return some runs as an experiment of that name, whatever they are of."""
+    return Experiment(name, (), list(rows))
 
 
 def name_of(text: str) -> str:

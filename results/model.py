@@ -103,6 +103,11 @@ class RunRow(RunIdentity):
     digest: Annotated[str | None, SHOWN, COMPARED]
     verdict: Annotated[Verdict | None, COMPARED]
 
+    @property
+    def counts(self) -> bool:
+        """Tell whether means have the run: it ended ok, and is faithful or doubtful."""
+        return self.status == "ok" and self.verdict != "unfaithful"
+
 
 @dataclass
 class WindowMetrics:

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from orchestrator.errors import UsageError
 from orchestrator.suggestions import suggest
-from results.axes import Axis, key, rank
+from results.axes import Axis, order
 from results.conditions import of_variants
 from results.experiments import Experiment
+from results.left_out import LeftOut
 from results.metric_rows import Layout
 from results.metrics import METRICS, Metric, Span
 from results.metrics.base import Scope, columns_of
@@ -63,13 +64,11 @@ class Observation:
 
 @dataclass
 class Group:
-    """The runs of one variant; ``identical`` counts those equal to the bit to an earlier one."""
+    """The runs of one variant that its means have, their values, and how many are left out."""
 
     variant: Mapping[str, Any]
     runs: list[RunRow] = field(default_factory=list)
-    unfaithful: int = 0
-    failed: int = 0
-    identical: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
     values: dict[Series, list[Observation]] = field(default_factory=dict)
 
 
@@ -136,8 +135,8 @@ def _metrics(names: Sequence[str]) -> dict[Scope, list[Metric]]:
 def _grouped(experiment: Experiment, there: Sequence[Axis]) -> list[Group]:
     """Return the variants with the runs that count."""
     groups = [_group(rows) for rows in experiment.variants().values()]
-    order = {axis.path: [key(value) for value in axis.values] for axis in there}
-    return sorted(groups, key=lambda group: rank(group.variant, order))
+    rank = order(there)
+    return sorted(groups, key=lambda group: rank(group.variant))
 
 
 def _group(rows: Sequence[RunRow]) -> Group:
@@ -148,13 +147,13 @@ def _group(rows: Sequence[RunRow]) -> Group:
         if row.status == "ok":
             newest[row.repetition, row.seed] = row
         else:
-            group.failed += row.status != "running"
+            group.left_out.failed += row.status != "running"
     digests: set[str | None] = set()
     for row in sorted(newest.values(), key=lambda row: row.repetition):
         if row.verdict == "unfaithful":
-            group.unfaithful += 1
+            group.left_out.unfaithful += 1
         elif row.digest is not None and row.digest in digests:
-            group.identical += 1
+            group.left_out.identical += 1
         else:
             group.runs.append(row)
             digests.add(row.digest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from results.axes import key, rank
+from results.axes import order
 from results.experiments import Experiment
 from results.model import RunRow
 
@@ -36,9 +36,9 @@ def document(experiment: Experiment) -> dict[str, Any]:
         "runs": len(rows),
         "failed": sum(row.status in ("failed", "interrupted") for row in rows),
         "unfaithful": sum(row.verdict == "unfaithful" for row in rows),
-        "link_model": rows[-1].link_model,
-        "backend": rows[-1].backend,
-        "newest_utc": rows[-1].started_utc,
+        "link_model": experiment.newest.link_model,
+        "backend": experiment.newest.backend,
+        "newest_utc": experiment.newest.started_utc,
     }
 
 
@@ -59,11 +59,11 @@ def grid(experiment: Experiment) -> Grid:
     runs = experiment.variants()
     variants = {place: dict(rows[0].variant) for place, rows in runs.items()}
     newest = {place: {row.repetition: row for row in rows} for place, rows in runs.items()}
-    order_of = {axis.path: [key(value) for value in axis.values] for axis in experiment.axes()}
-    order = sorted(variants, key=lambda place: rank(variants[place], order_of))
+    rank = order(experiment.axes())
+    places = sorted(variants, key=lambda place: rank(variants[place]))
     repetitions = sorted({row.repetition for row in experiment.rows})
     return Grid(
-        [variants[place] for place in order],
+        [variants[place] for place in places],
         repetitions,
-        [[newest[place].get(one) for one in repetitions] for place in order],
+        [[newest[place].get(one) for one in repetitions] for place in places],
     )

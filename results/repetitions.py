@@ -55,6 +55,6 @@ def demand(store: Store, runs: Sequence[str], rule: Mapping[str, Any]) -> Demand
 
 
 def _value(run: StoredRun, rule: Mapping[str, Any]) -> float | None:
-    if run.status != "ok" or run.row.verdict == "unfaithful":
+    if not run.row.counts:
         return None
     return RunValues(run, rule["window"] or WHOLE).value(Subject(flow=rule["flow"]), rule["metric"])

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
 from orchestrator.errors import UsageError
-from results.axes import Axis, key, named, shown
+from results.axes import Axis, key, named, order, shown
 from results.crossings import crossing
 from results.documents import SCHEMA, plain
 from results.experiments import Experiment
@@ -75,7 +75,7 @@ def summarise(
     along = [named(label, axes) for label in by] or [axis for axis in axes if axis.numbers is None]
     names = list(wanted.metrics) or [DEFAULT_METRIC]
     differences = [*_between_flows(groups, names), *_between_variants(groups, names, along)]
-    _correct(differences)
+    set_p_holm((each["metric"], each) for each in differences)
     groups = _ordered(groups, [axis for axis in along if by])
     rules = _rule(experiment, wanted)
     document = {
@@ -93,14 +93,8 @@ def summarise(
 
 
 def _ordered(groups: Sequence[Group], first: Sequence[Axis]) -> list[Group]:
-    places = [(axis.path, [key(value) for value in axis.values]) for axis in first]
-    return sorted(
-        groups,
-        key=lambda group: [
-            values.index(key(group.variant[path])) if path in group.variant else -1
-            for path, values in places
-        ],
-    )
+    rank = order(first)
+    return sorted(groups, key=lambda group: rank(group.variant))
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
@@ -119,7 +113,7 @@ RuleOf = Mapping[tuple[str | None, str], stein.Rule]
 
 def _rule(experiment: Experiment, wanted: Wanted) -> RuleOf:
     """Return the rule that decided the number of repetitions, if it is of these values."""
-    rule = experiment.rows[-1].repetition_rule
+    rule = experiment.newest.repetition_rule
     if rule is None or (rule.get("window") or WHOLE) != wanted.window or wanted.flows:
         return {}
     found = stein.Rule(rule["interval"], rule["least"], rule["most"])
@@ -129,7 +123,6 @@ def _rule(experiment: Experiment, wanted: Wanted) -> RuleOf:
 def _rows(
     group: Group, rules: RuleOf, quantiles: Sequence[float], medians: bool
 ) -> Iterator[dict[str, Any]]:
-    left_out = {name: getattr(group, name) for name in ("unfaithful", "failed", "identical")}
     subjects = list(dict.fromkeys(subject for subject, _name in group.values)) or [Subject()]
     for subject in subjects:
         metrics = {
@@ -143,7 +136,7 @@ def _rows(
             "flow": subject.flow,
             "link": subject.link,
             "n": len(group.runs),
-            "left_out": left_out,
+            "left_out": group.left_out.numbers,
             "metrics": metrics,
         }
 
@@ -274,10 +267,12 @@ def difference(a: Sequence[Observation], b: Sequence[Observation]) -> dict[str, 
     }
 
 
-def _correct(differences: Sequence[dict[str, Any]]) -> None:
-    """Set ``p_holm`` of all differences, over those of the same metric."""
-    for metric in {each["metric"] for each in differences}:
-        family = [each for each in differences if each["metric"] == metric]
+def set_p_holm(differences: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Set ``p_holm`` of all (metric, difference), corrected over those of the same metric."""
+    families: dict[str, list[dict[str, Any]]] = {}
+    for metric, each in differences:
+        families.setdefault(metric, []).append(each)
+    for family in families.values():
         for each, corrected in zip(family, holm([one["p"] for one in family]), strict=True):
             each["p_holm"] = corrected
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from results.export.base import write_all
 from results.metrics import METRICS
 from results.model import WHOLE
 from results.store import Store
+from results.stored import StoredRun
 
 Row = dict[str, Any]
 
@@ -29,18 +30,23 @@ GROUP = 2**14
 
 
 def rows(store: Store, experiment: Experiment) -> Iterator[Row]:
+    """Yield the rows of :func:`rows_of` of the experiment's runs, each read when it is its turn."""
+    runs = (store.load(row.id) for row in experiment.rows if row.status == "ok")
+    return rows_of(runs, experiment.axes())
+
+
+def rows_of(runs: Iterable[StoredRun], there: Sequence[Axis]) -> Iterator[Row]:
     """Yield a row for each run that is ok, for each window of it (empty for the whole run).
 
     The first row of a run and window is of the run itself and has no flow. Values of axes stand as
     in the scenario. An axis of numbers has a second column with them, such as ``limit [BDP]``.
     Metrics are in SI units; a row has no value of a metric of another scope.
     """
-    there = experiment.axes()
     names = list(dict.fromkeys(name for name, scope in METRICS if scope != "link"))
-    for row in experiment.rows:
+    for run in runs:
+        row = run.row
         if row.status != "ok":
             continue
-        run = store.load(row.id)
         place = {"run": row.id, **_place(row.variant, there), "repetition": row.repetition,
                  "seed": row.seed, "verdict": row.verdict}  # fmt: skip
         for window, values in run.metrics().items():
@@ -71,7 +77,7 @@ def kinds(experiment: Experiment) -> dict[str, parquet.Kind]:
     return found
 
 
-def _place(variant: Any, there: list[Axis]) -> Row:
+def _place(variant: Mapping[str, Any], there: Sequence[Axis]) -> Row:
     """Return the columns of a variant."""
     found: Row = {}
     for axis in there:

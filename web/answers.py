@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from results import overview
-from results.axes import Axis, shown
+from results import left_out
+from results.axes import Axis, conditions, shown, varying, with_labels
 from results.experiments import Experiment
 from results.metrics import METRICS, Metric
 from results.statistics.differences import SIGNIFICANT
@@ -124,7 +124,7 @@ def answer(document: Document, experiment: Experiment, chosen: Choices) -> Answe
         max(0, len(differences) - MOST_ROWS),
         all(each["method"] == "paired" for each in differences),
         [_crossing(each, axes) for each in document["crossings"]],
-        list(_notes(document, experiment, chosen)),
+        list(_notes(document, chosen)),
     )
 
 
@@ -143,7 +143,6 @@ def interval(each: Mapping[str, Any], unit: Unit) -> tuple[Value, Value, Value]:
 
 def _mean(row: Mapping[str, Any], axes: Sequence[Axis], chosen: Choices, unit: Unit) -> Mean:
     found = row["metrics"][chosen.metric]
-    left_out = [f"{number} {reason}" for reason, number in row["left_out"].items() if number]
     return Mean(
         [shown(row["variant"].get(axis.path, "")) for axis in axes],
         row["flow"] or row["link"] or "run",
@@ -152,7 +151,7 @@ def _mean(row: Mapping[str, Any], axes: Sequence[Axis], chosen: Choices, unit: U
         found["drifting"],
         (found["rise"] or 0) > 0,
         sum(run in chosen.doubtful for run in found["runs"]),
-        ", ".join(left_out),
+        left_out.words(row["left_out"]),
     )
 
 
@@ -198,33 +197,18 @@ def _place(variant: Mapping[str, Any], axes: Sequence[Axis]) -> str:
     return ", ".join(one.replace("=", " ", 1) for one in _conditions(variant, axes))
 
 
-def _conditions(variant: Mapping[str, Any], axes: Sequence[Axis]) -> list[str]:
+def _conditions(variant: Mapping[str, Any], axes: Sequence[Axis]) -> tuple[str, ...]:
     """Return a condition for each value of a variant on the axes that have several."""
-    return [
-        f"{axis.label}={shown(variant[axis.path])}"
-        for axis in axes
-        if axis.path in variant and len(axis.values) > 1
-    ]
+    return conditions(with_labels(variant, varying(axes)))
 
 
-_LEFT_OUT = {
-    "unfaithful": ("was unfaithful and is left out", "were unfaithful and are left out"),
-    "failed": ("failed or was interrupted and is left out",
-               "failed or were interrupted and are left out"),
-    "identical": ("is equal to another one to the bit, and both count once",
-                  "are equal to another one to the bit, and count once"),
-}  # fmt: skip
-
-
-def _notes(document: Document, experiment: Experiment, chosen: Choices) -> Iterator[str]:
+def _notes(document: Document, chosen: Choices) -> Iterator[str]:
     """Yield what a reader of the means must know."""
-    by_variant = {str(row["variant"]): row["left_out"] for row in document["rows"]}
-    for reason, (singular, several) in _LEFT_OUT.items():
-        number = sum(left_out[reason] for left_out in by_variant.values())
+    for reason, number in left_out.of_rows(document["rows"]).items():
+        singular, several = left_out.SENTENCES[reason]
         if number:
             yield f"{formats.plural(number, 'run')} {singular if number == 1 else several}."
-    doubtful = sum(overview.state(row) == "doubtful" for row in experiment.rows)
-    if doubtful:
+    if doubtful := len(chosen.doubtful):
         yield f"{formats.plural(doubtful, 'run')} {'is' if doubtful == 1 else 'are'} doubtful. " + (
             "It counts." if doubtful == 1 else "They count."
         )

@@ -28,7 +28,7 @@ from typing import Any
 from flask import Response, jsonify, request
 
 from results import listing
-from results.documents import SCHEMA
+from results.documents import SCHEMA, document
 from results.stored import StoredRun
 from web import openapi, series
 from web.contract.parameters import FlowsQuery, QueuesQuery, RunPlace, RunsQuery, TcpQuery
@@ -67,8 +67,8 @@ def runs(query: RunsQuery) -> Response:
 @api.address("/runs/<run_id>")
 def run(path: RunPlace) -> Response:
     """Return one run, as `orchestrator show --json` has it."""
-    with reading_run(path.run_id) as (store, found):
-        return jsonify(store.document([found.id]))
+    with reading_run(path.run_id) as (_store, found):
+        return jsonify(document([found]))
 
 
 @api.address("/runs/<run_id>/tcp")

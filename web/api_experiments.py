@@ -49,14 +49,14 @@ def experiment(path: ExperimentPlace) -> Response:
         found, others = studies.named(store, path.label)
         line = _line(found, store.remarks())
         metrics = studies.metrics(store, found)
-        scenario = store.load(found.rows[-1].id).head.scenario_text
+        scenario = studies.scenario_text(store, found)
     return jsonify(
         {
             "schema": SCHEMA,
             **line,
             "grid": _grid(found),
             "metrics": metrics,
-            "windows": [window.name for window in found.rows[-1].windows],
+            "windows": [window.name for window in found.newest.windows],
             "others": [one.label for one in others],
             "scenario_text": scenario,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from orchestrator.errors import UsageError
 from results import arrangement
 from results.arrangement import FLOW
-from results.axes import Axis, named
+from results.axes import Axis, named, varying
 from results.experiments import Experiment
 from results.metrics import METRICS
 from results.model import WHOLE
@@ -109,7 +110,7 @@ def read(args: Arguments, experiment: Experiment, metrics: Sequence[str]) -> Cho
         entries=_given(args, "entry"),
         window=args.get("window", WHOLE),
         drift=few if not drift else drift == "yes",
-        doubtful=frozenset(row.id for row in experiment.rows if row.verdict == "doubtful"),
+        doubtful=experiment.doubtful(),
     )
 
 
@@ -120,19 +121,21 @@ def _given(args: Arguments, name: str) -> tuple[str, ...]:
 def _x(args: Arguments, axes: Sequence[Axis]) -> Axis | None:
     if args.get("x"):
         return named(args["x"], axes)
-    varying = [axis for axis in axes if len(axis.values) > 1]
-    numbers = [axis for axis in varying if axis.numbers is not None]
-    return next(iter([*numbers, *varying]), None)
+    several = varying(axes)
+    numbers = [axis for axis in several if axis.numbers is not None]
+    return next(iter([*numbers, *several]), None)
 
 
 def metrics_of(store: Store, experiment: Experiment) -> list[str]:
     """Return the metrics that the newest runs have values of, in the registry's order."""
     there: set[str] = set()
     ended = [row for row in reversed(experiment.rows) if row.status == "ok"]
-    for row in ended[:3]:
-        values = store.load(row.id).metrics()[WHOLE]
-        for each in (values.run, *values.flows, *values.links.values()):
-            there |= {name for name, value in each.items() if value is not None}
+    for run in store.metric_rows(ended[:3]):
+        there |= {
+            name
+            for (window, _flow, _link, name), place in run.layout.places.items()
+            if window == WHOLE and not math.isnan(run.values[place])
+        }
     return [name for name in dict.fromkeys(name for name, _scope in METRICS) if name in there]
 
 

@@ -14,12 +14,13 @@ from typing import Any
 from flask import abort
 
 from orchestrator.errors import UsageError
-from results import axes
+from results import axes, naming
 from results.compare_variants import compare_variants
-from results.experiments import Experiment, experiments, find, name_of
+from results.experiments import Experiment
 from results.model import RunRow
 from results.store import Store
 from results.stored import StoredRun
+from web import studies
 from web.contract.parameters import MOST_COMPARED, MOST_VARIANTS, CompareQuery
 
 MOST_RUNS = 400
@@ -58,7 +59,10 @@ def compared(store: Store, wanted: CompareQuery) -> Compared:
     runs = load(store, wanted.run, MOST_COMPARED)
     if len(runs) < 2:
         raise UsageError("choose two runs or more to compare")
-    return Compared(runs, labels(runs), [run.id for run in runs], compare_variants(store, runs))
+    rows = [run.row for run in runs]
+    return Compared(
+        runs, naming.of_runs(rows), [row.id for row in rows], _over_repetitions(store, rows)
+    )
 
 
 def load(store: Store, names: Sequence[str], most: int) -> list[StoredRun]:
@@ -76,59 +80,36 @@ def load(store: Store, names: Sequence[str], most: int) -> list[StoredRun]:
         abort(404, str(error))
 
 
-def labels(runs: Sequence[StoredRun]) -> list[str]:
-    """Return a short name for each run: what tells it from the others."""
-    return _distinct([run.row for run in runs])
-
-
-def _distinct(rows: Sequence[RunRow]) -> list[str]:
-    there = axes.axes([row.variant for row in rows])
-    varying = [
-        axis for axis in there if len({axes.key(row.variant.get(axis.path)) for row in rows}) > 1
-    ]
-    parts: list[list[str]] = [
-        [row.experiment for row in rows],
-        [
-            ", ".join(
-                f"{axis.label}={axes.shown(row.variant[axis.path])}"
-                for axis in varying
-                if axis.path in row.variant
-            )
-            for row in rows
-        ],
-        [f"repetition {row.repetition}" for row in rows],
-        [f"seed {row.seed}" for row in rows],
-    ]
-    used = [part for part in parts if len(set(part)) > 1]
-    for number in range(1, len(used) + 1):
-        names = [", ".join(filter(None, each)) for each in zip(*used[:number], strict=True)]
-        if len(set(names)) == len(names) and all(names):
-            return names
-    return [row.id for row in rows]
-
-
-def _of_variants(store: Store, name: str, wanted: CompareQuery) -> Compared:
-    try:
-        experiment, _others = find(store, name, experiments(store, name_of(name)))
-    except UsageError as error:
-        abort(404, str(error))
+def _of_variants(store: Store, label: str, wanted: CompareQuery) -> Compared:
+    experiment, _others = studies.named(store, label)
     chosen = _chosen(wanted.variant, experiment)
-    ids = [row.id for rows in chosen for row in rows]
-    if len(ids) > MOST_RUNS:
-        raise UsageError(f"these variants have {len(ids)} runs; choose fewer, of {MOST_RUNS} runs")
-    runs = list(store.load_many(ids))
-    variants = compare_variants(store, runs)
-    repetitions = sorted(set.intersection(*({row.repetition for row in rows} for rows in chosen)))
+    rows = [row for of_variant in chosen for row in of_variant]
+    if len(rows) > MOST_RUNS:
+        raise UsageError(f"these variants have {len(rows)} runs; choose fewer, of {MOST_RUNS} runs")
+    repetitions = sorted(set.intersection(*({row.repetition for row in each} for each in chosen)))
     if not repetitions:
         raise UsageError("the variants have no repetition in common that ended well")
     repetition = repetitions[0] if wanted.repetition is None else wanted.repetition
-    newest = [[row for row in rows if row.repetition == repetition] for rows in chosen]
+    newest = [[row for row in each if row.repetition == repetition][-1:] for each in chosen]
     if not all(newest):
         valid = ", ".join(map(str, repetitions))
         raise UsageError(f"repetition={repetition} is not one of {valid}")
-    shown = [store.load(rows[-1].id) for rows in newest]
-    names = [one["name"] for one in variants["variants"]] if variants else labels(shown)
+    shown = [store.load(row.id) for each in newest for row in each]
+    variants = _over_repetitions(store, rows)
+    if variants:
+        names = [one["name"] for one in variants["variants"]]
+    else:
+        names = naming.of_runs([run.row for run in shown])
+    ids = [row.id for row in rows]
     return Compared(shown, names, ids, variants, experiment, repetition, repetitions)
+
+
+def _over_repetitions(store: Store, rows: Sequence[RunRow]) -> dict[str, Any] | None:
+    """Return the comparison of ``results.compare_variants``, if there is one."""
+    names = dict.fromkeys(row.experiment for row in rows)
+    return compare_variants(
+        store, rows, [one for name in names for one in studies.every(store, name)]
+    )
 
 
 def _chosen(texts: Sequence[str], experiment: Experiment) -> list[list[RunRow]]:
@@ -136,15 +117,16 @@ def _chosen(texts: Sequence[str], experiment: Experiment) -> list[list[RunRow]]:
     wanted = list(dict.fromkeys(texts))
     if not 2 <= len(wanted) <= MOST_VARIANTS:
         raise UsageError(f"variant: choose 2 to {MOST_VARIANTS} variants, not {len(wanted)}")
+    there = experiment.variants()
     found = []
     for text in wanted:
-        rows = [row for row in experiment.rows if axes.key(dict(row.variant)) == _key(text)]
-        if not rows:
+        rows = there.get(_key(text))
+        if rows is None:
             abort(404, f"{experiment.label} has no variant {text}")
-        ended = [row for row in rows if row.status == "ok" and row.verdict != "unfaithful"]
-        if not ended:
+        counting = [row for row in rows if row.counts]
+        if not counting:
             raise UsageError(f"variant {text} has no faithful run")
-        found.append(ended)
+        found.append(counting)
     return found
 
 

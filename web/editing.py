@@ -30,10 +30,9 @@ from werkzeug.wrappers import Response
 from orchestrator.errors import UsageError
 from results import housekeeping, older
 from results.database import Tell
-from results.experiments import find
 from results.notes import MOST_CHARACTERS, check_tag
 from results.store import Store
-from web import forgery, query
+from web import forgery, query, studies
 from web.cache import cached
 from web.reader import DB, reading_store
 
@@ -136,10 +135,7 @@ def change_run(run_id: str) -> Response:
 def change_experiment(label: str) -> Response:
     """Add or remove a tag of all runs of an experiment, or add a note to each."""
     with _writing() as store:
-        try:
-            found, _others = find(store, label)
-        except UsageError as error:
-            abort(404, str(error))
+        found, _others = studies.named(store, label)
         runs = [row.id for row in found.rows]
         if request.form.get("do") == "untag":
             tag, remarks = check_tag(request.form.get("tag", "")), store.remarks()

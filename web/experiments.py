@@ -51,7 +51,7 @@ def home() -> str:
         total=len(found),
         page=page,
         pages=max(-(-len(found) // PAGE), 1),
-        live=any(row.status == "running" for one in found for row in one.rows),
+        live=any(one.running for one in found),
     )
 
 
@@ -67,7 +67,7 @@ def experiment(label: str) -> str | AnyResponse:
         chosen = choices.read(request.args, found, metrics)
         document = studies.summary(store, found, chosen.wanted, chosen.by)
         remarks = store.remarks()
-        scenario = store.load(found.rows[-1].id).head.scenario_text
+        scenario = studies.scenario_text(store, found)
     db = current_app.config[DB]
     return render_template(
         "experiment.html",
@@ -78,7 +78,7 @@ def experiment(label: str) -> str | AnyResponse:
         chosen=chosen,
         axes=found.axes(),
         metrics=metrics,
-        windows=[window.name for window in found.rows[-1].windows],
+        windows=[window.name for window in found.newest.windows],
         answer=answers.answer(document, found, chosen),
         grid=overview.grid(found),
         variant_words=view.variant_words,
@@ -89,7 +89,7 @@ def experiment(label: str) -> str | AnyResponse:
         table_command=choices.table_command(found.label, chosen, db),
         figure_command=choices.figure_command(found.label, chosen, db, f"{found.name}.pdf"),
         arguments=request.args.to_dict(flat=False),
-        live=any(row.status == "running" for row in found.rows),
+        live=found.running,
         x_scales=choices.X_SCALES,
         y_scales=choices.Y_SCALES,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from results import left_out
 from results.metrics import METRICS
 from results.metrics.base import Scope
 from results.statistics.differences import SIGNIFICANT
@@ -105,6 +106,5 @@ def _difference(each: Mapping[str, Any], unit: Unit) -> Difference:
 
 def _notes(variants: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for one in variants:
-        left_out = [f"{number} {why}" for why, number in one["left_out"].items() if number]
-        if left_out:
-            yield f"Left out of {one['name']}: {', '.join(left_out)}."
+        if words := left_out.words(one["left_out"]):
+            yield f"Left out of {one['name']}: {words}."

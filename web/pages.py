@@ -18,7 +18,7 @@ from flask import (
 from jinja2 import nodes
 from werkzeug.wrappers import Response as AnyResponse
 
-from results import columns, listing
+from results import columns, documents, listing
 from results.axes import axes
 from results.model import RunRow
 from results.stored import StoredRun
@@ -70,10 +70,10 @@ def runs() -> str:
 @pages.get("/runs/<run_id>")
 def run(run_id: str) -> str | AnyResponse:
     """Show one run; a short id, or ``last``, leads to the whole one."""
-    with reading_run(run_id) as (store, found):
+    with reading_run(run_id) as (_store, found):
         if found.id != run_id:
             return redirect(url_for("pages.run", run_id=found.id))
-        document = store.document([found.id])["runs"][0]
+        document = documents.run_document(found)
         links = view.links(found, document["links"])
         return render_template(
             "run.html",
@@ -105,9 +105,9 @@ def run(run_id: str) -> str | AnyResponse:
 @pages.get("/runs/<run_id>/<any('document.json','scenario.yaml','console.txt','log.txt'):name>")
 def download(run_id: str, name: str) -> Response:
     """Return a run's JSON document, scenario, console or log as a file."""
-    with reading_run(run_id) as (store, found):
+    with reading_run(run_id) as (_store, found):
         if name == "document.json":
-            text = json.dumps(store.document([found.id]), indent=2, allow_nan=False) + "\n"
+            text = json.dumps(documents.document([found]), indent=2, allow_nan=False) + "\n"
             kind = "application/json"
         else:
             text, kind = _text(found, name), "text/plain"

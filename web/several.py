@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 
 from flask import Blueprint, Response, current_app, jsonify, render_template, request, url_for
 
-from results import tidy
+from results import documents, tidy
 from results.compare import compare
-from results.experiments import Experiment
+from results.experiments import of_rows
 from results.metrics import METRICS
 from results.metrics.base import Scope
-from results.store import Store
 from results.stored import StoredRun
 from web import again, comparison, formats, means, query
 from web.contract.parameters import CompareQuery
@@ -62,19 +62,19 @@ def export(form: str) -> Response:
     with reading_store() as store:
         runs = comparison.load(store, request.args.getlist("run"), MOST_EXPORTED)
         if form == "json":
-            response = jsonify(store.document([run.id for run in runs]))
+            response = jsonify(documents.document(runs))
         else:
-            response = Response(_table(store, runs), mimetype="text/csv")
+            response = Response(_table(runs), mimetype="text/csv")
     response.headers.set("Content-Disposition", "attachment", filename=f"runs.{form}")
     return response
 
 
-def _table(store: Store, runs: list[StoredRun]) -> str:
-    chosen = Experiment("runs", (), [run.row for run in runs])
+def _table(runs: Sequence[StoredRun]) -> str:
+    chosen = of_rows("runs", [run.row for run in runs])
     out = io.StringIO()
     lines = csv.DictWriter(out, list(tidy.kinds(chosen)), lineterminator="\n")
     lines.writeheader()
-    lines.writerows(tidy.rows(store, chosen))
+    lines.writerows(tidy.rows_of(runs, chosen.axes()))
     return out.getvalue()
 
 

@@ -22,7 +22,7 @@ def every(store: Store, name: str | None = None) -> list[Experiment]:
 
     def make() -> tuple[list[Experiment], bool]:
         found = all_experiments(store, name)
-        return found, any(row.status == "running" for one in found for row in one.rows)
+        return found, any(one.running for one in found)
 
     return cached(("experiments", name), make)
 
@@ -30,7 +30,7 @@ def every(store: Store, name: str | None = None) -> list[Experiment]:
 def newest_first(found: Sequence[Experiment]) -> list[Experiment]:
     """Return experiments by the time of their newest run."""
     # Of two that began in one millisecond, the later one in the store is the newer.
-    return sorted(found, key=lambda one: one.rows[-1].started_utc)[::-1]
+    return sorted(found, key=lambda one: one.newest.started_utc)[::-1]
 
 
 def named(store: Store, label: str) -> tuple[Experiment, list[Experiment]]:
@@ -44,6 +44,11 @@ def named(store: Store, label: str) -> tuple[Experiment, list[Experiment]]:
 def metrics(store: Store, found: Experiment) -> list[str]:
     """Return the metrics that the newest runs have values of."""
     return cached(("metrics", found.identity), lambda: (choices.metrics_of(store, found), False))
+
+
+def scenario_text(store: Store, found: Experiment) -> str:
+    """Return the scenario file of the newest run, as it was."""
+    return store.load(found.newest.id).head.scenario_text
 
 
 def summary(

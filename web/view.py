@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, get_args
 
 from results import overview
-from results.axes import Axis, shown
+from results.axes import Axis, conditions
 from results.experiments import Experiment
 from results.metrics import Metric, channel, columns_of, of_scope
 from results.metrics.base import Scope, Table
@@ -72,7 +72,7 @@ def experiment_line(
         experiment.label,
         experiment.name,
         experiment.identity,
-        rows[-1].description,
+        experiment.newest.description,
         len(grid.variants),
         len(grid.repetitions),
         [
@@ -81,8 +81,8 @@ def experiment_line(
         ],
         [(state, states[state]) for state in overview.STATES if states[state]],
         len(rows),
-        formats.age(rows[-1].started_utc, now),
-        rows[-1].started_utc,
+        formats.age(experiment.newest.started_utc, now),
+        experiment.newest.started_utc,
         sorted({tag for one in of_runs for tag in one.tags}),
         len({note.text for one in of_runs for note in one.notes}),
     )
@@ -172,7 +172,7 @@ def short_error(text: str) -> str:
 def variant_words(variant: Mapping[str, Any], axes: Sequence[Axis]) -> str:
     """Return the values of a run's matrix by the short labels of their axes."""
     labels = {axis.path: axis.label for axis in axes}
-    return ", ".join(f"{labels[path]}={shown(value)}" for path, value in variant.items())
+    return ", ".join(conditions({labels[path]: value for path, value in variant.items()}))
 
 
 def congestion(run: Mapping[str, Any]) -> str:

@@ -77,7 +77,7 @@ class Results:
                     "identity": each.identity,
                     "axes": [axis.label for axis in each.axes()],
                     "runs": len(each.rows),
-                    "newest": pd.Timestamp(each.rows[-1].started_utc),
+                    "newest": pd.Timestamp(each.newest.started_utc),
                 }
                 for each in experiments_of(self._store)
             ]

@@ -26,7 +26,7 @@ def export(
         UsageError: the folder exists (unless ``force``), or there is nothing to write.
     """
     from results import crate
-    from results.experiments import Experiment
+    from results.experiments import of_rows
     from results.export.base import write_folder
 
     figures: dict[str, bytes] = {}
@@ -34,7 +34,7 @@ def export(
     single = isinstance(source, str)
     if isinstance(source, str):
         row = store.load(source).row
-        experiment = Experiment(row.experiment, (), [row])
+        experiment = of_rows(row.experiment, [row])
     else:
         experiment = source
         figures, failed = _drawn(store, experiment)
@@ -52,7 +52,7 @@ def _drawn(store: Store, experiment: Experiment) -> tuple[dict[str, bytes], int]
     from results.figures._drawing import content
     from results.figures._study import Study
 
-    text = store.load(experiment.rows[-1].id).head.scenario_text
+    text = store.load(experiment.newest.id).head.scenario_text
     found: dict[str, bytes] = {}
     failed = 0
     for figure in figures_of(text):

@@ -30,7 +30,7 @@ def find(
         UsageError: there is none.
         ScenarioError: the file is no valid scenario.
     """
-    from results.experiments import experiments
+    from results.experiments import experiments, newest
     from results.experiments import find as find_named
 
     if not is_file(text):
@@ -58,7 +58,7 @@ def find(
             f"{store.path} has no runs of {text} as it is now{_other_form(loaded, reduced)}; "
             f"`orchestrator run {text}` makes them, `orchestrator experiments` lists what there is"
         )
-    return max(same, key=lambda one: one.rows[-1].started_utc)
+    return newest(same)
 
 
 def is_file(text: str) -> bool:

@@ -97,9 +97,9 @@ def outcome(run: Document) -> str:
 
 def variant(values: Mapping[str, Any], labels: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the values of a matrix on one line; ``labels`` has short names of paths."""
-    from results.axes import shown
+    from results.axes import conditions
 
-    return " ".join(f"{labels.get(path, path)}={shown(value)}" for path, value in values.items())
+    return " ".join(conditions({labels.get(path, path): one for path, one in values.items()}))
 
 
 def short_names(runs: Iterable[Document]) -> dict[str, str]:

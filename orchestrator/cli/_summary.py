@@ -15,6 +15,10 @@ from results.statistics.differences import SIGNIFICANT
 Document = Mapping[str, Any]
 Form = Literal["markdown", "latex"]
 
+_HOW_TO_DIFFER = (
+    ": nothing random varies between them; `start_jitter` in the scenario lets repetitions differ"
+)
+
 
 def print_text(document: Document, form: Form | None = None) -> None:
     """Print the tables of a summary, and below them what they leave out."""
@@ -43,16 +47,14 @@ def tables(document: Document) -> list[Table]:
 
 def notes(document: Document) -> Iterator[str]:
     """Yield what a reader of the means must know: runs left out, drifts, single runs."""
-    rows = [row for row in document["rows"] if row["flow"] is None and row["link"] is None]
-    for name, words in (
-        ("unfaithful", "were unfaithful and are left out"),
-        ("failed", "failed or were interrupted and are left out"),
-        ("identical", "are equal to another one to the bit, so nothing random varies between them; "
-         "they count once. `start_jitter` in the scenario lets repetitions differ"),
-    ):  # fmt: skip
-        count = sum(row["left_out"][name] for row in rows)
-        if count:
-            yield f"{_output.plural(count, 'run')} {words}"
+    from results import left_out
+
+    for reason, number in left_out.of_rows(document["rows"]).items():
+        singular, several = left_out.SENTENCES[reason]
+        hint = _HOW_TO_DIFFER if reason == "identical" else ""
+        if number:
+            said = singular if number == 1 else several
+            yield f"{_output.plural(number, 'run')} {said}{hint}"
     drifting = [
         " ".join(filter(None, (_variant(document, row), row["flow"], name))) + _rise(metric)
         for row in document["rows"]
@@ -63,7 +65,7 @@ def notes(document: Document) -> Iterator[str]:
         more = f" and {len(drifting) - 5} more" if len(drifting) > 5 else ""
         listed = "; ".join(drifting[:5])
         yield f"still drifting (marked ~): run longer, or lengthen the warm-up: {listed}{more}"
-    if any(row["n"] == 1 for row in rows):
+    if any(row["n"] == 1 for row in document["rows"]):
         yield "a single run has no interval; --repetitions N makes more"
 
 

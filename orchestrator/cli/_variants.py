@@ -41,7 +41,8 @@ def _row(line: Document) -> Sequence[str]:
 
 
 def _notes(variants: Sequence[Document]) -> Iterator[str]:
+    from results import left_out
+
     for one in variants:
-        left_out = [f"{number} {why}" for why, number in one["left_out"].items() if number]
-        if left_out:
-            yield f"{one['name']}: left out: {', '.join(left_out)}"
+        if words := left_out.words(one["left_out"]):
+            yield f"{one['name']}: left out: {words}"

@@ -42,9 +42,10 @@ def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
 
     with Store.open_read_only(db) as store:
         loaded = [store.load(run) for run in runs]
-        variants = compare_variants(store, loaded)
+        variants = compare_variants(store, [run.row for run in loaded])
         if variants is not None and len(loaded) > MOST_ABREAST and not as_json:
-            loaded = [store.load(one["runs"][0]) for one in variants["variants"] if one["runs"]]
+            by_id = {run.id: run for run in loaded}
+            loaded = [by_id[one["runs"][0]] for one in variants["variants"] if one["runs"]]
         compared = {**compare(loaded), "variants": variants}
     if as_json:
         _output.print_json(compared)

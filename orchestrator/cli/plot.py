@@ -121,7 +121,7 @@ def _study(store: Store, source: str, overrides: tuple[str, ...]) -> Study:
     Raises:
         UsageError: there is neither.
     """
-    from results.experiments import Experiment, experiments
+    from results.experiments import experiments, of_rows
     from results.figures._study import Study
 
     names = {one.name for one in experiments(store)}
@@ -132,5 +132,5 @@ def _study(store: Store, source: str, overrides: tuple[str, ...]) -> Study:
         except UsageError as error:
             known = f"the experiments are {', '.join(sorted(names))}" if names else "it has no runs"
             raise UsageError(f"{store.path} has no experiment {source}; {known}; {error}") from None
-        return Study(store, Experiment(row.experiment, (), [row]), named=row)
+        return Study(store, of_rows(row.experiment, [row]), named=row)
     return Study(store, _experiments.find(store, source, overrides))

@@ -89,7 +89,7 @@ def _section(store: Store, experiment: Experiment, metrics: Sequence[str]) -> Se
     from results.summary import summarise
 
     document = summarise(store, experiment, Wanted(metrics, parts=PARTS))
-    last = store.load(experiment.rows[-1].id)
+    last = store.load(experiment.newest.id)
     tables = [Table(*each) for each in _summary.tables(document)]
     pictures = [*_network(last.head.resolved, last.row)]
     pictures += _figures(store, experiment, last.head.scenario_text, metrics)
@@ -107,7 +107,7 @@ def _section(store: Store, experiment: Experiment, metrics: Sequence[str]) -> Se
 
 def _command(experiment: Experiment, scenario: str) -> str:
     """Return the commands that make the runs again, as far as what is stored says so."""
-    last = experiment.rows[-1]
+    last = experiment.newest
     commit = (last.git_commit or "").removesuffix("+")
     file = f"{last.scenario}.yaml"
     repetitions = max(row.repetition for row in experiment.rows) + 1
@@ -202,7 +202,7 @@ def _fidelity(store: Store, experiment: Experiment) -> Table:
 def _provenance(experiment: Experiment) -> Table:
     from results.report import Table
 
-    last = experiment.rows[-1]
+    last = experiment.newest
     lines = [
         ("identity", experiment.identity),
         ("back end", last.backend),

@@ -140,7 +140,7 @@ def series(row: Row, experiments: Mapping[str, Runs]) -> Series:
         known = [run for run in runs if run is not None]
         found.failed += sum(run.status != "ok" for run in known)
         found.unfaithful += sum(run.row.verdict == "unfaithful" for run in known)
-        if len(known) < len(runs) or not all(map(_counts, known)):
+        if len(known) < len(runs) or not all(run.row.counts for run in known):
             continue
         digests = tuple(run.row.digest for run in known)
         if digests in seen:
@@ -163,10 +163,6 @@ def _used(run: StoredRun) -> Used:
     kernel = run.provenance.get("guest_kernel")
     linux = kernel.get("linux_sha256") if isinstance(kernel, Mapping) else None
     return Used(run.row, {name: str(each) for name, each in hashes.items()}, linux)
-
-
-def _counts(run: StoredRun) -> bool:
-    return run.status == "ok" and run.row.verdict != "unfaithful"
 
 
 def _combined(row: Row, there: Sequence[Sequence[tuple[Quantity, StoredRun]]]) -> float | None:

@@ -103,7 +103,7 @@ def variant_parts(
 
 def varying_axes(variants: Sequence[Mapping[str, Any]]) -> list[Axis]:
     """Return the axes on which the variants differ, as a summary has them."""
-    return [vars(axis) for axis in axes.axes(variants) if len(axis.values) > 1]
+    return [vars(axis) for axis in axes.varying(axes.axes(variants))]
 
 
 def _part(axis: axes.Axis, written: Any, names: Mapping[str, str]) -> str:

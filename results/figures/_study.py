@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchestrator.errors import UsageError
+from results import left_out
 from results.arrangement import Point
-from results.axes import Where, conditions
+from results.axes import Where, axes, conditions, varying
 from results.experiments import Experiment
 from results.model import WHOLE, RunRow
 from results.store import Store
@@ -65,20 +66,14 @@ class Study:
         names = tuple(dict.fromkeys(metrics))
         wanted = Wanted(names, window or WHOLE, conditions(where), tuple(entries), parts=parts)
         document = summarise(self.store, self.experiment, wanted)
-        self._note_left_out(document["rows"])
+        self._note_left_out(left_out.of_rows(document["rows"]))
         return document
 
-    def _note_left_out(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Note how many runs are left out; the rows of one variant say so each."""
-        by_variant = {str(row["variant"]): row["left_out"] for row in rows}
-        for reason, words in _REASONS.items():
-            number = sum(left_out.get(reason, 0) for left_out in by_variant.values())
+    def _note_left_out(self, numbers: left_out.Numbers) -> None:
+        """Note how many runs are left out, by reason."""
+        for reason, number in numbers.items():
             if number:
-                self.note(f"left out: {number} run{'s' * (number > 1)} {words}")
-
-    def doubtful(self) -> set[str]:
-        """Return the ids of the experiment's doubtful runs."""
-        return {row.id for row in self.experiment.rows if row.verdict == "doubtful"}
+                self.note(f"left out: {number} run{'s' * (number > 1)} {_REASONS[reason]}")
 
     def note_single(self, metrics: Sequence[Mapping[str, Any]]) -> None:
         """Note how many of the values that a figure shows are of one run, without an interval."""
@@ -114,15 +109,7 @@ class Study:
             return [self._named(self.named)]
         wanted = Wanted((_ANY_METRIC,), where=conditions(where))
         groups, _axes = observe(self.store, self.experiment, wanted)
-        self._note_left_out(
-            [
-                {
-                    "variant": dict(group.variant),
-                    "left_out": {reason: getattr(group, reason) for reason in _REASONS},
-                }
-                for group in groups
-            ]
-        )
+        self._note_left_out(left_out.total(group.left_out.numbers for group in groups))
         found = [Chosen(group.variant, group.runs) for group in groups if group.runs]
         if not found:
             raise UsageError(f"{self.experiment.name} has no faithful run to draw from")
@@ -145,15 +132,12 @@ class Study:
         if self.named is not None:
             return self.load(self.named)
         if len(found) > 1:
-            from results.axes import axes, shown
-
-            there = axes([dict(each.variant) for each in found])
-            varying = [axis for axis in there if len(axis.values) > 1]
-            first = varying[0]
+            there = varying(axes([dict(each.variant) for each in found]))
+            (example,) = conditions({there[0].label: there[0].values[0]})
             raise UsageError(
                 f"{self.experiment.name} has {len(found)} variants, and this figure is of one run: "
-                f"keep one by `where`, such as {first.label}={shown(first.values[0])} "
-                f"(axes: {', '.join(axis.label for axis in varying)})"
+                f"keep one by `where`, such as {example} "
+                f"(axes: {', '.join(axis.label for axis in there)})"
             )
         rows = [row for row in found[0].runs if row.repetition == repetition]
         if not rows:

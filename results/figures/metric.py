@@ -126,7 +126,7 @@ class MetricFigure(OfExperiment):
         colour = FLOW if self.colour_by == FLOW else named.get("colour")
         asked = Asked(self.metric, _series.made(axis), colour, named.get("panels"), self.of)
         there = [_series.made(one) for one in document["axes"]]
-        doubtful = study.doubtful() if self.doubt else ()
+        doubtful = study.experiment.doubtful() if self.doubt else ()
         found = arrange(document, there, asked, _series.words(self.names), doubtful)
         if found.lines_left_out:
             names = [name for name, _look in found.legend] + found.lines_left_out

@@ -140,6 +140,14 @@ def test_what_a_reader_must_know_is_said(store: Path) -> None:
     assert "2 runs were unfaithful and are left out" in orchestrator("summary", "bad").stdout
 
 
+def test_runs_left_out_are_said_with_metrics_of_flows_alone(store: Path) -> None:
+    with Store(store) as opened:
+        make(opened, two, name="mixed")
+        make(opened, two, name="mixed", verdict="unfaithful", repetitions=1, repetition=7, seed=8)
+    text = orchestrator("summary", "mixed", "--metric", "queueing_delay_mean_s").stdout
+    assert "1 run was unfaithful and is left out" in text
+
+
 def test_an_experiment_is_exported_as_one_table(store: Path) -> None:
     with Store(store) as opened:
         opened.fail(opened.begin(head(experiment="hung", experiment_sha256="x")), "it hung")

@@ -31,7 +31,7 @@ def rates(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
 
 
 def compared(store: Store, ids: list[str]) -> dict[str, Any]:
-    found = compare_variants(store, [store.load(run_id) for run_id in ids])
+    found = compare_variants(store, [store.load(run_id).row for run_id in ids])
     assert found is not None
     return found
 
@@ -99,4 +99,4 @@ def test_equal_variants_of_two_experiments_are_told_apart(store: Store) -> None:
 @pytest.mark.parametrize("variants", [VARIANTS[:1], VARIANTS])
 def test_one_variant_or_single_runs_give_none(store: Store, variants: list[dict[str, Any]]) -> None:
     ids = make(store, rates, variants, repetitions=2 if len(variants) == 1 else 1)
-    assert compare_variants(store, [store.load(run_id) for run_id in ids]) is None
+    assert compare_variants(store, [store.load(run_id).row for run_id in ids]) is None

@@ -157,7 +157,8 @@ def test_the_document_is_that_of_the_commands(
         assert summary["differences"]
         assert summary["crossings"]
         runs = [opened.load(ids["ok"]), opened.load(ids["off"])]
-        compared = {**compare(runs), "variants": compare_variants(opened, runs)}
+        variants = compare_variants(opened, [run.row for run in runs])
+        compared = {**compare(runs), "variants": variants}
     url = f"/api/experiments/{study.label}/summary"
     assert json.loads(client.get(url).text) == json.loads(json.dumps(summary))
     url = f"/api/compare?run={ids['ok']}&run={ids['off']}"
