@@ -118,7 +118,7 @@ def _axis(path: str, label: str, values: Sequence[Any]) -> Axis:
 
 
 def key(value: Any) -> str:
-    """Return a text that is equal for equal values only."""
+    """Return a value as JSON with sorted keys: a text that is equal for equal values only."""
     return json.dumps(value, sort_keys=True)
 
 

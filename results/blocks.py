@@ -36,10 +36,13 @@ ROWS = 16384
 """Number of rows in a block that is full."""
 
 MOST_COLUMNS = 1000
-"""More columns than any table will have."""
+"""Most columns of a block: more than any table will have."""
 
 LEVEL = 6
-"""Of zlib. Level 4 takes a fifth less time and 3% more space, level 9 six times and 2% less."""
+"""Level of zlib's compression.
+
+Level 4 takes a fifth less time and 3% more space, level 9 six times the time and 2% less space.
+"""
 
 ENTRY = np.dtype([("width", "u1"), ("bytes", "<u4"), ("crc32", "<u4"), ("first", "<i8")])
 

@@ -1,7 +1,7 @@
-"""Reads small tables of many runs at once, compared with their checksums, before they are used.
+"""Reads small tables of many runs at once, and compares the rows with their checksums.
 
-A few queries for all runs take the place of several for each. Rows that are not what was stored
-are not held here: then the run reads them by itself, and says what is wrong with them.
+A few queries for all runs take the place of several for each. A run gets its rows only if their
+checksum is right. Otherwise it reads them itself when they are used, and says what is wrong.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Sums = Mapping[str, Sum]
 def load(
     connection: sqlite3.Connection, path: Path, rows: Sequence[tuple[int, RunRow]]
 ) -> dict[str, StoredRun]:
-    """Return the runs of these keys and rows by id; they hold the rows that are what was stored."""
+    """Return the runs of these keys and rows by id, with their verified rows of TABLES."""
     runs = {key: StoredRun(connection, path, key, row) for key, row in rows}
     try:
         sums = checksums(connection, list(runs))
         for table in TABLES:
-            hold(connection, table, sums, runs)
+            give_verified_rows(connection, table, sums, runs)
     except (*database.ERRORS, StoreError, TypeError):
         pass  # each run reads the rest by itself, with an error that names the run
     return {run.id: run for run in runs.values()}
@@ -59,23 +59,23 @@ def checksums(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, 
     return found
 
 
-def hold(
+def give_verified_rows(
     connection: sqlite3.Connection,
     table: str,
     sums: Mapping[int, Sums],
     runs: Mapping[int, StoredRun],
 ) -> None:
-    """Let the runs hold their rows of a table, if these are what was stored."""
+    """Give the runs their rows of a table, if their checksums are right."""
     by_schema: dict[int, dict[int, Checksum]] = {}
     for key in runs:
         if table in sums.get(key, ()):
             schema, expected = sums[key][table]
             by_schema.setdefault(schema, {})[key] = expected
     for schema, expected_of in by_schema.items():
-        _hold(connection, table, schema, expected_of, runs)
+        _give_verified_rows(connection, table, schema, expected_of, runs)
 
 
-def _hold(
+def _give_verified_rows(
     connection: sqlite3.Connection,
     table: str,
     schema: int,
@@ -95,4 +95,4 @@ def _hold(
     for key, expected in sums.items():
         rows = by_run.get(key, [])
         if checksum.of_rows(table, covered, list(map(values, rows))) == expected:
-            runs[key].hold(table, names, rows)
+            runs[key].use_verified_rows(table, names, rows)

@@ -12,8 +12,8 @@ constant. Each series (all rows with the same flow, endpoint or queue) is hashed
 time, in blocks of up to :data:`BLOCK_ROWS` rows. A block is a JSON line with the series' key, the
 number of rows, the first row and the names of the columns that vary. Each of these columns follows
 as little-endian 64-bit integers. A missing value is hashed as the number in
-:data:`results.samples.NULLS`. How samples are kept in the file does not matter: rows of older
-schemas and blocks with the same values have the same checksum.
+:data:`results.samples.MISSING_VALUES`. How samples are kept in the file does not matter: rows of
+older schemas and blocks with the same values have the same checksum.
 """
 
 from __future__ import annotations

@@ -46,14 +46,14 @@ def _windows(text: str) -> tuple[Window, ...]:
     )
 
 
-def plain(value: Any) -> Any:
+def python_value(value: Any) -> Any:
     """Return what SQLite can keep: numbers of numpy as Python's."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def to_json(value: Any) -> str:
     """Return JSON text, of numbers of numpy, too."""
-    return json.dumps(value, default=plain)
+    return json.dumps(value, default=python_value)
 
 
 PLAIN = Codec(_unchanged, _unchanged)
@@ -87,7 +87,7 @@ def read(
     Rows that give the same ``known`` share what is decoded of equal columns.
 
     Raises:
-        Exception: one of ``typed.SYMPTOMS`` when a value cannot have been stored.
+        Exception: one of ``typed.DECODING_ERRORS`` when a value cannot have been stored.
     """
     codecs = codecs_of(cast(Hashable, record))
     found = dict(values)

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.errors import UsageError
 from results import columns, metrics
-from results.documents import SCHEMA, check_document, plain
+from results.documents import SCHEMA, check_document, json_ready
 from results.metrics import METRICS
 from results.metrics.base import Scope
 from results.model import WHOLE, Number, RunRow, Values, WindowMetrics
@@ -60,7 +60,7 @@ def _summary(run: StoredRun) -> dict[str, Any]:
         "id": row.id,
         "experiment": row.experiment,
         "scenario": row.scenario,
-        "variant": plain(row.variant),
+        "variant": json_ready(row.variant),
         "repetition": row.repetition,
         "seed": row.seed,
         "status": row.status,
@@ -148,7 +148,7 @@ def _differing_checks(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
 
 
 def _differing(values: Sequence[Any]) -> list[dict[str, Any]]:
-    return _lines([dict(_leaves(plain(value))) for value in values])
+    return _lines([dict(_leaves(json_ready(value))) for value in values])
 
 
 def _lines(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

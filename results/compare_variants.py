@@ -23,12 +23,12 @@ from typing import Any
 
 from results import naming
 from results.axes import key
-from results.documents import plain
+from results.documents import json_ready
 from results.experiments import Experiment, experiments, of_rows
 from results.metrics import METRICS, Metric, columns_of, of_scope
 from results.metrics.base import Scope, Table
 from results.model import RunRow
-from results.observations import Group, Wanted, observe
+from results.observations import ValueSelection, VariantValues, observe
 from results.statistics.estimates import estimate
 from results.store import Store
 from results.summary import difference, set_p_holm
@@ -72,13 +72,13 @@ def compare_variants(
         ],
         "values": values,
     }
-    made: dict[str, Any] = plain(document)
+    made: dict[str, Any] = json_ready(document)
     return made
 
 
 def _groups(
     store: Store, rows: Sequence[RunRow], known: Sequence[Experiment]
-) -> list[tuple[str, Group]]:
+) -> list[tuple[str, VariantValues]]:
     """Return the variants with the label of their experiment, in the order of the runs."""
     labels = {row.id: one.label for one in known for row in one.rows}
     chosen: dict[tuple[str, str], list[RunRow]] = {}
@@ -90,12 +90,12 @@ def _groups(
     for (label, _variant), of_variant in chosen.items():
         oldest_first = sorted(of_variant, key=lambda row: (row.started_utc, row.id))
         experiment = of_rows(of_variant[0].experiment, oldest_first)
-        (group,), _axes = observe(store, experiment, Wanted(metrics))
+        (group,), _axes = observe(store, experiment, ValueSelection(metrics))
         found.append((label, group))
     return found
 
 
-def _values(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
+def _values(groups: Sequence[VariantValues]) -> Iterator[dict[str, Any]]:
     there = {place for group in groups for place in group.values}
     subjects = list(dict.fromkeys(subject for group in groups for subject, _name in group.values))
     for subject in sorted(subjects, key=lambda one: ("run", "flow", "link").index(one.scope)):

@@ -33,8 +33,10 @@ from results.run_fields import Field, FieldError, Run
 Condition = Callable[[Run], bool]
 
 MAX_LENGTH = 10_000
+"""Most characters of a condition."""
+
 MAX_DEPTH = 50
-"""Of parentheses and ``not`` within each other."""
+"""Most levels of parentheses and ``not`` within each other."""
 
 NOTHING = "none"
 

@@ -116,7 +116,7 @@ def _scenario_name(row: RunRow, rows: Sequence[RunRow]) -> str:
 
 def _write_run(path: Path, run: StoredRun) -> None:
     head = run.head
-    document = documents.plain(
+    document = documents.json_ready(
         {
             **documents.document([run]),
             "scenario_sha256": run.row.scenario_sha256,

@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 """Called with what a migration does, for the user."""
 
 MOST_FREE = 0.5
-"""A migration that leaves a larger part of the file free gives it back to the file system."""
+"""Largest share of free pages that a migration leaves; more is given back to the file system."""
 
 APPLICATION_ID = 0x54435072
 """``PRAGMA application_id`` of our files, which other programs' databases do not have."""

@@ -117,16 +117,16 @@ def _judgements(run: StoredRun) -> dict[str, Any]:
 
 def check_document(check: Check) -> dict[str, Any]:
     """Return a fidelity check with every key of the contract."""
-    fields: dict[str, Any] = plain(vars(check))
+    fields: dict[str, Any] = json_ready(vars(check))
     return fields
 
 
-def plain(value: Any) -> Any:
+def json_ready(value: Any) -> Any:
     """Return JSON-ready data with null for every number that is not finite."""
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): json_ready(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [json_ready(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -134,7 +134,7 @@ def plain(value: Any) -> Any:
 
 def _row(row: RunRow) -> dict[str, Any]:
     shown = {name: getattr(row, name) for name in columns.names(row, columns.SHOWN)}
-    fields: dict[str, Any] = plain({"id": row.id, **shown})
+    fields: dict[str, Any] = json_ready({"id": row.id, **shown})
     return fields
 
 

@@ -23,16 +23,16 @@ from orchestrator.units import listed
 from orchestrator.units import shown as quoted
 from results.axes import Where, conditions, number
 from results.experiments import Experiment
-from results.figures import MetricName, Surroundings
+from results.figures import MetricName, ScenarioNames
 from results.metrics import METRICS
 from results.model import WHOLE
-from results.observations import Group, Wanted, observe
+from results.observations import ValueSelection, VariantValues, observe
 from results.statistics.estimates import CONFIDENCE, estimate
 from results.store import Store
 from results.values import Subject
 
 
-class Rival(Strict):
+class OtherFlow(Strict):
     """The value of another flow entry in the same run, times a factor."""
 
     flow: Slug = Field(description="flow entry")
@@ -41,7 +41,7 @@ class Rival(Strict):
 
 def _bound(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return Rival.model_validate(value)
+        return OtherFlow.model_validate(value)
     if number(value) is None:
         raise ValueError(
             f"{quoted(value)} is no bound: write a number in SI units, a quantity such as 20ms, or "
@@ -75,7 +75,7 @@ Bound = Annotated[
         }
     ),
 ]
-"""A number in SI units, a quantity, or a Rival."""
+"""A number in SI units, a quantity, or an OtherFlow."""
 
 
 class Expectation(Strict):
@@ -114,7 +114,7 @@ class Expectation(Strict):
             )
         if (self.near is None) != (self.tolerance is None):
             raise ValueError("`near` and `tolerance` go together")
-        if isinstance(self.near, Rival):
+        if isinstance(self.near, OtherFlow):
             raise ValueError("`near` takes a number: compare with a flow by `above` and `below`")
         if not 0 < self.confidence < 1:
             raise ValueError("`confidence` must be above 0% and below 100%")
@@ -127,7 +127,7 @@ class Expectation(Strict):
         return self
 
     def _in_unit(self, bound: Any) -> None:
-        if isinstance(bound, Rival):
+        if isinstance(bound, OtherFlow):
             if self.flow is None:
                 raise ValueError("the metric of the run is compared with a number, not with a flow")
             return
@@ -145,7 +145,7 @@ class Expectation(Strict):
     def text(self) -> str:
         """The expectation in words."""
         bound = self.bound
-        if isinstance(bound, Rival):
+        if isinstance(bound, OtherFlow):
             times = "" if bound.factor == 1 else f"{bound.factor:g} x "
             bound = f"{times}that of {bound.flow}"
         word = "above" if self.above is not None else "below" if self.below is not None else "near"
@@ -154,16 +154,16 @@ class Expectation(Strict):
         within = f" in {self.window}" if self.window is not None else ""
         return f"{of}{self.metric}{within} {word} {bound}{close}"
 
-    def faults(self, around: Surroundings) -> Iterator[tuple[Path, str]]:
+    def faults(self, names: ScenarioNames) -> Iterator[tuple[Path, str]]:
         """Yield (path inside the expectation, message) for what the scenario does not have."""
-        yield from around.where_faults(self.where)
+        yield from names.where_faults(self.where)
         if self.flow is not None:
-            yield from around.flow_faults(("flow",), self.flow)
-        if isinstance(self.bound, Rival):
+            yield from names.flow_faults(("flow",), self.flow)
+        if isinstance(self.bound, OtherFlow):
             where = "above" if self.above is not None else "below"
-            yield from around.flow_faults((where,), self.bound.flow)
+            yield from names.flow_faults((where,), self.bound.flow)
         if self.window is not None:
-            yield from around.window_faults(("window",), self.window)
+            yield from names.window_faults(("window",), self.window)
 
 
 def evaluate(
@@ -177,15 +177,15 @@ def evaluate(
     """
     found = []
     for each in expectations:
-        wanted = Wanted((each.metric,), each.window or WHOLE, conditions(each.where))
+        wanted = ValueSelection((each.metric,), each.window or WHOLE, conditions(each.where))
         groups, _axes = observe(store, experiment, wanted)
         found += [_judged(each, group) for group in groups]
     return found
 
 
-def _judged(expectation: Expectation, group: Group) -> dict[str, Any]:
+def _judged(expectation: Expectation, group: VariantValues) -> dict[str, Any]:
     values, bound = _values(expectation, group), expectation.bound
-    limit = 0.0 if isinstance(bound, Rival) else (number(bound) or (0.0, ""))[0]
+    limit = 0.0 if isinstance(bound, OtherFlow) else (number(bound) or (0.0, ""))[0]
     over = expectation.over or ("mean" if len(values) > 1 else "every")
     mean = estimate(values, expectation.confidence)
     if mean is None:
@@ -214,18 +214,18 @@ def _judged(expectation: Expectation, group: Group) -> dict[str, Any]:
     }
 
 
-def _values(expectation: Expectation, group: Group) -> list[float]:
+def _values(expectation: Expectation, group: VariantValues) -> list[float]:
     """Return the value of each run, less that of the other flow in the same run."""
     subject = Subject(flow=expectation.flow)
     own = group.values.get((subject, expectation.metric), [])
-    if not isinstance(expectation.bound, Rival):
+    if not isinstance(expectation.bound, OtherFlow):
         return [each.value for each in own]
-    rival = expectation.bound
+    other = expectation.bound
     others = {
         each.run: each.value
-        for each in group.values.get((Subject(flow=rival.flow), expectation.metric), [])
+        for each in group.values.get((Subject(flow=other.flow), expectation.metric), [])
     }
-    return [each.value - rival.factor * others[each.run] for each in own if each.run in others]
+    return [each.value - other.factor * others[each.run] for each in own if each.run in others]
 
 
 def _meets(expectation: Expectation, low: float, high: float, limit: float) -> bool:

@@ -28,7 +28,9 @@ SHOWN_CHARACTERS = 8
 class Experiment:
     """Runs that belong together, oldest first.
 
-    ``modules`` has the hash of each kernel module that a run of it has loaded.
+    ``key`` has what identifies the scenario, the link model and the back end; it is empty for runs
+    that :func:`of_rows` puts together. ``modules`` has the SHA-256 of each kernel module that a run
+    has loaded, by name.
     """
 
     name: str
@@ -82,7 +84,7 @@ class Experiment:
             found.setdefault(keys[one], []).append(row)
         return found
 
-    def takes(self, kernel: str | None, modules: Mapping[str, str]) -> bool:
+    def can_have(self, kernel: str | None, modules: Mapping[str, str]) -> bool:
         """Tell whether a run with that kernel and those modules can belong to it."""
         one_kernel = kernel is None or self.kernel is None or kernel == self.kernel
         return one_kernel and all(
@@ -90,7 +92,7 @@ class Experiment:
         )
 
     def add(self, row: RunRow, kernel: str | None, modules: Mapping[str, str]) -> None:
-        """Add a run that :meth:`takes` allows."""
+        """Add a run that :meth:`can_have` allows."""
         self.rows.append(row)
         self.modules.update(modules)
         self.kernel = self.kernel or kernel
@@ -110,7 +112,7 @@ def experiments(store: Store, name: str | None = None) -> list[Experiment]:
         kernel = _kernel(row, kernels.get(row.id))
         loaded = _modules(modules.get(row.id))
         place = by_key.setdefault((row.experiment, *key), [])
-        fitting = [one for one in place if one.takes(kernel, loaded)]
+        fitting = [one for one in place if one.can_have(kernel, loaded)]
         if not fitting:
             fitting = [Experiment(row.experiment, key)]
             place.append(fitting[0])

@@ -1,4 +1,4 @@
-"""What the newest runs of a store took, for estimates of later ones."""
+"""Wall times and costs of the newest runs of a store, for estimates of later ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_RUNS = 500
 
 
 @dataclass(frozen=True)
-class Taken:
-    """One run that ended well: what it was, its wall time, and its provenance ``cost``."""
+class RunCost:
+    """A run that ended ok: what it was, its wall time in seconds, and its provenance ``cost``."""
 
     scenario: str
     experiment_sha256: str
@@ -26,7 +26,7 @@ class Taken:
     cost: Mapping[str, Any]
 
 
-def runs(store: Store, kernel_sha256: str) -> list[Taken]:
+def runs(store: Store, kernel_sha256: str) -> list[RunCost]:
     """Return the newest runs of the back end ``guest`` with this kernel, newest first.
 
     Runs of workers of a cluster are left out, as are those that an earlier version stored without
@@ -47,7 +47,7 @@ def runs(store: Store, kernel_sha256: str) -> list[Taken]:
         try:
             values, about, machine = json.loads(variant), json.loads(cost), json.loads(kernel)
             if machine["linux_sha256"] == kernel_sha256 and isinstance(about, dict):
-                found.append(Taken(scenario, sha256 or "", dict(values), float(wall_s), about))
-        except typed.SYMPTOMS:
+                found.append(RunCost(scenario, sha256 or "", dict(values), float(wall_s), about))
+        except typed.DECODING_ERRORS:
             continue
     return found

@@ -128,7 +128,7 @@ def problem(
             return f"number {number} is not what was stored"
         try:
             _judgement(row)
-        except typed.SYMPTOMS as error:
+        except typed.DECODING_ERRORS as error:
             return f"number {number}: {error}"
         previous = row.sha256
     if last is None or last == (number, previous):

@@ -30,8 +30,8 @@ SENTENCES = {
 class LeftOut:
     """Numbers of runs of one variant by reason.
 
-    Interrupted runs are among those that ``failed``. ``identical`` counts the runs that are equal
-    to the bit to another one, which the means have.
+    Interrupted runs are among those that ``failed``. ``identical`` counts the runs that are
+    bit-identical to another one, which the means have.
     """
 
     unfaithful: int = 0

@@ -96,5 +96,5 @@ def _flows_of(key: int, rows: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
             documents.listed_flow(name, entry_of(name, traffic, resolved), control)
             for name, traffic, control, _ in rows
         ]
-    except typed.SYMPTOMS as error:
+    except typed.DECODING_ERRORS as error:
         raise integrity.damaged(f"#{key}", f"table flows: {error}") from error

@@ -31,7 +31,7 @@ MOST_CONDITIONS = 20
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PageRequest:
     """Which runs, and in which order.
 
     ``where`` are conditions that all hold. ``words`` is text of which each word stands in a run's
@@ -60,7 +60,7 @@ class Page:
     facets: Facets = field(default_factory=dict)
 
 
-def page(store: Store, wanted: Wanted) -> Page:
+def page(store: Store, wanted: PageRequest) -> Page:
     """Return the page.
 
     Raises:
@@ -68,7 +68,7 @@ def page(store: Store, wanted: Wanted) -> Page:
     """
     with reading(store.path):
         (total,) = store.connection.execute("SELECT count(*) FROM runs").fetchone()
-    with _blamed():
+    with _reporting_damage():
         columns = _Columns(store)
         chosen = None
         if wanted.where or wanted.words or wanted.status or wanted.sort:
@@ -87,7 +87,7 @@ def page(store: Store, wanted: Wanted) -> Page:
 
 def axis_labels(store: Store) -> dict[str, str]:
     """Return the labels of all axes of the store's runs by their paths, sorted by path."""
-    with _blamed():
+    with _reporting_damage():
         paths = {path for kind in _Columns(store).kinds() for path in kind["variant"]}
         return labels(sorted(paths))
 
@@ -103,17 +103,17 @@ def _facets(store: Store, columns: _Columns, keys: Sequence[int] | None) -> Face
 
 
 @contextmanager
-def _blamed() -> Iterator[None]:
+def _reporting_damage() -> Iterator[None]:
     """Turn an error that only a damaged row can cause into StoreError."""
     try:
         yield
     except UsageError:
         raise
-    except typed.SYMPTOMS as error:
+    except typed.DECODING_ERRORS as error:
         raise integrity.damaged("of the list", f"{type(error).__name__}: {error}") from error
 
 
-def _chosen(columns: _Columns, wanted: Wanted) -> list[int]:
+def _chosen(columns: _Columns, wanted: PageRequest) -> list[int]:
     """Return the keys of the runs that fit, in the order asked for."""
     kept = columns.newest(0, -1)
     if wanted.status:

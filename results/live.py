@@ -35,7 +35,7 @@ def write(db: Path, run_id: str, document: dict[str, Any]) -> None:
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
     if len(text) > MOST_BYTES:
         return
-    place = _place(db, run_id)
+    place = _file(db, run_id)
     new = place.with_suffix(".new")
     with contextlib.suppress(OSError):  # a full disk must not end the run
         place.parent.mkdir(exist_ok=True)
@@ -47,7 +47,7 @@ def read(db: Path, run_id: str) -> str | None:
     """Return what is known of a run, as JSON; None when there is nothing valid."""
     try:
         descriptor = os.open(
-            _place(db, run_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            _file(db, run_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         )
     except OSError:
         return None
@@ -62,7 +62,7 @@ def read(db: Path, run_id: str) -> str | None:
 
 def remove(db: Path, run_id: str) -> None:
     """Remove what is known of a run that has ended."""
-    _remove(db, [_place(db, run_id), _place(db, run_id).with_suffix(".new")])
+    _remove(db, [_file(db, run_id), _file(db, run_id).with_suffix(".new")])
 
 
 def stale(db: Path, running: Iterable[str]) -> list[Path]:
@@ -83,7 +83,7 @@ def remove_stale(db: Path, found: Iterable[Path]) -> None:
     _remove(db, found)
 
 
-def _place(db: Path, run_id: str) -> Path:
+def _file(db: Path, run_id: str) -> Path:
     return folder(db) / (run_id + _KIND)
 
 

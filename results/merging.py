@@ -119,7 +119,7 @@ def _refusing(source: Path) -> Iterator[None]:
         yield
     except NotAStoreError:
         raise
-    except (OrchestratorError, *database.ERRORS, *typed.SYMPTOMS) as error:
+    except (OrchestratorError, *database.ERRORS, *typed.DECODING_ERRORS) as error:
         said = plaintext.visible(plaintext.shortened(str(error), 1000))
         raise NotAStoreError(f"{source}: nothing was merged: {said}") from error
 
@@ -128,7 +128,7 @@ def _require_readable(store: Store, run_id: str) -> None:
     """Read all of a run but its samples, which the checksums have read.
 
     Raises:
-        StoreError, or one of ``typed.SYMPTOMS``: a part has a value that is never stored.
+        StoreError, or one of ``typed.DECODING_ERRORS``: a part has a value that is never stored.
     """
     if not RUN_ID.fullmatch(run_id):
         raise StoreError(f"{plaintext.shortened(run_id, 100)!r} is no id of a run")

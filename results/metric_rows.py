@@ -34,7 +34,7 @@ COLUMNS = ("flow", "link", "name", "value", "window")
 """The columns that a checksum of the metrics covers, in the order that rows are sorted by."""
 
 MOST_VALUES = 2_000_000
-"""Values that :class:`Kept` holds, of 8 bytes each."""
+"""Values that :class:`MetricCache` holds, of 8 bytes each."""
 
 Place = tuple[str, int | None, str | None, str]
 """Window, flow, link and name of a value. Without flow and link it is of the run."""
@@ -75,11 +75,11 @@ class MetricRows:
     values: npt.NDArray[np.float64]
 
 
-class Kept:
-    """Metrics that were read and compared with checksums before; threads may share it.
+class MetricCache:
+    """Metrics of runs that were compared with their checksums; at most ``most_values`` values.
 
-    They are found by the run's id and checksums, so a run that was replaced is read again. Those
-    that were asked for longest ago go first.
+    Threads may share it. A run is found by its id and checksums, so a run that was replaced is read
+    again. The least recently used runs are dropped first.
     """
 
     def __init__(self, most_values: int = MOST_VALUES) -> None:
@@ -108,18 +108,19 @@ class Kept:
                 self._held -= len(self._runs.popitem(last=False)[1][1].values)
 
     def layout(self, names: Names, made: Layout) -> Layout:
-        """Return the layout of runs kept here that is equal, or the one that was made of names."""
+        """Return the layout of cached runs that is equal, or the one that was made of names."""
         own = (names, made.windows, made.flows, made.entries, made.bottlenecks)
         with self._lock:
             return self._layouts.setdefault(hashlib.sha256(repr(own).encode()).digest(), made)
 
 
 def read(
-    connection: sqlite3.Connection, path: Path, rows: Sequence[RunRow], kept: Kept
+    connection: sqlite3.Connection, path: Path, rows: Sequence[RunRow], cache: MetricCache
 ) -> dict[str, MetricRows]:
-    """Return the metrics of runs by id, but for those that are to be read :func:`alone`.
+    """Return the metrics by run id of the runs that can be read together.
 
-    They are runs without checksums, damaged runs, and runs that do not have every metric.
+    Missing are runs without checksums, damaged runs, and runs that lack a metric. :func:`of_run`
+    reads these.
     """
     by_id = {row.id: row for row in rows}
     found: dict[str, MetricRows] = {}
@@ -132,22 +133,22 @@ def read(
         )
         sums = bulk.checksums(connection, list(ids))
         new: dict[int, StoredRun] = {}
-        for key, of_run in sums.items():
-            if (known := kept.find(ids[key], of_run)) is not None:
+        for key, run_sums in sums.items():
+            if (known := cache.find(ids[key], run_sums)) is not None:
                 found[ids[key]] = known
-            elif len(of_run) == len(bulk.TABLES):
+            elif len(run_sums) == len(bulk.TABLES):
                 new[key] = StoredRun(connection, path, key, by_id[ids[key]])
         for table in _OTHERS:
-            bulk.hold(connection, table, sums, new)
-        for key, one in _read(connection, new, sums, kept):
+            bulk.give_verified_rows(connection, table, sums, new)
+        for key, one in _read(connection, new, sums, cache):
             found[ids[key]] = one
-            kept.add(ids[key], sums[key], one)
-    except (*database.ERRORS, StoreError, *typed.SYMPTOMS):
+            cache.add(ids[key], sums[key], one)
+    except (*database.ERRORS, StoreError, *typed.DECODING_ERRORS):
         pass  # the others are read by themselves, with an error that names the run
     return found
 
 
-def alone(run: StoredRun) -> MetricRows:
+def of_run(run: StoredRun) -> MetricRows:
     """Return the metrics of one run; they are computed from its samples if some are not stored.
 
     Raises:
@@ -179,7 +180,7 @@ def _read(
     connection: sqlite3.Connection,
     runs: Mapping[int, StoredRun],
     sums: Mapping[int, Sums],
-    kept: Kept,
+    cache: MetricCache,
 ) -> Iterator[tuple[int, MetricRows]]:
     """Yield key and metrics of the runs whose rows are what was stored, and complete."""
     shapes: dict[Names, _Shape] = {}
@@ -188,7 +189,10 @@ def _read(
         run = runs[key]
         shape = shapes.get(names) or shapes.setdefault(names, _Shape(names))
         schema, expected = sums[key]["metrics"]
-        if not run.held.issuperset(_OTHERS) or checksum.covered(schema)["metrics"] != COLUMNS:
+        if (
+            not run.verified_tables.issuperset(_OTHERS)
+            or checksum.covered(schema)["metrics"] != COLUMNS
+        ):
             continue
         if not _NUMBERS.issuperset(map(type, values)) or shape.checksum(values) != expected:
             continue
@@ -196,7 +200,7 @@ def _read(
         of = (names, *(tuple(sorted(run.raw(table, some))) for table, some in _OTHERS.items()))
         if of not in layouts:
             complete = metrics.expected(run) <= shape.known
-            layouts[of] = kept.layout(names, _layout(run, shape.places)) if complete else None
+            layouts[of] = cache.layout(names, _layout(run, shape.places)) if complete else None
         if (layout := layouts[of]) is not None:
             yield key, MetricRows(layout, np.array(values, np.float64))
 

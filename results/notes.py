@@ -20,7 +20,7 @@ from orchestrator.units import shown
 from results.database import utc_now
 
 MOST_CHARACTERS = 10_000
-"""Of a note."""
+"""Most characters of a note."""
 
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,63}")
 NO_TAGS = ("none", "and", "or", "not")

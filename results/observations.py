@@ -2,8 +2,8 @@
 
 A run gives one value of a metric for itself, for each flow entry and for each bottleneck link. An
 entry's value is the mean over its flows. Runs that are unfaithful or failed are left out. Of a
-repetition that was run again the newest run counts. Of repetitions that are equal to the bit one
-counts, because nothing in them is random: they are one observation.
+repetition that was run again the newest run counts. Of bit-identical repetitions one counts,
+because nothing in them is random: they are one observation.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Observation:
 
 
 @dataclass
-class Group:
+class VariantValues:
     """The runs of one variant that its means have, their values, and how many are left out."""
 
     variant: Mapping[str, Any]
@@ -73,7 +73,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ValueSelection:
     """Which values to take.
 
     ``metrics`` are names; without any, those of the short tables. ``where`` keeps the variants that
@@ -90,7 +90,9 @@ class Wanted:
     parts: int = 0
 
 
-def observe(store: Store, experiment: Experiment, wanted: Wanted) -> tuple[list[Group], list[Axis]]:
+def observe(
+    store: Store, experiment: Experiment, wanted: ValueSelection
+) -> tuple[list[VariantValues], list[Axis]]:
     """Return the variants' observations, in the order of the axes, and the axes.
 
     Raises:
@@ -132,16 +134,16 @@ def _metrics(names: Sequence[str]) -> dict[Scope, list[Metric]]:
     return found
 
 
-def _grouped(experiment: Experiment, there: Sequence[Axis]) -> list[Group]:
+def _grouped(experiment: Experiment, there: Sequence[Axis]) -> list[VariantValues]:
     """Return the variants with the runs that count."""
     groups = [_group(rows) for rows in experiment.variants().values()]
     rank = order(there)
     return sorted(groups, key=lambda group: rank(group.variant))
 
 
-def _group(rows: Sequence[RunRow]) -> Group:
+def _group(rows: Sequence[RunRow]) -> VariantValues:
     """Return a variant of these runs, the oldest first."""
-    group = Group(rows[0].variant)
+    group = VariantValues(rows[0].variant)
     newest: dict[tuple[int, int], RunRow] = {}
     for row in rows:
         if row.status == "ok":
@@ -160,7 +162,7 @@ def _group(rows: Sequence[RunRow]) -> Group:
     return group
 
 
-def _kept(where: Sequence[str], there: Sequence[Axis]) -> Callable[[Group], bool]:
+def _kept(where: Sequence[str], there: Sequence[Axis]) -> Callable[[VariantValues], bool]:
     """Return whether a variant fits all conditions."""
     try:
         holding = [of_variants(text, there) for text in where]
@@ -169,7 +171,9 @@ def _kept(where: Sequence[str], there: Sequence[Axis]) -> Callable[[Group], bool
     return lambda group: all(holds(group.variant) for holds in holding)
 
 
-def _add(store: Store, groups: Sequence[Group], chosen: Chosen, wanted: Wanted) -> set[str]:
+def _add(
+    store: Store, groups: Sequence[VariantValues], chosen: Chosen, wanted: ValueSelection
+) -> set[str]:
     """Add the values of all runs to their groups; return the names of their flow entries."""
     rows = [(group, row) for group in groups for row in group.runs]
     columns: dict[Layout, list[Column]] = {}
@@ -185,7 +189,7 @@ def _add(store: Store, groups: Sequence[Group], chosen: Chosen, wanted: Wanted) 
     return {name for layout in columns for name in _names(layout, wanted)}
 
 
-def _columns(layout: Layout, chosen: Chosen, wanted: Wanted) -> Iterator[Column]:
+def _columns(layout: Layout, chosen: Chosen, wanted: ValueSelection) -> Iterator[Column]:
     """Yield each wanted series of the runs with that layout, and the places of its values."""
     indices = by_name(_names(layout, wanted))
     for subject in subjects(indices, layout.bottlenecks):
@@ -198,13 +202,13 @@ def _columns(layout: Layout, chosen: Chosen, wanted: Wanted) -> Iterator[Column]
             yield (subject, one.name), np.array(known, np.intp)
 
 
-def _names(layout: Layout, wanted: Wanted) -> Sequence[str]:
+def _names(layout: Layout, wanted: ValueSelection) -> Sequence[str]:
     """Return the name of each flow's entry, or of each flow."""
     return layout.flows if wanted.flows else layout.entries
 
 
 def _add_with_parts(
-    store: Store, groups: Sequence[Group], chosen: Chosen, wanted: Wanted
+    store: Store, groups: Sequence[VariantValues], chosen: Chosen, wanted: ValueSelection
 ) -> set[str]:
     """Do as :func:`_add`, and add the values in parts of the window, which samples give."""
     known: set[str] = set()
@@ -214,7 +218,9 @@ def _add_with_parts(
     return known
 
 
-def _add_run(group: Group, run: StoredRun, chosen: Chosen, wanted: Wanted) -> set[str]:
+def _add_run(
+    group: VariantValues, run: StoredRun, chosen: Chosen, wanted: ValueSelection
+) -> set[str]:
     """Add a run's values to its group; return the names of its flow entries."""
     values = RunValues(run, wanted.window, wanted.flows)
     whole = Span(0.0, run.duration_s)

@@ -1,4 +1,4 @@
-"""What a list of experiments says of each: numbers of runs, and the state of each repetition."""
+"""An experiment in the list of experiments: numbers of runs, and the state of each repetition."""
 
 from __future__ import annotations
 

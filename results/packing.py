@@ -19,7 +19,7 @@ from results.samples import TABLES, DamagedSamplesError
 Tell = Callable[[str], None]
 
 EVERY_S = 5.0
-"""How often it says how far it is."""
+"""Least time between two messages of progress."""
 
 
 def apply(connection: sqlite3.Connection, tell: Tell) -> None:

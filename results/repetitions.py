@@ -1,4 +1,4 @@
-"""The values that a rule for the number of repetitions looks at."""
+"""How many repetitions a variant needs by the scenario's rule, from the runs that there are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.errors import UsageError
 from orchestrator.suggestions import suggest
 from results.metrics import METRICS
 from results.model import WHOLE
-from results.statistics.stein import Rule, wanted
+from results.statistics.stein import Rule, required_repetitions
 from results.statistics.stein import stein as estimate
 from results.store import Store
 from results.stored import StoredRun
@@ -34,24 +34,27 @@ def require_metric(rule: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Demand:
-    """How many repetitions of a variant there should be, and whether its mean is known then."""
+class Required:
+    """The number of repetitions that a variant needs in all.
+
+    ``narrow_enough`` tells whether the interval of the mean is as narrow as the rule asks for.
+    """
 
     repetitions: int
-    known: bool
+    narrow_enough: bool
 
 
-def demand(store: Store, runs: Sequence[str], rule: Mapping[str, Any]) -> Demand:
-    """Return what the rule asks for, from the runs of one variant in their order.
+def required(store: Store, runs: Sequence[str], rule: Mapping[str, Any]) -> Required:
+    """Return how many repetitions the rule asks for, from the runs of one variant in their order.
 
-    Runs that failed or are unfaithful, and those without the value, are made up for by others.
+    A run that failed, is unfaithful or has no value of the metric is replaced by a further one.
     """
     values = [value for run in runs if (value := _value(store.load(run), rule)) is not None]
     stein = Rule(rule["interval"], rule["least"], rule["most"])
-    missing = max(0, wanted(values, stein) - len(values))
+    missing = max(0, required_repetitions(values, stein) - len(values))
     found = estimate(values, stein)
-    known = found is not None and (found.half_width or 0.0) <= stein.share * abs(found.mean)
-    return Demand(int(min(rule["most"], len(runs) + missing)), known)
+    narrow = found is not None and (found.half_width or 0.0) <= stein.share * abs(found.mean)
+    return Required(int(min(rule["most"], len(runs) + missing)), narrow)
 
 
 def _value(run: StoredRun, rule: Mapping[str, Any]) -> float | None:

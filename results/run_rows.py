@@ -67,5 +67,5 @@ def _row(
         values |= {"status": "interrupted", "error": GONE}
     try:
         return typed.make(RunRow, columns.read(RunRow, values, known))
-    except typed.SYMPTOMS as error:
+    except typed.DECODING_ERRORS as error:
         raise integrity.damaged(values["id"], f"table runs: {error}") from error

@@ -1,6 +1,7 @@
 """Reads samples of stores up to schema 11, which have a row for each sample.
 
-NULL stands for a missing value there; it is read as the number in :data:`results.samples.NULLS`.
+NULL stands for a missing value there. It is read as the number in
+:data:`results.samples.MISSING_VALUES`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from results.samples import NULLS, TABLES, Array, DamagedSamplesError
+from results.samples import MISSING_VALUES, TABLES, Array, DamagedSamplesError
 
 CHUNK_ROWS = 4096
 """Number of rows that are read at a time."""
@@ -65,8 +66,16 @@ def parts(
         DamagedSamplesError: a value cannot have been stored.
     """
     _dtype, keys, time, unique = TABLES[table]
-    words = [f"coalesce({name}, {NULLS[name]})" if name in NULLS else name for name in names]
-    never = " + ".join(f"({name} IS {NULLS[name]})" for name in names if name in NULLS) or "0"
+    words = [
+        f"coalesce({name}, {MISSING_VALUES[name]})" if name in MISSING_VALUES else name
+        for name in names
+    ]
+    never = (
+        " + ".join(
+            f"({name} IS {MISSING_VALUES[name]})" for name in names if name in MISSING_VALUES
+        )
+        or "0"
+    )
     # Rows with equal times are in the order of insertion. Where times are unique, keys order them.
     ties = "" if unique else ", rowid"
     where = " AND ".join(f"{name} = ?" for name in key)
@@ -92,7 +101,7 @@ def parts(
 def _array(name: str, values: Sequence[Any]) -> Array:
     """Return a stored column as an array; DamagedSamplesError when a value is not of its type."""
     try:
-        if name in NULLS:
+        if name in MISSING_VALUES:
             return np.array(values, np.float64)
         column = np.array(values) if values else np.empty(0, np.int64)
     except (TypeError, ValueError, OverflowError):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from orchestrator.errors import UsageError
 from results import blocks, database, sample_rows
 from results.database import MIGRATIONS
-from results.samples import NULLS, TABLES, Array, DamagedSamplesError, Series
+from results.samples import MISSING_VALUES, TABLES, Array, DamagedSamplesError, Series
 
 BLOCKS_SINCE = 12
 """The first schema that has blocks."""
@@ -30,7 +30,7 @@ BLOCKS_SINCE = 12
 MOST_ROWS = 2**26
 """More rows of a series are not read: a column would take 512 MiB."""
 
-Written = Callable[[tuple[int, ...], npt.NDArray[np.void], Sequence[str]], None]
+OnStored = Callable[[tuple[int, ...], npt.NDArray[np.void], Sequence[str]], None]
 """Called with the key, the rows and the columns that are not constant of each series stored."""
 
 
@@ -91,7 +91,7 @@ def has_blocks(connection: sqlite3.Connection) -> bool:
     return database.schema_version(connection) >= BLOCKS_SINCE
 
 
-def insert(connection: sqlite3.Connection, run: int, series: Series, written: Written) -> None:
+def insert(connection: sqlite3.Connection, run: int, series: Series, on_stored: OnStored) -> None:
     """Store every row of the series under the run, and call ``written`` for each of them."""
     names = sample_columns()[series.table]
     for key in series:
@@ -100,7 +100,7 @@ def insert(connection: sqlite3.Connection, run: int, series: Series, written: Wr
             some = rows[start : start + blocks.ROWS]
             write(connection, series.table, run, key, part, [some[name] for name in names])
         varying = [name for name in series.names if bool(np.any(rows[name] != rows[name][0]))]
-        written(key, rows, varying)
+        on_stored(key, rows, varying)
 
 
 def write(
@@ -217,4 +217,8 @@ def _within(times: npt.NDArray[np.int64], within_ns: tuple[int, int]) -> slice:
 
 def _joined(name: str, parts: Sequence[npt.NDArray[np.int64]]) -> Array:
     values: Array = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    return np.where(values == NULLS[name], np.nan, values) if name in NULLS else values
+    return (
+        np.where(values == MISSING_VALUES[name], np.nan, values)
+        if name in MISSING_VALUES
+        else values
+    )

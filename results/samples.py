@@ -23,9 +23,9 @@ from orchestrator.recording.model import (
 )
 
 Array = npt.NDArray[Any]
-"""One column: int64, or for the columns in NULLS float64 with NaN."""
+"""One column: int64, or for the columns in MISSING_VALUES float64 with NaN."""
 
-NULLS = {
+MISSING_VALUES = {
     "snd_ssthresh_segments": SSTHRESH_INFINITE,
     "pacing_rate_bytes_per_s": -1,  # ~0 in 64 bits, seen as signed
     "max_pacing_rate_bytes_per_s": -1,
@@ -128,8 +128,8 @@ class Series:
 
         def fetch(name: str) -> Array:
             values = self._array[name][rows].astype(np.int64)
-            if name in NULLS:
-                return np.where(values == NULLS[name], np.nan, values)
+            if name in MISSING_VALUES:
+                return np.where(values == MISSING_VALUES[name], np.nan, values)
             return values
 
         return Columns(self.names, fetch)
@@ -138,7 +138,7 @@ class Series:
 def listed(name: str, values: Array) -> list[int | None]:
     """Return a column's values as Python's integers, with None for infinite ones."""
     numbers: list[Any] = values.tolist()
-    if name in NULLS:
+    if name in MISSING_VALUES:
         return [None if math.isnan(value) else int(value) for value in numbers]
     return numbers
 

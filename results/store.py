@@ -47,7 +47,7 @@ from results import (
 from results.checksum import Checksum
 from results.database import Tell, say_nothing, utc_now
 from results.judgements import Judgement
-from results.metric_rows import Kept, MetricRows
+from results.metric_rows import MetricCache, MetricRows
 from results.model import RunHead, RunRow
 from results.notes import Remarks
 from results.stored import StoredRun, read_remarks, reading
@@ -71,7 +71,7 @@ class Store:
     def __init__(self, path: Path, tell: Tell = say_nothing) -> None:
         self.path = Path(path)
         self._loaded: set[int] = set()
-        self.kept = Kept()
+        self.metric_cache = MetricCache()
         self._connection = database.open_writable(self.path, tell=tell)
         try:
             with self.writing():
@@ -83,15 +83,15 @@ class Store:
             raise
 
     @classmethod
-    def open_read_only(cls, path: Path, kept: Kept | None = None) -> Self:
+    def open_read_only(cls, path: Path, cache: MetricCache | None = None) -> Self:
         """Open an existing store for reading; StoreError when there is none.
 
-        ``kept`` has metrics that were read before, and gets those that are read now.
+        ``cache`` has metrics that were read before, and gets those that are read now.
         """
         store = cls.__new__(cls)
         store.path = Path(path)
         store._loaded = set()
-        store.kept = Kept() if kept is None else kept
+        store.metric_cache = MetricCache() if cache is None else cache
         store._connection = database.open_read_only(store.path)
         try:
             with reading(store.path):
@@ -113,12 +113,12 @@ class Store:
     def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
         """Close the file; raise StoreError for an error that damage to the file may explain."""
         try:
-            if isinstance(error, typed.SYMPTOMS):
-                self._blame_damage(error)
+            if isinstance(error, typed.DECODING_ERRORS):
+                self._raise_if_damaged(error)
         finally:
             self.close()
 
-    def _blame_damage(self, error: Exception) -> None:
+    def _raise_if_damaged(self, error: Exception) -> None:
         """Raise StoreError if a run that was read is damaged, or has no checksum."""
         for key in sorted(self._loaded):
             with reading(self.path):
@@ -229,7 +229,7 @@ class Store:
         for run_id, text in found:
             try:
                 values[run_id] = json.loads(text)
-            except typed.SYMPTOMS as error:
+            except typed.DECODING_ERRORS as error:
                 raise integrity.damaged(run_id, f"table provenance: {name}: {error}") from error
         return values
 
@@ -264,8 +264,8 @@ class Store:
         """
         for start in range(0, len(rows), bulk.AT_ONCE):
             some = rows[start : start + bulk.AT_ONCE]
-            found = metric_rows.read(self._connection, self.path, some, self.kept)
-            yield from (found.get(row.id) or metric_rows.alone(self.load(row.id)) for row in some)
+            found = metric_rows.read(self._connection, self.path, some, self.metric_cache)
+            yield from (found.get(row.id) or metric_rows.of_run(self.load(row.id)) for row in some)
 
     def document(self, run_ids: Sequence[str]) -> dict[str, Any]:
         """Return the JSON document of ``run`` and ``show``, the runs in the order given."""

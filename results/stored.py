@@ -79,17 +79,19 @@ class StoredRun:
         self._columns: dict[tuple[str | int, ...], Columns] = {}
         self._metrics: dict[str, WindowMetrics] | None = None
         self._intact: set[str] = set()
-        self._held: dict[str, tuple[Sequence[str], list[tuple[Any, ...]]]] = {}
+        self._verified: dict[str, tuple[Sequence[str], list[tuple[Any, ...]]]] = {}
 
-    def hold(self, table: str, names: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
-        """Use these rows of a table, which were compared with their checksum, for reading it."""
-        self._held[table] = (names, rows)
+    def use_verified_rows(
+        self, table: str, names: Sequence[str], rows: list[tuple[Any, ...]]
+    ) -> None:
+        """Take the rows of a table from here, not from the file: their checksum was right."""
+        self._verified[table] = (names, rows)
         self._intact.add(table)
 
     @property
-    def held(self) -> set[str]:
-        """The tables whose rows were given to :meth:`hold`."""
-        return set(self._held)
+    def verified_tables(self) -> set[str]:
+        """The tables whose rows were given to :meth:`use_verified_rows`."""
+        return set(self._verified)
 
     @cached_property
     def head(self) -> RunHead:
@@ -164,7 +166,7 @@ class StoredRun:
         rows = self._rows("SELECT name, bytes, json FROM evidence WHERE run = ?")
         try:
             return judgements.read_evidence([(name, size, data) for name, size, data in rows])
-        except typed.SYMPTOMS as error:
+        except typed.DECODING_ERRORS as error:
             raise integrity.damaged(self.id, f"table evidence: {error}") from error
 
     def _own_checks(self) -> list[Check]:
@@ -216,8 +218,9 @@ class StoredRun:
     ) -> dict[str, Array]:
         """Return samples of one end of a flow as columns of equal length, in the order of time.
 
-        Columns are int64 in the unit of their name. Those in ``samples.NULLS`` are float64, with
-        NaN for infinite. ``within_ns`` keeps first <= time_ns <= last.
+        Columns are int64 in the unit of their name. Those in ``samples.MISSING_VALUES`` are
+        float64, with NaN for a missing or infinite value. ``within_ns`` keeps first <= time_ns <=
+        last.
         """
         key = {"flow": self.flow_index(flow), "endpoint": endpoint}
         return self._select("tcp_samples", key, columns, within_ns)
@@ -308,8 +311,8 @@ class StoredRun:
     def _records(self, table: str, index: str) -> list[dict[str, Any]]:
         """Return the run's rows of a table as the fields of their records, ordered by index."""
         self._require_intact(table)
-        if table in self._held:
-            names, held = self._held[table]
+        if table in self._verified:
+            names, held = self._verified[table]
             rows = sorted(held, key=itemgetter(names.index(index)))
         else:
             with reading(self._path):
@@ -334,9 +337,9 @@ class StoredRun:
             self._intact.add(table)
 
     def raw(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Return columns of the run's rows of a table as SQLite keeps them, not compared."""
-        if table in self._held:
-            there, rows = self._held[table]
+        """Return columns of the run's rows of a table as SQLite has them, without a check."""
+        if table in self._verified:
+            there, rows = self._verified[table]
             return list(map(itemgetter(*map(there.index, names)), rows))
         quoted = ", ".join(f'"{name}"' for name in names)
         return self._rows(f"SELECT {quoted} FROM {table} WHERE run = ?")

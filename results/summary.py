@@ -32,10 +32,10 @@ from typing import Any
 from orchestrator.errors import UsageError
 from results.axes import Axis, key, named, order, shown
 from results.crossings import crossing
-from results.documents import SCHEMA, plain
+from results.documents import SCHEMA, json_ready
 from results.experiments import Experiment
 from results.model import WHOLE
-from results.observations import Group, Observation, Wanted, observe
+from results.observations import Observation, ValueSelection, VariantValues, observe
 from results.statistics import bootstrap, drift, stein
 from results.statistics.differences import holm, paired, welch
 from results.statistics.estimates import Estimate, estimate
@@ -46,13 +46,16 @@ DEFAULT_METRIC = "goodput_bps"
 """The metric of differences, where none is asked for."""
 
 MOST_PAIRED = 6
-"""Of more flow entries or values than this, differences are against the first only."""
+"""Most flow entries, or values of an axis, of which all pairs are compared.
+
+Of more, each is compared with the first.
+"""
 
 
 def summarise(
     store: Store,
     experiment: Experiment,
-    wanted: Wanted,
+    wanted: ValueSelection,
     by: Sequence[str] = (),
     quantiles: Sequence[float] = (),
     medians: bool = True,
@@ -88,11 +91,11 @@ def summarise(
         "differences": differences,
         "crossings": list(_crossings(groups, axes, names)),
     }
-    found: dict[str, Any] = plain(document)
+    found: dict[str, Any] = json_ready(document)
     return found
 
 
-def _ordered(groups: Sequence[Group], first: Sequence[Axis]) -> list[Group]:
+def _ordered(groups: Sequence[VariantValues], first: Sequence[Axis]) -> list[VariantValues]:
     rank = order(first)
     return sorted(groups, key=lambda group: rank(group.variant))
 
@@ -111,7 +114,7 @@ RuleOf = Mapping[tuple[str | None, str], stein.Rule]
 """Rules by the flow entry (None for the run) and metric that they look at."""
 
 
-def _rule(experiment: Experiment, wanted: Wanted) -> RuleOf:
+def _rule(experiment: Experiment, wanted: ValueSelection) -> RuleOf:
     """Return the rule that decided the number of repetitions, if it is of these values."""
     rule = experiment.newest.repetition_rule
     if rule is None or (rule.get("window") or WHOLE) != wanted.window or wanted.flows:
@@ -121,7 +124,7 @@ def _rule(experiment: Experiment, wanted: Wanted) -> RuleOf:
 
 
 def _rows(
-    group: Group, rules: RuleOf, quantiles: Sequence[float], medians: bool
+    group: VariantValues, rules: RuleOf, quantiles: Sequence[float], medians: bool
 ) -> Iterator[dict[str, Any]]:
     subjects = list(dict.fromkeys(subject for subject, _name in group.values)) or [Subject()]
     for subject in subjects:
@@ -146,7 +149,7 @@ def _rule_of(rules: RuleOf, subject: Subject, name: str) -> stein.Rule | None:
 
 
 def _metric(
-    group: Group, subject: Subject, name: str, rule: stein.Rule | None, medians: bool
+    group: VariantValues, subject: Subject, name: str, rule: stein.Rule | None, medians: bool
 ) -> dict[str, Any]:
     observations = group.values[subject, name]
     values = [each.value for each in observations]
@@ -173,7 +176,7 @@ def _quantiles(
             yield {"share": share, **asdict(found)}
 
 
-def _steady_from_s(group: Group, observations: Sequence[Observation]) -> float | None:
+def _steady_from_s(group: VariantValues, observations: Sequence[Observation]) -> float | None:
     """Return from when on the metric is steady, the median over runs; None without series."""
     known = [
         each
@@ -193,7 +196,9 @@ def _estimate(values: Sequence[float], rule: stein.Rule | None) -> Estimate | No
     return found or estimate(values)
 
 
-def _between_flows(groups: Sequence[Group], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _between_flows(
+    groups: Sequence[VariantValues], names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """Yield the differences between the flow entries of each variant."""
     for group in groups:
         for name in names:
@@ -211,12 +216,12 @@ def _between_flows(groups: Sequence[Group], names: Sequence[str]) -> Iterator[di
 
 
 def _between_variants(
-    groups: Sequence[Group], names: Sequence[str], along: Sequence[Axis]
+    groups: Sequence[VariantValues], names: Sequence[str], along: Sequence[Axis]
 ) -> Iterator[dict[str, Any]]:
     """Yield the differences between variants that are equal but for one of the axes."""
     for axis in along:
-        for others, rivals in _rivals(groups, axis):
-            for first, second in _pairs(rivals):
+        for others, compared in _differing_only_in(groups, axis):
+            for first, second in _pairs(compared):
                 a, b = (shown(each.variant[axis.path]) for each in (first, second))
                 for subject, name in first.values:
                     if name in names and (subject, name) in second.values:
@@ -227,9 +232,11 @@ def _between_variants(
                         }  # fmt: skip
 
 
-def _rivals(groups: Sequence[Group], axis: Axis) -> list[tuple[dict[str, Any], list[Group]]]:
+def _differing_only_in(
+    groups: Sequence[VariantValues], axis: Axis
+) -> list[tuple[dict[str, Any], list[VariantValues]]]:
     """Return the groups that differ in an axis only, by their values on the other axes."""
-    found: dict[str, tuple[dict[str, Any], list[Group]]] = {}
+    found: dict[str, tuple[dict[str, Any], list[VariantValues]]] = {}
     for group in groups:
         if axis.path in group.variant:
             others = {path: value for path, value in group.variant.items() if path != axis.path}
@@ -278,24 +285,24 @@ def set_p_holm(differences: Iterable[tuple[str, dict[str, Any]]]) -> None:
 
 
 def _crossings(
-    groups: Sequence[Group], axes: Sequence[Axis], names: Sequence[str]
+    groups: Sequence[VariantValues], axes: Sequence[Axis], names: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield where on an axis of numbers one flow entry overtakes another."""
     for axis in axes:
         if axis.numbers is None or len(axis.numbers) < 2:
             continue
-        for others, rivals in _rivals(groups, axis):
+        for others, compared in _differing_only_in(groups, axis):
             for name in names:
                 entries = list(
                     dict.fromkeys(
                         subject
-                        for group in rivals
+                        for group in compared
                         for subject, metric in group.values
                         if subject.flow and metric == name
                     )
                 )
                 for a, b in _pairs(entries):
-                    found = crossing(axis, _by_value(rivals, axis, name, a, b))
+                    found = crossing(axis, _by_value(compared, axis, name, a, b))
                     if found is not None:
                         yield {
                             "variant": others, "axis": axis.path, "a": a.flow, "b": b.flow,
@@ -304,16 +311,16 @@ def _crossings(
 
 
 def _by_value(
-    rivals: Sequence[Group], axis: Axis, name: str, a: Subject, b: Subject
+    compared: Sequence[VariantValues], axis: Axis, name: str, a: Subject, b: Subject
 ) -> dict[int, dict[str, float]]:
     """Return ``b - a`` by repetition and by value of the axis.
 
     Repetitions are told apart by their seeds, and by their numbers if variants have no common seed.
     """
-    seeds = [{each.seed for each in group.values.get((a, name), ())} for group in rivals]
+    seeds = [{each.seed for each in group.values.get((a, name), ())} for group in compared]
     common = len(set().union(*seeds)) < sum(map(len, seeds))
     found: dict[int, dict[str, float]] = {}
-    for group in rivals:
+    for group in compared:
         first = {each.seed: each.value for each in group.values.get((a, name), ())}
         value = key(group.variant[axis.path])
         for each in group.values.get((b, name), ()):

@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 
 Record = TypeVar("Record")
 
-SYMPTOMS = (
+DECODING_ERRORS = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, zlib.error,
 )  # fmt: skip
-"""Errors that can occur if damaged values are read."""
+"""Errors that decoding raises where stored values are damaged."""
 
 
 def make(record: type[Record], values: Mapping[str, Any]) -> Record:

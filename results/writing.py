@@ -174,5 +174,5 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[Mapping[s
     values = ", ".join(f":{name}" for name in rows[0])
     connection.executemany(
         f"INSERT INTO {table} ({names}) VALUES ({values})",
-        [{name: columns.plain(value) for name, value in row.items()} for row in rows],
+        [{name: columns.python_value(value) for name, value in row.items()} for row in rows],
     )

@@ -28,7 +28,7 @@ FIGURES = ROOT / "docs/reproduction"
 
 def made() -> dict[Path, bytes]:
     """Return the page and its figures, which claims and summaries make, by their files."""
-    from results.claims.model import load_all
+    from results.claims.loading import load_all
     from results.claims.page import Evidence, page
     from results.claims.page_figures import figures
     from results.claims.record import read_all, read_causes
@@ -81,11 +81,11 @@ def first_repetitions(
     papers: Mapping[str, Paper], name: str, statements: Sequence[Statement], length: Length
 ) -> Cost:
     """Return what the first repetitions of some statements of a paper take."""
-    from orchestrator.cli import _reproducing
+    from orchestrator.cli import _claim_runs
     from results.claims.page import Cost
 
-    studies = _reproducing.prepare(papers, [(name, each) for each in statements], length)
-    numbers = _reproducing.first(studies)
+    studies = _claim_runs.prepare(papers, [(name, each) for each in statements], length)
+    numbers = _claim_runs.initial_repetitions(studies)
     runs = [run for key, study in studies.items() for run in study.plan(numbers[key]).runs]
     return Cost(len(runs), sum(run.duration_s for run in runs))
 

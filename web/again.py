@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from results import DEFAULT_DB
-from results.listing import Wanted
+from results.listing import PageRequest
 
 
 def command(words: Sequence[str], db: Path) -> str:
@@ -15,7 +15,7 @@ def command(words: Sequence[str], db: Path) -> str:
     return shlex.join(["orchestrator", *words, *(["--db", str(db)] if db != DEFAULT_DB else [])])
 
 
-def runs(wanted: Wanted, db: Path) -> str | None:
+def runs(wanted: PageRequest, db: Path) -> str | None:
     """Return the command that lists the runs; None if words were searched, as it has none."""
     if wanted.words.strip():
         return None

@@ -8,7 +8,7 @@ from flask import Response, current_app, jsonify
 
 from results import live
 from results.compare import compare
-from results.documents import SCHEMA, plain
+from results.documents import SCHEMA, json_ready
 from results.metrics import METRICS
 from web import comparison, openapi
 from web.contract.parameters import CompareQuery, RunPlace
@@ -68,7 +68,7 @@ def provenance(path: RunPlace) -> Response:
                 "unconfined": row.unconfined,
                 "scenario_text": found.head.scenario_text,
                 "scenario_sha256": row.scenario_sha256,
-                "provenance": plain(found.provenance),
+                "provenance": json_ready(found.provenance),
             }
         )
 
@@ -95,7 +95,7 @@ def network(path: RunPlace) -> Response:
             {
                 "schema": SCHEMA,
                 "run": found.id,
-                **plain({"links": list(found.head.links), "flows": flows, "queues": queues}),
+                **json_ready({"links": list(found.head.links), "flows": flows, "queues": queues}),
             }
         )
 

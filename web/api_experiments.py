@@ -9,7 +9,7 @@ from typing import Any
 from flask import Response, jsonify, request
 
 from results import overview
-from results.documents import SCHEMA, plain
+from results.documents import SCHEMA, json_ready
 from results.experiments import Experiment
 from results.notes import Remarks
 from web import openapi, studies, view
@@ -90,7 +90,7 @@ def _line(found: Experiment, remarks: Mapping[str, Remarks]) -> dict[str, Any]:
 def _grid(found: Experiment) -> dict[str, Any]:
     grid = overview.grid(found)
     return {
-        "variants": plain(grid.variants),
+        "variants": json_ready(grid.variants),
         "repetitions": grid.repetitions,
         "lines": [
             [None if row is None else {"id": row.id, "state": overview.state(row)} for row in line]

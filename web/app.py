@@ -10,7 +10,7 @@ from werkzeug.exceptions import HTTPException
 
 from orchestrator.errors import StoreError, UsageError
 from results.database import Tell, say_nothing
-from results.metric_rows import Kept
+from results.metric_rows import MetricCache
 from web import (
     api,
     api_details,
@@ -58,7 +58,7 @@ def create_app(
     app = Flask(__name__)
     app.config[reader.DB] = Path(db)
     app.config[CACHE] = Cache()
-    app.config[reader.KEPT] = Kept()
+    app.config[reader.METRIC_CACHE] = MetricCache()
     app.config[claims.FOLDER] = claims.USUAL
     app.config[STREAMS] = Streams()
     app.json.sort_keys = False  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from results.axes import Axis, named, varying
 from results.experiments import Experiment
 from results.metrics import METRICS
 from results.model import WHOLE
-from results.observations import Wanted
+from results.observations import ValueSelection
 from results.statistics.drift import PARTS
 from results.store import Store
 from results.summary import DEFAULT_METRIC
@@ -69,10 +69,10 @@ class Choices:
         return self.x.geometric if self.x_scale == "auto" else self.x_scale == "log"
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ValueSelection:
         """Return what to ask the summary for."""
         parts = PARTS if self.drift else 0
-        return Wanted((self.metric,), self.window, self.where, self.entries, parts=parts)
+        return ValueSelection((self.metric,), self.window, self.where, self.entries, parts=parts)
 
 
 def read(args: Arguments, experiment: Experiment, metrics: Sequence[str]) -> Choices:

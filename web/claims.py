@@ -9,8 +9,8 @@ from typing import Any
 
 from flask import Blueprint, Response, abort, current_app, render_template, request
 
-from results.claims import model, places, record
-from results.claims.judge import CANNOT, VERDICTS, Finding, Verdict, together
+from results.claims import loading, places, record
+from results.claims.judge import CANNOT, VERDICTS, Finding, Verdict, combined_verdict
 from results.claims.model import Paper, Statement
 from results.claims.page import NOT_YET, verdicts
 from results.claims.record import Measured
@@ -157,7 +157,7 @@ def _told(
 def verdict_of(statement: Statement, rows: Sequence[tuple[Row, Finding]]) -> str:
     """Return the verdict on a statement by its judged rows, or that there is none yet."""
     if rows:
-        return together(finding.verdict for _row, finding in rows)
+        return combined_verdict(finding.verdict for _row, finding in rows)
     return CANNOT if statement.cannot is not None else NOT_YET
 
 
@@ -182,5 +182,5 @@ def read() -> tuple[dict[str, Paper], dict[tuple[str, str], Measured]]:
     state = tuple((path.name, path.stat().st_mtime_ns) for path in files)
     return cached(
         ("claims", folder, state),
-        lambda: ((model.load_all(folder), record.read_all(folder / "measured")), False),
+        lambda: ((loading.load_all(folder), record.read_all(folder / "measured")), False),
     )

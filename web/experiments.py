@@ -23,7 +23,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from orchestrator.errors import UsageError
 from results import overview, summary_csv
-from results.observations import Wanted
+from results.observations import ValueSelection
 from web import answers, choices, query, spark, studies, view
 from web.reader import DB, reading_store
 
@@ -138,7 +138,7 @@ def sparkline(label: str) -> Response:
         found, _others = studies.named(store, label)
         metrics = studies.metrics(store, found)
         chosen = choices.read(MultiDict(), found, metrics)
-        document = studies.summary(store, found, Wanted((chosen.metric,)), ())
+        document = studies.summary(store, found, ValueSelection((chosen.metric,)), ())
     return Response(spark.svg(document, chosen), mimetype="image/svg+xml")
 
 

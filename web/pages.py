@@ -125,7 +125,7 @@ def _text(run: StoredRun, name: str) -> str:
     return text
 
 
-def _filter() -> tuple[listing.Wanted, int]:
+def _filter() -> tuple[listing.PageRequest, int]:
     """Return the wanted runs and the number of the page; UsageError when not valid."""
     names = ("q", "where", "status", "sort", "page", "column", "metric")
     query.check_names(request.args, names)

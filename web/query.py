@@ -14,7 +14,7 @@ from typing import get_args
 from werkzeug.datastructures import MultiDict
 
 from orchestrator.errors import UsageError
-from results.listing import MOST_CONDITIONS, Wanted
+from results.listing import MOST_CONDITIONS, PageRequest
 from results.model import Status
 
 POINTS = (10, 1000, 20_000)
@@ -82,7 +82,7 @@ def choice_of(name: str, value: str, choices: Sequence[str]) -> str:
     return value
 
 
-def read_wanted(args: Arguments, first: int, most: int, facets: bool = False) -> Wanted:
+def read_wanted(args: Arguments, first: int, most: int, facets: bool = False) -> PageRequest:
     """Return the runs that ``where``, ``q``, ``status`` and ``sort`` ask for, cut to a page."""
     status = read_choice(args, "status", STATUSES)
     where, words, sort = args.getlist("where"), args.get("q", ""), args.get("sort", "")
@@ -91,12 +91,12 @@ def read_wanted(args: Arguments, first: int, most: int, facets: bool = False) ->
 
 def wanted_of(
     where: Sequence[str], words: str, status: str, sort: str, page: tuple[int, int], facets: bool
-) -> Wanted:
+) -> PageRequest:
     """Return which runs are wanted; ``page`` is the place of the first, and how many."""
     conditions = [text for text in where if text.strip()]
     if len(conditions) > MOST_CONDITIONS:
         raise UsageError(f"where: give at most {MOST_CONDITIONS} conditions")
-    return Wanted(
+    return PageRequest(
         where=conditions,
         words=words[:200],
         status=status,

@@ -14,14 +14,14 @@ from results.stored import StoredRun
 DB = "ORCHESTRATOR_DB"
 """Key of the application's configuration under which the store's path is kept."""
 
-KEPT = "ORCHESTRATOR_KEPT"
-"""The key of the metrics that earlier requests read."""
+METRIC_CACHE = "ORCHESTRATOR_METRIC_CACHE"
+"""Key of the metrics that earlier requests read."""
 
 
 @contextmanager
 def reading_store() -> Iterator[Store]:
     """Open the application's store read-only; StoreError when it cannot be read."""
-    with Store.open_read_only(current_app.config[DB], current_app.config[KEPT]) as store:
+    with Store.open_read_only(current_app.config[DB], current_app.config[METRIC_CACHE]) as store:
         yield store
 
 

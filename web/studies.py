@@ -10,7 +10,7 @@ from flask import abort
 from orchestrator.errors import UsageError
 from results.experiments import Experiment, find, name_of
 from results.experiments import experiments as all_experiments
-from results.observations import Wanted
+from results.observations import ValueSelection
 from results.store import Store
 from results.summary import summarise
 from web import choices
@@ -54,7 +54,7 @@ def scenario_text(store: Store, found: Experiment) -> str:
 def summary(
     store: Store,
     found: Experiment,
-    wanted: Wanted,
+    wanted: ValueSelection,
     by: tuple[str, ...],
     quantiles: tuple[float, ...] = (),
     medians: bool = False,

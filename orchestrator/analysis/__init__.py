@@ -30,7 +30,7 @@ from results import DEFAULT_DB, tidy
 from results.axes import shown
 from results.experiments import Experiment, find
 from results.experiments import experiments as experiments_of
-from results.observations import Wanted
+from results.observations import ValueSelection
 from results.statistics.drift import PARTS
 from results.store import Store
 from results.summary import summarise
@@ -128,7 +128,7 @@ class Results:
         for share in quantiles:
             if not 0 < share < 1:
                 raise UsageError(f"quantiles: {share!r} is not between 0 and 1, such as 0.9")
-        wanted = Wanted(metrics, window, where, entries, flows, PARTS)
+        wanted = ValueSelection(metrics, window, where, entries, flows, PARTS)
         document = summarise(self._store, self._experiment(experiment), wanted, quantiles=quantiles)
         keys = ("mean", "low", "high", "sd", "n", "drifting")
         return pd.DataFrame(
@@ -156,7 +156,7 @@ class Results:
 
         ``by`` names the axes whose values are compared, as in ``orchestrator summary --by``.
         """
-        wanted = Wanted(metrics, window, where)
+        wanted = ValueSelection(metrics, window, where)
         document = summarise(self._store, self._experiment(experiment), wanted, by)
         return pd.DataFrame(
             [

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 
-_SUBJECTS_ABREAST = 6
+_SUBJECTS_PER_TABLE = 6
+"""Most flows or links side by side in a table of further metrics."""
+
 _MOST_SUBJECTS = 24
+"""Most flows or links in all tables of further metrics."""
 
 _SCALED = {"bit/s": (1e6, "Mbit/s"), "s": (1e-3, "ms")}
 _COUNTED = ("packets", "segments", "bytes")
@@ -97,8 +100,8 @@ def further(
     seen = {one.name for table in shown for _, one in columns_of(table, in_text=True)}
     metrics = [one for one in of_scope(scope) if one.name not in seen]
     chosen = list(subjects)[:_MOST_SUBJECTS]
-    for first in range(0, len(chosen), _SUBJECTS_ABREAST):
-        names = chosen[first : first + _SUBJECTS_ABREAST]
+    for first in range(0, len(chosen), _SUBJECTS_PER_TABLE):
+        names = chosen[first : first + _SUBJECTS_PER_TABLE]
         rows = [
             [one.name, *(quantity(subjects[name].get(one.name), one.unit) for name in names),
              unit(one.unit)]

@@ -1,4 +1,4 @@
-"""Repeats the variants of a scenario until its rule for the number of repetitions is content."""
+"""Repeats the variants of a scenario as often as its rule for the number of repetitions asks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(loaded: LoadedScenario, execute: Execute, db: Path, quiet: bool) -> list
     asked for. So the number of jobs does not change which runs are made.
     """
     from orchestrator.planning.plan import plan
-    from results.repetitions import demand
+    from results.repetitions import required
     from results.store import Store
 
     rule = require_rule(loaded)
@@ -63,22 +63,22 @@ def run(loaded: LoadedScenario, execute: Execute, db: Path, quiet: bool) -> list
             runs += ids[: len(numbers)]
             ids = ids[len(numbers) :]
         with Store.open_read_only(db) as store:
-            demands = [demand(store, runs, rule) for runs in made]
-        asked = [each.repetitions for each in demands]
-        unknown = sum(not each.known for each in demands)
-        if not quiet or (unknown and asked == [len(runs) for runs in made]):
-            _say(made, asked, unknown)
+            found = [required(store, runs, rule) for runs in made]
+        asked = [each.repetitions for each in found]
+        too_wide = sum(not each.narrow_enough for each in found)
+        if not quiet or (too_wide and asked == [len(runs) for runs in made]):
+            _say(made, asked, too_wide)
     return [run_id for runs in made for run_id in runs]
 
 
-def _say(made: Sequence[Sequence[str]], asked: Sequence[int], unknown: int) -> None:
-    """Say what the rule asks for; that it did not reach its aim is said in any case."""
+def _say(made: Sequence[Sequence[str]], asked: Sequence[int], too_wide: int) -> None:
+    """Say what the rule asks for; ``too_wide`` counts the variants with too wide an interval."""
     more = sum(number - len(runs) for runs, number in zip(made, asked, strict=True))
     if more:
         says = f"the rule asks for {_output.plural(more, 'more run')}"
-    elif unknown:
+    elif too_wide:
         says = (
-            f"{_output.plural(unknown, 'variant')} reached the most repetitions with a wider "
+            f"{_output.plural(too_wide, 'variant')} reached the most repetitions with a wider "
             "interval than asked for"
         )
     else:

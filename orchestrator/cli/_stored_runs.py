@@ -73,15 +73,15 @@ def stored(plan: Plan, store: Store, backend: str) -> list[bool]:
 
 def _same(plan: Plan, store: Store, backend: str) -> list[RunRow | None]:
     """Return for each run of a plan the stored run that is the same; see :func:`remaining`."""
-    places = [_place(spec.variant, spec.repetition, spec.seed) for spec in plan.runs]
-    known: dict[str, list[tuple[Mapping[str, Any], RunRow]]] = {place: [] for place in places}
+    run_keys = [_run_key(spec.variant, spec.repetition, spec.seed) for spec in plan.runs]
+    known: dict[str, list[tuple[Mapping[str, Any], RunRow]]] = {run_key: [] for run_key in run_keys}
     for row in store.list_runs():
-        place = _place(row.variant, row.repetition, row.seed)
-        if row.status == "ok" and row.backend == backend and place in known:
-            known[place].append((store.load(row.id).head.resolved, row))
+        run_key = _run_key(row.variant, row.repetition, row.seed)
+        if row.status == "ok" and row.backend == backend and run_key in known:
+            known[run_key].append((store.load(row.id).head.resolved, row))
     return [
-        _newest(row for resolved, row in known[place] if _is_same(resolved, spec.resolved))
-        for place, spec in zip(places, plan.runs, strict=True)
+        _newest(row for resolved, row in known[run_key] if _is_same(resolved, spec.resolved))
+        for run_key, spec in zip(run_keys, plan.runs, strict=True)
     ]
 
 
@@ -141,7 +141,7 @@ def _versions_differ(row: RunRow) -> str:
     )
 
 
-def _place(variant: Mapping[str, Any], repetition: int, seed: int) -> str:
+def _run_key(variant: Mapping[str, Any], repetition: int, seed: int) -> str:
     """Return a key that is different for each run of a plan."""
     return json.dumps([dict(variant), repetition, seed], sort_keys=True)
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-MOST_ABREAST = 12
-"""Runs whose values stand beside each other; of more, those of variants alone do."""
+MOST_SIDE_BY_SIDE = 12
+"""Most runs whose values the text shows side by side. Of more, one of each variant is shown."""
 
 
 @click.command()
@@ -43,7 +43,7 @@ def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
     with Store.open_read_only(db) as store:
         loaded = [store.load(run) for run in runs]
         variants = compare_variants(store, [run.row for run in loaded])
-        if variants is not None and len(loaded) > MOST_ABREAST and not as_json:
+        if variants is not None and len(loaded) > MOST_SIDE_BY_SIDE and not as_json:
             by_id = {run.id: run for run in loaded}
             loaded = [by_id[one["runs"][0]] for one in variants["variants"] if one["runs"]]
         compared = {**compare(loaded), "variants": variants}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _completion, _experiments, _figures, _options
+from orchestrator.cli import _completion, _experiments, _figure_options, _options
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _command(name: str, figure: type[FigureSpec]) -> click.Command:
     )  # fmt: skip
 
     def draw(source: str, output: Path, db: Path, overrides: tuple[str, ...], **given: Any) -> None:
-        _draw(_figures.made(figure, output.name, given), source, output, db, overrides)
+        _draw(_figure_options.made(figure, output.name, given), source, output, db, overrides)
 
     made = click.Command(
         name,
@@ -93,7 +93,7 @@ def _command(name: str, figure: type[FigureSpec]) -> click.Command:
                 shell_complete=_completion.experiments_and_runs,
             ),
             output,
-            *_figures.options(figure),
+            *_figure_options.options(figure),
         ],
         help=text,
         short_help=text.partition("\n")[0].rstrip("."),

@@ -83,12 +83,12 @@ _DEFAULT_METRIC = "goodput_bps"
 
 
 def _section(store: Store, experiment: Experiment, metrics: Sequence[str]) -> Section:
-    from results.observations import Wanted
+    from results.observations import ValueSelection
     from results.report import Section, Table
     from results.statistics.drift import PARTS
     from results.summary import summarise
 
-    document = summarise(store, experiment, Wanted(metrics, parts=PARTS))
+    document = summarise(store, experiment, ValueSelection(metrics, parts=PARTS))
     last = store.load(experiment.newest.id)
     tables = [Table(*each) for each in _summary.tables(document)]
     pictures = [*_network(last.head.resolved, last.row)]

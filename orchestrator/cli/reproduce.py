@@ -11,13 +11,13 @@ import click
 
 from orchestrator import backends
 from orchestrator.cli import (
-    _causes,
+    _ablations,
+    _claim_report,
+    _claim_runs,
     _estimates,
     _executor,
     _options,
     _output,
-    _reproducing,
-    _reproduction,
     run,
 )
 from orchestrator.errors import RunError, UsageError
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     "--claims",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    default=_reproducing.CLAIMS,
+    default=_claim_runs.CLAIMS,
     help="Folder of the papers' claims; scenarios are found beside it.",
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -104,7 +104,7 @@ def command(
     orchestrator reproduce --full --plan
     orchestrator reproduce westwoodplus:W3 --causes
     """
-    from results.claims.model import load_all, select
+    from results.claims.loading import load_all, select
 
     papers = load_all(claims)
     if not papers:
@@ -113,12 +113,12 @@ def command(
     for target in targets or list(papers):
         chosen += [each for each in select(papers, target) if each not in chosen]
     if folder is not None:
-        _reproduction.require_whole(papers, chosen)
-    studies = _reproducing.prepare(papers, chosen, length, claims.parent)
-    ablated = _causes.prepare(papers, chosen, length, claims.parent) if causes else []
+        _claim_report.require_whole(papers, chosen)
+    experiments = _claim_runs.prepare(papers, chosen, length, claims.parent)
+    ablated = _ablations.prepare(papers, chosen, length, claims.parent) if causes else []
     if only_plan:
-        named = [(f"{each.claim}, {each.ablation.name}", each.studies) for each in ablated]
-        _reproduction.show_plan(studies, named, db, as_json)
+        named = [(f"{each.claim}, {each.ablation.name}", each.experiments) for each in ablated]
+        _claim_report.show_plan(experiments, named, db, as_json)
         return 0
     where = _executor.choose(executor, backends.DEFAULT, jobs, tls_files)
     request = run.Request(db, backends.DEFAULT, where, False, quiet)
@@ -127,36 +127,36 @@ def command(
         return run.make_runs(plan, True, request)
 
     with _naming_the_command(quiet):
-        outcomes = _reproducing.decide(chosen, studies, execute, db, quiet)
+        outcomes = _claim_runs.decide(chosen, experiments, execute, db, quiet)
         for each in ablated:
             each.decide(execute, db, quiet)
     estimator = _estimates.estimator(db)
-    other = _reproducing.elsewhere(papers, outcomes, length, estimator, claims.parent)
-    document = _reproduction.document(outcomes, studies, other, length, estimator)
-    document |= _causes.document(ablated)
+    other = _claim_runs.full_length_costs(papers, outcomes, length, estimator, claims.parent)
+    document = _claim_report.document(outcomes, experiments, other, length, estimator)
+    document |= _ablations.document(ablated)
     if folder is not None:
-        _reproduction.write(document, outcomes, papers, folder)
-        _causes.write(ablated, length, folder)
+        _claim_report.write(document, outcomes, papers, folder)
+        _ablations.write(ablated, length, folder)
     if figures is not None:
-        _reproduction.draw(document, figures)
+        _claim_report.draw(document, figures)
     if as_json:
         _output.print_json(document)
     else:
-        _reproduction.show(document, papers)
-        _causes.show(document)
-    every = [studies, *(each.studies for each in ablated)]
+        _claim_report.show(document, papers)
+        _ablations.show(document)
+    every = [experiments, *(each.experiments for each in ablated)]
     return RunError.exit_status if _failed(every, db) else 0
 
 
-def _failed(every: Sequence[_reproducing.Studies], db: Path) -> bool:
+def _failed(every: Sequence[_claim_runs.ClaimExperiments], db: Path) -> bool:
     """Tell whether the newest run of a repetition failed."""
     from results.store import Store
 
     ids = {
         run_id
-        for studies in every
-        for study in studies.values()
-        for made in study.made.values()
+        for experiments in every
+        for experiment in experiments.values()
+        for made in experiment.made.values()
         for run_id in made
     }
     if not ids:

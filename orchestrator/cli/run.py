@@ -20,9 +20,9 @@ from orchestrator.cli import (
     _junit,
     _options,
     _output,
-    _paper,
     _repeating,
     _report,
+    _scenario_figures,
 )
 from orchestrator.cli._executor import Executor
 from orchestrator.cli._status import StatusLine
@@ -142,7 +142,7 @@ def command(
     elif file is not None:
         loaded = _loaded(file, _options.with_repetitions(overrides, repetitions), reduced)
         figures, expected = loaded.scenario.figures, loaded.scenario.expect
-        _paper.prepare(figures, folder)
+        _scenario_figures.prepare(figures, folder)
         with _naming_resume(request):
             ids = _repeating.run(loaded, lambda plan: make_runs(plan, resume, request), db, quiet)
         same = True
@@ -161,7 +161,7 @@ def command(
         _expectations.show(found)
         if not quiet:
             _print_next_commands(ids, db)
-    undrawn = _paper.draw(figures, ids, db, folder, quiet)
+    undrawn = _scenario_figures.draw(figures, ids, db, folder, quiet)
     met = all(each["met"] for each in found)
     return exit_status(document["runs"], same and met) or undrawn
 

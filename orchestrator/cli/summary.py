@@ -74,14 +74,14 @@ def command(
     orchestrator summary sweep.yaml --by congestion --where rate=10mbit --latex
     """
     from results import summary_csv
-    from results.observations import Wanted
+    from results.observations import ValueSelection
     from results.statistics.drift import PARTS
     from results.store import Store
     from results.summary import summarise
 
     if flows and entries:
         raise UsageError("--flows: give it without --flow, which names flow entries")
-    wanted = Wanted(metrics, window, where, entries, flows, PARTS)
+    wanted = ValueSelection(metrics, window, where, entries, flows, PARTS)
     shares = [_share(text) for text in quantiles]
     with Store.open_read_only(db) as store:
         found = _experiments.find(store, experiment, overrides, reduced)

@@ -70,7 +70,7 @@ def _is_time(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and 0 <= value < MOST_S
 
 
-def _usable(runs: list[history.Taken]) -> Iterator[Earlier]:
+def _usable(runs: list[history.RunCost]) -> Iterator[Earlier]:
     """Yield the runs of this machine whose costs this program can read."""
     names = {each.name for each in fields(Costs)}
     for run in runs:

@@ -39,20 +39,20 @@ def figure_faults(
     if not scenario.figures and not scenario.expect:
         return
     from results.axes import axes
-    from results.figures import Surroundings
+    from results.figures import ScenarioNames
 
-    around = Surroundings(
+    names = ScenarioNames(
         axes(variants),
         [flow.name for flow in scenario.flows],
         [window.name for window in scenario.measure],
     )
     for index, expectation in enumerate(scenario.expect):
-        for path, message in expectation.faults(around):
+        for path, message in expectation.faults(names):
             yield nearest(tree, ("expect", index, *path)).fault(message)
     first: dict[str, int] = {}
     for index, figure in enumerate(scenario.figures):
         place = ("figures", index)
-        for path, message in figure.faults(around):
+        for path, message in figure.faults(names):
             yield nearest(tree, (*place, *path)).fault(message)
         if first.setdefault(figure.file, index) != index:
             where = nearest(tree, ("figures", first[figure.file], "file"))

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from results.claims.model import Ablation, Claim, Compared, Design, Paper, Quantity, Run, Statement
+from results.claims.model import (
+    Ablation,
+    Claim,
+    Compared,
+    Design,
+    LengthSettings,
+    Paper,
+    Quantity,
+    Statement,
+)
 
 
 def changed(paper: Paper, claim: str, ablation: Ablation) -> Paper:
@@ -29,7 +38,7 @@ def changed(paper: Paper, claim: str, ablation: Ablation) -> Paper:
 def _set(design: Design, ablation: Ablation) -> Design:
     """Return an experiment with the values of the ablation after all others."""
     runs = {
-        length: Run(
+        length: LengthSettings(
             set=(*getattr(design, length).set, *ablation.set),
             least=1 if length == "reduced" else ablation.least,
         )

@@ -69,12 +69,12 @@ class Finding:
     needed: int | None
     reason: str | None
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return the mean with its interval, as documents and tables show it."""
-        return told(self.mean, self.low, self.high, self.n)
+        return mean_with_interval(self.mean, self.low, self.high, self.n)
 
 
-def told(mean: float | None, low: float | None, high: float | None, n: int) -> str:
+def mean_with_interval(mean: float | None, low: float | None, high: float | None, n: int) -> str:
     """Return a mean with its interval; a single value has none.
 
     The ends have as many digits as tell them apart, if they differ at all.
@@ -136,7 +136,7 @@ def _needed(first: Sequence[float], mean: float, accepted: Accepted) -> int | No
     return math.floor((spread / room) ** 2) + 1
 
 
-def together(verdicts: Iterable[Verdict]) -> Verdict:
+def combined_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on a statement by those on its rows, or on a claim by its statements.
 
     What holds at some places and not at others holds in part, whatever is undecided elsewhere.

@@ -9,19 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator, ValidationError, field_validator, model_validator
+from pydantic import Field, PlainValidator, field_validator, model_validator
 
-from orchestrator.errors import UsageError
-from orchestrator.files.user_files import FileError
-from orchestrator.files.user_files import read as read_file
 from orchestrator.kinds.fields import Slug, Strict
-from orchestrator.suggestions import suggest
 from results.metrics import METRICS
-
-MAX_BYTES = 500_000
 
 LENGTHS = ("reduced", "quick", "full")
 Length = Literal["reduced", "quick", "full"]
@@ -104,7 +97,7 @@ class Quantity(Strict):
     )
     plus: Quantity | None = Field(default=None, description="a value of the same run to add")
 
-    def under(self, base: Quantity) -> Quantity:
+    def with_defaults(self, base: Quantity) -> Quantity:
         """Return this quantity with what it leaves open taken from ``base``."""
         values: dict[str, Any] = {
             name: getattr(base, name) if getattr(self, name) is None else getattr(self, name)
@@ -220,7 +213,7 @@ class Ablation(Strict):
     least: int = Field(default=3, ge=2, description="repetitions of each variant")
 
 
-class Drawn(Strict):
+class ClaimFigure(Strict):
     """A figure in docs/reproduction.md, of statements whose numbers the paper's text gives."""
 
     of: tuple[str, ...] = Field(strict=False, min_length=1, description="ids, all of one unit")
@@ -232,7 +225,7 @@ class Claim(Strict):
 
     says: str = Field(description="the claim in our words")
     statements: tuple[Statement, ...] = Field(strict=False, min_length=1, description="its parts")
-    figures: tuple[Drawn, ...] = Field(
+    figures: tuple[ClaimFigure, ...] = Field(
         default=(), strict=False, description="the paper's numbers beside ours"
     )
     ablations: tuple[Ablation, ...] = Field(
@@ -260,8 +253,8 @@ class Claim(Strict):
         return self
 
 
-class Run(Strict):
-    """How an experiment is run at one length."""
+class LengthSettings(Strict):
+    """What an experiment sets at one length, and how often each variant is repeated."""
 
     set: tuple[str, ...] = Field(default=(), strict=False, description="as `--set` of `run`")
     least: int = Field(default=1, ge=1, description="repetitions of each variant")
@@ -288,18 +281,20 @@ class Design(Strict):
         description="as `--set` of `run`, at each length but the reduced one",
     )
     why: str = Field(default="", description="why values are set")
-    reduced: Run = Field(default_factory=Run, description="seconds of wall time; no verdicts")
-    quick: Run = Field(description="what decides the statements soonest")
-    full: Run = Field(description="the paper's size")
+    reduced: LengthSettings = Field(
+        default_factory=LengthSettings, description="seconds of wall time; no verdicts"
+    )
+    quick: LengthSettings = Field(description="what decides the statements soonest")
+    full: LengthSettings = Field(description="the paper's size")
 
-    def run(self, length: Length) -> Run:
-        """Return how it is run at a length."""
-        found: Run = getattr(self, length)
+    def at(self, length: Length) -> LengthSettings:
+        """Return the settings of a length."""
+        found: LengthSettings = getattr(self, length)
         return found
 
     def overrides(self, length: Length) -> tuple[str, ...]:
         """Return the values to set at a length, in their order."""
-        return (*(() if length == "reduced" else self.set), *self.run(length).set)
+        return (*(() if length == "reduced" else self.set), *self.at(length).set)
 
 
 class Paper(Strict):
@@ -340,7 +335,7 @@ class Paper(Strict):
             raise ValueError(f"{statement.id}: there is no metric {quantity.metric} of a {scope}")
         if quantity.plus is not None:
             self._require(
-                statement, quantity.plus.under(quantity.model_copy(update={"plus": None}))
+                statement, quantity.plus.with_defaults(quantity.model_copy(update={"plus": None}))
             )
 
     def statements(self) -> Iterator[Statement]:
@@ -353,49 +348,6 @@ def quantities(statement: Statement) -> list[Quantity]:
     """Return every value that a statement can need, with all that it takes from ``of``."""
     if statement.cannot is not None:
         return []
-    bases = [case.of.under(statement.of) for case in statement.cases] or [statement.of]
-    compared = [each.of.under(base) for base in bases for each in statement.compare]
+    bases = [case.of.with_defaults(statement.of) for case in statement.cases] or [statement.of]
+    compared = [each.of.with_defaults(base) for base in bases for each in statement.compare]
     return compared or bases
-
-
-def load(path: Path) -> Paper:
-    """Read a file of claims.
-
-    Raises:
-        UsageError: it cannot be read, or is not valid.
-    """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        document = YAML(typ="safe", pure=True).load(read_file(path, MAX_BYTES).decode())
-        return Paper.model_validate(document)
-    except (FileError, UnicodeDecodeError, YAMLError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path}: {where}: {first['msg']}") from None
-
-
-def load_all(folder: Path) -> dict[str, Paper]:
-    """Return the papers of a folder by the name of their file."""
-    return {path.stem: load(path) for path in sorted(folder.glob("*.yaml"))}
-
-
-def select(papers: dict[str, Paper], target: str) -> list[tuple[str, Statement]]:
-    """Return (paper, statement) of PAPER, PAPER:CLAIM or PAPER:STATEMENT.
-
-    Raises:
-        UsageError: there is none.
-    """
-    name, colon, wanted = target.partition(":")
-    if name not in papers:
-        listed = ", ".join(papers)
-        raise UsageError(f"there is no paper {name}{suggest(name, papers)}; there are {listed}")
-    every = list(papers[name].statements())
-    found = [each for each in every if not colon or wanted in (each.claim, each.id)]
-    if not found:
-        claims = ", ".join(papers[name].claims)
-        raise UsageError(f"{name} has no claim {wanted}; its claims are {claims}")
-    return [(name, each) for each in found]

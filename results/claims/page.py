@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from results.claims.judge import CANNOT, NO_VALUE, UNDECIDED, VERDICTS, Verdict, together
+from results.claims.judge import CANNOT, NO_VALUE, UNDECIDED, VERDICTS, Verdict, combined_verdict
 from results.claims.model import Paper, Statement
 from results.claims.page_causes import ablations
 from results.claims.page_figures import embedded
@@ -117,14 +117,14 @@ def _verdict(paper: Paper, claim: str, made: Measured | None) -> Verdict | None:
     statements = paper.claims[claim].statements
     if made is None and any(each.cannot is None for each in statements):
         return None
-    return together(_of_statement(each, made) for each in statements)
+    return combined_verdict(_of_statement(each, made) for each in statements)
 
 
 def _of_statement(statement: Statement, made: Measured | None) -> Verdict:
     if statement.cannot is not None:
         return CANNOT
     found = made.findings(statement) if made is not None else []
-    return together(finding.verdict for _row, finding in found) if found else UNDECIDED
+    return combined_verdict(finding.verdict for _row, finding in found) if found else UNDECIDED
 
 
 def _matrix(
@@ -208,7 +208,7 @@ def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
         yield line(statement.id, says, statement.place, stated, NO_VALUE, NO_VALUE, told)
     else:
         if len(found) > 1:
-            verdict = together(finding.verdict for _row, finding in found)
+            verdict = combined_verdict(finding.verdict for _row, finding in found)
             yield line(statement.id, says, statement.place, "", "", "", f"**{verdict}**")
         for row, finding in found:
             alone = len(found) == 1
@@ -218,7 +218,7 @@ def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
                 label,
                 statement.place if alone else "",
                 paper_of(row, statement),
-                finding.told(),
+                finding.text(),
                 str(finding.n),
                 f"**{finding.verdict}**" if alone else finding.verdict,
             )

@@ -74,8 +74,8 @@ def _rows(
                 statement.id,
                 row.label,
                 paper_of(row, statement),
-                before[row.label].told() if row.label in before else NO_VALUE,
-                finding.told(),
+                before[row.label].text() if row.label in before else NO_VALUE,
+                finding.text(),
                 str(finding.n),
                 finding.verdict,
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 from results.claims.figure import figure
 from results.claims.judge import Finding
-from results.claims.model import Claim, Drawn, Paper, Statement
+from results.claims.model import Claim, ClaimFigure, Paper, Statement
 from results.claims.record import Measured
 
 FOLDER = "reproduction"
@@ -47,7 +47,7 @@ def embedded(name: str, claim: Claim, made: Measured | None) -> Iterator[str]:
         yield f"![{_ids(drawn)}: {drawn.title}]({FOLDER}/{_file(name, drawn)})"
 
 
-def _measured(claim: Claim, made: Measured) -> list[Drawn]:
+def _measured(claim: Claim, made: Measured) -> list[ClaimFigure]:
     """Return the figures that have values."""
     return [
         drawn
@@ -56,15 +56,15 @@ def _measured(claim: Claim, made: Measured) -> list[Drawn]:
     ]
 
 
-def _chosen(claim: Claim, drawn: Drawn) -> list[Statement]:
+def _chosen(claim: Claim, drawn: ClaimFigure) -> list[Statement]:
     return [each for each in claim.statements if each.id in drawn.of]
 
 
-def _ids(drawn: Drawn) -> str:
+def _ids(drawn: ClaimFigure) -> str:
     return ", ".join(drawn.of)
 
 
-def _file(name: str, drawn: Drawn) -> str:
+def _file(name: str, drawn: ClaimFigure) -> str:
     return f"{name}-{drawn.of[0]}.svg"
 
 

@@ -80,7 +80,7 @@ def _cases(statement: Statement) -> Iterator[Case]:
 
 
 def _rows(statement: Statement, case: Case) -> Iterator[Row]:
-    base = case.of.under(statement.of)
+    base = case.of.with_defaults(statement.of)
     paper = case.paper or statement.paper
     if statement.relation == "ordering":
         for upper, lower in pairwise(statement.compare):
@@ -119,8 +119,10 @@ def _steps(
     axis = statement.along.axis
     found = []
     for case in statement.cases or (Case(label=""),):
-        base = case.of.under(statement.of)
-        values = [Quantity(where={axis: value}).under(base) for value in statement.along.values]
+        base = case.of.with_defaults(statement.of)
+        values = [
+            Quantity(where={axis: value}).with_defaults(base) for value in statement.along.values
+        ]
         for before, after in pairs(values):
             step = f"{axis} {shown(before.where[axis])} to {shown(after.where[axis])}"
             label = f"{case.label}, {step}" if case.label else step
@@ -129,7 +131,7 @@ def _steps(
 
 
 def _of(compared: Compared, base: Quantity) -> Quantity:
-    return compared.of.under(base)
+    return compared.of.with_defaults(base)
 
 
 def _tolerance(statement: Statement, number: float) -> float:

@@ -195,7 +195,7 @@ def value(run: StoredRun, quantity: Quantity) -> float | None:
     found *= 1.0 if quantity.scale is None else quantity.scale
     if quantity.plus is None:
         return found
-    added = value(run, quantity.plus.under(quantity.model_copy(update={"plus": None})))
+    added = value(run, quantity.plus.with_defaults(quantity.model_copy(update={"plus": None})))
     return None if added is None else found + added
 
 

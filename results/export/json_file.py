@@ -28,7 +28,7 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
     Each column has its unit and values; null is an infinite ssthresh or pacing rate.
     """
     head = run.head
-    document = documents.plain(
+    document = documents.json_ready(
         {
             **documents.document([run]),
             "scenario_text": head.scenario_text,

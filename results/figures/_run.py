@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 MOST_POINTS = 1500
-"""Of more samples the smallest and the largest of each part are drawn."""
+"""Most points of a series. Of more samples the extremes of equal parts are drawn."""
 
 MOST_EVENTS = 40
-"""More marks of events would cover the lines."""
+"""Most events that are marked. More marks would cover the lines."""
 
 
 class OfRun(FigureSpec):

@@ -111,8 +111,8 @@ Names = Annotated[
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the scenario of a figure has: its axes, and the names of flow entries and windows."""
+class ScenarioNames:
+    """The names that a figure of a scenario may use: of its axes, flow entries and windows."""
 
     axes: Sequence[Axis]
     entries: Sequence[str]
@@ -215,15 +215,15 @@ class FigureSpec(Strict, ABC):
         """Yield (path of the key, window) for each window that the figure names."""
         yield from ()
 
-    def faults(self, around: Surroundings) -> Iterator[tuple[Path, str]]:
+    def faults(self, names: ScenarioNames) -> Iterator[tuple[Path, str]]:
         """Yield (path inside the figure, message) for what the scenario does not have."""
-        yield from around.where_faults(self.where)
+        yield from names.where_faults(self.where)
         for path, name in self.named_axes():
-            yield from around.axis_faults(path, name)
+            yield from names.axis_faults(path, name)
         for path, name in self.named_flows():
-            yield from around.flow_faults(path, name)
+            yield from names.flow_faults(path, name)
         for path, name in self.named_windows():
-            yield from around.window_faults(path, name)
+            yield from names.window_faults(path, name)
 
 
 class OfExperiment(FigureSpec):

@@ -1,4 +1,4 @@
-"""What a figure draws from: the runs of an experiment, or some of them."""
+"""A study: an experiment of an open store, or one run, as figures draw from it."""
 
 from __future__ import annotations
 
@@ -60,11 +60,13 @@ class Study:
         Raises:
             UsageError: the experiment has no such axis, value, window or flow entry.
         """
-        from results.observations import Wanted
+        from results.observations import ValueSelection
         from results.summary import summarise
 
         names = tuple(dict.fromkeys(metrics))
-        wanted = Wanted(names, window or WHOLE, conditions(where), tuple(entries), parts=parts)
+        wanted = ValueSelection(
+            names, window or WHOLE, conditions(where), tuple(entries), parts=parts
+        )
         document = summarise(self.store, self.experiment, wanted)
         self._note_left_out(left_out.of_rows(document["rows"]))
         return document
@@ -98,7 +100,7 @@ class Study:
         Raises:
             UsageError: there are no such runs.
         """
-        from results.observations import Wanted, observe
+        from results.observations import ValueSelection, observe
 
         if self.named is not None:
             if where:
@@ -107,7 +109,7 @@ class Study:
                     f"{self.named.id} is a run"
                 )
             return [self._named(self.named)]
-        wanted = Wanted((_ANY_METRIC,), where=conditions(where))
+        wanted = ValueSelection((_ANY_METRIC,), where=conditions(where))
         groups, _axes = observe(self.store, self.experiment, wanted)
         self._note_left_out(left_out.total(group.left_out.numbers for group in groups))
         found = [Chosen(group.variant, group.runs) for group in groups if group.runs]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from results.figures._study import Study
 
 LEAST_RUNS = 3
-"""Of fewer values a box would show quartiles that no value gives."""
+"""Least runs of a box. Of fewer values it would show quartiles that no value gives."""
 
 
 class BoxFigure(GroupedFigure):

@@ -40,12 +40,12 @@ class Rule:
     confidence: float = CONFIDENCE
 
 
-def wanted(values: Sequence[float], rule: Rule) -> int:
-    """Return how many repetitions there must be, from the values of those that there are.
+def required_repetitions(values: Sequence[float], rule: Rule) -> int:
+    """Return how many repetitions the rule asks for in all, from the values of the first ones.
 
-    It is more than their number while more are needed. The decision is taken after ``least``
-    repetitions, and again after as many as the one before asked for. So it depends on the values in
-    the order of repetitions alone, not on how many are known when it is asked.
+    It is more than the number of values while more are needed. The decision is taken after
+    ``least`` repetitions, and again after as many as the one before asked for. So it depends on the
+    values in the order of repetitions alone, not on how many are known when it is asked.
     """
     n = rule.least
     if len(values) < n:

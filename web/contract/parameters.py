@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from orchestrator.errors import UsageError
-from results.listing import MOST_CONDITIONS, Wanted
+from results.listing import MOST_CONDITIONS, PageRequest
 from results.model import WHOLE
-from results.observations import Wanted as WantedValues
+from results.observations import ValueSelection
 from results.samples import TABLES
 from results.statistics.drift import PARTS
 from web import query, series
@@ -83,7 +83,7 @@ class RunsQuery(Query):
         default="", description="`yes`: also count the runs that fit, by some fields"
     )
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> PageRequest:
         """Return what the list is asked for."""
         page = (self.first, self.most)
         return query.wanted_of(
@@ -215,10 +215,10 @@ class SummaryQuery(Query):
         default="", description="`no` looks for no drifts, which need the samples of each run"
     )
 
-    def wanted(self) -> WantedValues:
+    def wanted(self) -> ValueSelection:
         """Return which values to take."""
         parts = 0 if self.drift == "no" else PARTS
-        return WantedValues(self.metric, self.window, self.where, self.entry, parts=parts)
+        return ValueSelection(self.metric, self.window, self.where, self.entry, parts=parts)
 
 
 class PaperPlace(Place):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.cli import _causes, _reproducing
-from orchestrator.cli._reproducing import CLAIMS, PAPERS, Study
+from orchestrator.cli import _ablations, _claim_runs
+from orchestrator.cli._claim_runs import CLAIMS, PAPERS, ClaimExperiment
 from orchestrator.recording.model import TCP_INFO_FIELDS
 from results.claims.ablation import changed
-from results.claims.model import LENGTHS, Length, Paper, Quantity, load_all, select
+from results.claims.loading import load_all, select
+from results.claims.model import LENGTHS, Length, Paper, Quantity
 from results.claims.record import Measured, read_all, read_causes
 from results.claims.rows import rows, rows_of_any_length
 from results.claims.values import ESTIMATE, INPUT_RATE
@@ -47,7 +48,7 @@ def test_rows_of_a_statement_have_different_labels() -> None:
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", papers)
 def test_all_that_the_claims_name_exists(name: str, length: Length) -> None:
-    studies = _reproducing.prepare(papers, select(papers, name), length)
+    studies = _claim_runs.prepare(papers, select(papers, name), length)
     every = list(papers[name].experiments)
     assert sorted(experiment for _paper, experiment in studies) == sorted(every)
     for statement in papers[name].statements():
@@ -61,7 +62,7 @@ def test_all_that_the_claims_name_exists(name: str, length: Length) -> None:
                     require(study, index, quantity, f"{statement.id}, {row.label}")
 
 
-def require(study: Study, index: int, quantity: Quantity, where: str) -> None:
+def require(study: ClaimExperiment, index: int, quantity: Quantity, where: str) -> None:
     scenario = study.loaded.variants[index].scenario
     entries = {flow.name for flow in scenario.flows}
     for flow in quantity.flows or ():
@@ -132,7 +133,7 @@ def test_a_cause_is_named_only_where_an_ablation_shows_it() -> None:
 def test_ablations_find_the_variants_of_their_statements() -> None:
     for name, paper in papers.items():
         chosen = [(name, each) for each in paper.statements()]
-        for each in _causes.prepare(papers, chosen, "quick", PAPERS):
-            found = [study.needed for study in each.studies.values()]
+        for each in _ablations.prepare(papers, chosen, "quick", PAPERS):
+            found = [study.needed for study in each.experiments.values()]
             assert found, each.ablation.name
             assert all(found), each.ablation.name

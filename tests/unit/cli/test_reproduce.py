@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from results.claims import values
-from results.claims.model import Quantity, load_all
+from results.claims.loading import load_all
+from results.claims.model import Quantity
 from results.claims.page import Cost, Evidence, page
 from results.claims.page_figures import figures
 from results.claims.record import read_all, read_causes

@@ -32,8 +32,8 @@ def test_many_runs_are_those_that_are_loaded_alone(
         many = list(store.load_many(ids))
         assert [run.id for run in many] == ids
         for run, alone in zip(many, map(store.load, ids), strict=True):
-            assert set(bulk.TABLES) == run.held
-            assert not alone.held
+            assert set(bulk.TABLES) == run.verified_tables
+            assert not alone.verified_tables
             assert (run.row, run.head, run.flows) == (alone.row, alone.head, alone.flows)
             assert (run.queues, run.entries) == (alone.queues, alone.entries)
             assert run.metrics() == alone.metrics()
@@ -62,7 +62,7 @@ def test_a_damaged_run_among_many_is_named(path: Path, table: str, change: str) 
     with Store.open_read_only(path) as store:
         ids = [row.id for row in store.list_runs()]
         many = list(store.load_many(ids))
-        assert table not in many[1].held
+        assert table not in many[1].verified_tables
         assert many[2].metrics()
         with pytest.raises(StoreError, match=f"run {ids[1]} is damaged: table {table}"):
             many[1].metrics()

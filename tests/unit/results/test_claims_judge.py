@@ -14,9 +14,9 @@ from results.claims.judge import (
     UNDECIDED,
     Accepted,
     Verdict,
+    combined_verdict,
     judge,
-    together,
-    told,
+    mean_with_interval,
 )
 from results.claims.model import Claim, Statement
 from results.claims.rows import Row, rows, rows_of_any_length
@@ -86,7 +86,7 @@ def test_each_relation_holds_in_part_where_it_holds_at_one_place_only(relation: 
         made = rows(statement(relation, cases=places, **data))
     assert [row.label for row in made] != ["", ""]
     found = [verdict(row, mean) for row, mean in zip(made, (good, bad), strict=True)]
-    assert together(found) == IN_PART
+    assert combined_verdict(found) == IN_PART
 
 
 def test_a_step_leaves_out_values_that_a_length_has_no_runs_of() -> None:
@@ -104,8 +104,8 @@ def test_an_ordering_of_three_has_two_rows_and_needs_both() -> None:
     three = [*PAIR, {"name": "c", "of": {"where": {"x": 3}}}]
     made = rows(statement("ordering", compare=three))
     assert [row.label for row in made] == ["a / b", "b / c"]
-    assert together([verdict(made[0], 2.0), verdict(made[1], 2.0)]) == HOLDS
-    assert together([verdict(made[0], 2.0), verdict(made[1], 0.5)]) == IN_PART
+    assert combined_verdict([verdict(made[0], 2.0), verdict(made[1], 2.0)]) == HOLDS
+    assert combined_verdict([verdict(made[0], 2.0), verdict(made[1], 0.5)]) == IN_PART
 
 
 def test_a_wide_interval_says_how_many_runs_decide() -> None:
@@ -148,7 +148,7 @@ def test_a_single_value_decides_only_where_nothing_is_random() -> None:
     ],
 )
 def test_verdicts_of_parts_make_one(parts: list[Verdict], expected: Verdict) -> None:
-    assert together(parts) == expected
+    assert combined_verdict(parts) == expected
 
 
 @pytest.mark.parametrize(
@@ -200,4 +200,4 @@ def test_a_figure_is_of_statements_that_exist_and_have_one_unit(
 def test_ends_of_an_interval_are_shown_apart_if_they_differ(
     low: float, high: float, shown: str
 ) -> None:
-    assert told(low / 2 + high / 2, low, high, 3) == shown
+    assert mean_with_interval(low / 2 + high / 2, low, high, 3) == shown

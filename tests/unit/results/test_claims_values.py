@@ -45,7 +45,7 @@ def runs(store: Store, ids: Sequence[str], variants: Sequence[Mapping[str, Any]]
 
 def row(*terms: dict[str, Any], **more: Any) -> Row:
     base = Quantity(experiment="e", metric="goodput_bps", flows=("one",))
-    made = tuple(Quantity.model_validate(each).under(base) for each in terms)
+    made = tuple(Quantity.model_validate(each).with_defaults(base) for each in terms)
     return Row("r", "p", Accepted(0.0, None), (made,), **more)
 
 

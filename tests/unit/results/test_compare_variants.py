@@ -10,7 +10,7 @@ import pytest
 
 from results.compare_variants import compare_variants
 from results.experiments import find
-from results.observations import Wanted
+from results.observations import ValueSelection
 from results.store import Store
 from results.summary import summarise
 from tests.unit.results.experiments import make
@@ -41,7 +41,9 @@ def test_differences_are_those_of_the_summary(store: Store) -> None:
     made = compared(store, ids)
     assert [one["name"] for one in made["variants"]] == ["congestion=bbr", "congestion=cubic"]
     assert [one["runs"] for one in made["variants"]] == [ids[:4], ids[4:]]
-    summary = summarise(store, find(store, "trial")[0], Wanted(("goodput_bps",)), ("congestion",))
+    summary = summarise(
+        store, find(store, "trial")[0], ValueSelection(("goodput_bps",)), ("congestion",)
+    )
     of = {line["flow"]: line for line in made["values"] if line["metric"] == "goodput_bps"}
     for each in summary["differences"]:
         if each["axis"] is not None:

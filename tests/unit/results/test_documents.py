@@ -172,7 +172,7 @@ def test_the_listing_leaves_out_links_events_checks_and_most_of_the_flows(store:
 
 def test_plain_data_has_no_infinite_numbers() -> None:
     value = {"a": (1, math.inf), 2: [math.nan, "x", None, True]}
-    assert documents.plain(value) == {"a": [1, None], "2": [None, "x", None, True]}
+    assert documents.json_ready(value) == {"a": [1, None], "2": [None, "x", None, True]}
 
 
 SCENARIO = {

@@ -17,7 +17,7 @@ import pytest
 from orchestrator.errors import UsageError
 from results.experiments import find
 from results.figures import FIGURES, _labels, _style
-from results.observations import Wanted
+from results.observations import ValueSelection
 from results.store import Store
 from results.summary import summarise
 from tests.unit.results.experiments import make
@@ -40,7 +40,7 @@ def rising(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
 
 def test_a_point_is_the_mean_and_its_bar_the_interval_of_the_summary(store: Store) -> None:
     make(store, rising, SWEEP)
-    document = summarise(store, find(store, "trial")[0], Wanted(("goodput_bps",)))
+    document = summarise(store, find(store, "trial")[0], ValueSelection(("goodput_bps",)))
     expected = {
         flow: [
             tuple(row["metrics"]["goodput_bps"][end] / 1e6 for end in ("low", "mean", "high"))
@@ -138,7 +138,9 @@ def test_a_short_logarithmic_axis_has_plain_labels(store: Store, flow: str) -> N
 
 def test_a_crossing_is_marked_with_its_interval(store: Store) -> None:
     make(store, rising, SWEEP)
-    (crossing,) = summarise(store, find(store, "trial")[0], Wanted(("goodput_bps",)))["crossings"]
+    (crossing,) = summarise(store, find(store, "trial")[0], ValueSelection(("goodput_bps",)))[
+        "crossings"
+    ]
     with canvas(store, "metric", metric="goodput_bps", crossings=True) as shown:
         (panel,) = shown.axes
         (band,) = panel.patches

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.errors import UsageError
 from results import housekeeping
 from results.conditions import parse
-from results.listing import Wanted, page
+from results.listing import PageRequest, page
 from results.run_fields import find
 from results.store import Store
 from tests.unit.results import experiments
@@ -51,7 +51,7 @@ def test_conditions_keep_what_the_whole_list_keeps(path: Path, condition: str) -
         every = store.listing()["runs"]
         holds = parse(condition, every)
         expected = [run for run in every[::-1] if holds(run)]
-        found = page(store, Wanted(where=(condition,)))
+        found = page(store, PageRequest(where=(condition,)))
     assert found.runs == expected
     assert 0 < found.found == len(expected) < found.total == 16
     assert found.running == 1
@@ -64,7 +64,9 @@ def test_orders_are_those_of_the_whole_list_cut_into_pages(path: Path, order: st
         field = find(order.removeprefix("-"), every)
         known = [run for run in every[::-1] if field.values(run)]
         known.sort(key=lambda run: sorted(field.values(run)), reverse=order.startswith("-"))
-        pages = [page(store, Wanted(sort=order, first=first, most=5)) for first in range(0, 20, 5)]
+        pages = [
+            page(store, PageRequest(sort=order, first=first, most=5)) for first in range(0, 20, 5)
+        ]
     listed = [run["id"] for one in pages for run in one.runs]
     assert [len(one.runs) for one in pages] == [5, 5, 5, 1]
     assert listed[: len(known)] == [run["id"] for run in known]
@@ -77,8 +79,8 @@ def test_counts_are_those_of_the_whole_list_and_their_conditions_keep_as_many(
 ) -> None:
     where = () if condition is None else (condition,)
     with Store.open_read_only(path) as store:
-        runs = page(store, Wanted(where=where)).runs
-        facets = page(store, Wanted(where=where, facets=True, most=1)).facets
+        runs = page(store, PageRequest(where=where)).runs
+        facets = page(store, PageRequest(where=where, facets=True, most=1)).facets
         expected = {
             "status": Counter(run["status"] for run in runs),
             "verdict": Counter(run["fidelity"]["verdict"] or "none" for run in runs),
@@ -97,7 +99,7 @@ def test_counts_are_those_of_the_whole_list_and_their_conditions_keep_as_many(
             assert [one.runs for one in counts] == sorted(one.runs for one in counts)[::-1]
             for one in counts:
                 assert one.condition is not None
-                kept = page(store, Wanted(where=(*where, one.condition)))
+                kept = page(store, PageRequest(where=(*where, one.condition)))
                 assert kept.found == one.runs, (name, one)
 
 
@@ -106,19 +108,19 @@ def test_a_value_of_any_text_has_a_condition_that_keeps_it(tmp_path: Path) -> No
     with Store(tmp_path / "runs.db") as store:
         for name in names:
             store.fail(store.begin(head(experiment=name)), "no")
-        counts = page(store, Wanted(facets=True)).facets["experiment"]
+        counts = page(store, PageRequest(facets=True)).facets["experiment"]
         assert sorted(one.value for one in counts) == sorted(names)
         for one in counts:
             assert one.condition is not None
-            (run,) = page(store, Wanted(where=(one.condition,))).runs
+            (run,) = page(store, PageRequest(where=(one.condition,))).runs
             assert run["experiment"] == one.value
 
 
 def test_without_conditions_the_newest_run_is_first(path: Path) -> None:
     with Store.open_read_only(path) as store:
         every = store.listing()["runs"][::-1]
-        assert page(store, Wanted(first=3, most=4)).runs == every[3:7]
-        assert page(store, Wanted(first=100)).runs == []
+        assert page(store, PageRequest(first=3, most=4)).runs == every[3:7]
+        assert page(store, PageRequest(first=100)).runs == []
 
 
 @pytest.mark.parametrize(
@@ -127,12 +129,13 @@ def test_without_conditions_the_newest_run_is_first(path: Path) -> None:
 )
 def test_words_are_those_of_a_runs_names(path: Path, words: str, number: int) -> None:
     with Store.open_read_only(path) as store:
-        assert page(store, Wanted(words=words)).found == number
+        assert page(store, PageRequest(words=words)).found == number
 
 
 @pytest.mark.parametrize(
-    "wanted", [Wanted(where=("nothing=1",)), Wanted(where=("(",)), Wanted(sort="nothing")]
+    "wanted",
+    [PageRequest(where=("nothing=1",)), PageRequest(where=("(",)), PageRequest(sort="nothing")],
 )
-def test_what_is_not_valid_is_said(path: Path, wanted: Wanted) -> None:
+def test_what_is_not_valid_is_said(path: Path, wanted: PageRequest) -> None:
     with Store.open_read_only(path) as store, pytest.raises(UsageError):
         page(store, wanted)

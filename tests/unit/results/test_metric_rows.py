@@ -19,9 +19,9 @@ from orchestrator.windows import Window
 from results import bulk, metric_rows, metrics
 from results.database import newest
 from results.experiments import find
-from results.metric_rows import Kept, MetricRows
+from results.metric_rows import MetricCache, MetricRows
 from results.metrics.base import METRICS
-from results.observations import Wanted, observe
+from results.observations import ValueSelection, observe
 from results.statistics.drift import PARTS
 from results.store import Store
 from tests.unit.results import experiments
@@ -63,10 +63,12 @@ def _with_windows(store: Store, number: int) -> None:
     store.finish(run, replace(made, verdict="faithful"), 1.0)
 
 
-def read(store: Store, kept: Kept | None = None) -> dict[int, MetricRows]:
+def read(store: Store, cache: MetricCache | None = None) -> dict[int, MetricRows]:
     """Return the metrics that are read many runs at a time, by the runs' keys."""
     rows = store._rows("status = 'ok'")
-    found = metric_rows.read(store.connection, store.path, [row for _, row in rows], kept or Kept())
+    found = metric_rows.read(
+        store.connection, store.path, [row for _, row in rows], cache or MetricCache()
+    )
     return {key: found[row.id] for key, row in rows if row.id in found}
 
 
@@ -82,7 +84,7 @@ def values(one: MetricRows) -> dict[Any, float | None]:
 
 
 def assert_as_alone(store: Store, found: MetricRows, run_id: str) -> None:
-    alone = metric_rows.alone(store.load(run_id))
+    alone = metric_rows.of_run(store.load(run_id))
     assert values(found) == values(alone)
     of = ("windows", "flows", "entries", "bottlenecks")
     assert [getattr(found.layout, one) for one in of] == [getattr(alone.layout, one) for one in of]
@@ -127,7 +129,9 @@ def test_observations_are_the_same_with_and_without_parts(
         found, _others = find(store, "trial")
         where = (f"limit={'2bdp' if window else '1bdp'}",)
         plain, parted = (
-            observe(store, found, Wanted(names, window, where, flows=each_flow, parts=parts))[0]
+            observe(
+                store, found, ValueSelection(names, window, where, flows=each_flow, parts=parts)
+            )[0]
             for parts in (0, PARTS)
         )
     assert [list(group.values) for group in plain] == [list(group.values) for group in parted]
@@ -199,13 +203,13 @@ def test_only_new_and_changed_runs_are_read_again(
 
     rows_of = metric_rows._rows
     monkeypatch.setattr(metric_rows, "_rows", noted)
-    kept = Kept()
+    cache = MetricCache()
     with Store.open_read_only(path) as store:
-        first = read(store, kept)
+        first = read(store, cache)
     assert asked == list(range(1, 9))
     with Store(path) as store:
         _with_windows(store, 3)
-    with Store.open_read_only(path, kept) as store:
+    with Store.open_read_only(path, cache) as store:
         second = dict(zip(range(1, 10), store.metric_rows(store.list_runs()), strict=True))
     assert asked[8:] == [9]
     assert all(second[key] is first[key] for key in first)
@@ -213,7 +217,7 @@ def test_only_new_and_changed_runs_are_read_again(
     # A run of the same id with another checksum: the file may be another one.
     damage(path, "UPDATE checksums SET sha256 = 'x' WHERE run = 1 AND \"table\" = 'metrics'")
     with Store.open_read_only(path) as store:
-        assert 1 not in read(store, kept)
+        assert 1 not in read(store, cache)
     assert asked[9:] == [1]
 
 
@@ -223,8 +227,8 @@ def test_no_more_values_are_kept_than_allowed(path: Path) -> None:
         count = len(read(store)[1].values)
         sums = bulk.checksums(store.connection, keys)
         found = MetricRows(read(store)[1].layout, np.zeros(count))
-        kept = Kept(2 * count)
+        cache = MetricCache(2 * count)
         for key in (1, 2, 1, 3):
-            kept.add(str(key), sums[key], found)
-        assert [kept.find(str(key), sums[key]) for key in (1, 2, 3)] == [found, None, found]
-        assert kept.find("1", sums[2]) is None
+            cache.add(str(key), sums[key], found)
+        assert [cache.find(str(key), sums[key]) for key in (1, 2, 3)] == [found, None, found]
+        assert cache.find("1", sums[2]) is None

@@ -73,7 +73,7 @@ def test_intervals_hold_the_mean_as_often_as_they_say(n: int) -> None:
 def sequence(draw: np.random.Generator, mean: float, sd: float, rule: Rule) -> list[float]:
     """Make repetitions one after another until the rule is content."""
     values: list[float] = []
-    while len(values) < stein.wanted(values, rule):
+    while len(values) < stein.required_repetitions(values, rule):
         values.append(float(draw.normal(mean, sd)))
     return values
 
@@ -112,12 +112,14 @@ def test_the_interval_of_the_rule_is_as_narrow_as_asked() -> None:
 
 
 def test_the_rule_has_a_least_and_a_most() -> None:
-    assert stein.wanted([], RULE) == 5
-    assert stein.wanted([1.0] * 4, RULE) == 5
-    assert stein.wanted([1.0] * 5, RULE) == 5  # nothing varies
-    assert stein.wanted([1.0, 9.0, 1.0, 9.0, 1.0], RULE) == 50
-    assert stein.wanted([-1.0, 1.0, -1.0, 1.0, 0.0], RULE) == 50  # no share of a mean of zero
-    assert stein.wanted([1.0, 9.0] * 40, RULE) == 50
+    assert stein.required_repetitions([], RULE) == 5
+    assert stein.required_repetitions([1.0] * 4, RULE) == 5
+    assert stein.required_repetitions([1.0] * 5, RULE) == 5  # nothing varies
+    assert stein.required_repetitions([1.0, 9.0, 1.0, 9.0, 1.0], RULE) == 50
+    assert (
+        stein.required_repetitions([-1.0, 1.0, -1.0, 1.0, 0.0], RULE) == 50
+    )  # no share of a mean of zero
+    assert stein.required_repetitions([1.0, 9.0] * 40, RULE) == 50
 
 
 def test_the_rule_asks_the_repetitions_in_their_order() -> None:
@@ -125,7 +127,7 @@ def test_the_rule_asks_the_repetitions_in_their_order() -> None:
     draw = np.random.default_rng(6)
     for deviation in (0.05, 0.2, 0.5):
         values = draw.normal(10.0, deviation, 80).tolist()
-        asked = [stein.wanted(values[:n], RULE) for n in range(80)]
+        asked = [stein.required_repetitions(values[:n], RULE) for n in range(80)]
         assert all(here >= before for before, here in pairwise(asked))
         assert set(asked[asked[-1] :]) == {asked[-1]}
 

@@ -14,7 +14,7 @@ from scipy import stats
 from orchestrator.errors import UsageError
 from results.axes import axes, named, number
 from results.experiments import find
-from results.observations import Wanted
+from results.observations import ValueSelection
 from results.statistics.drift import PARTS
 from results.statistics.estimates import estimate
 from results.store import Store
@@ -33,7 +33,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def summary(store: Store, *metrics: str, by: tuple[str, ...] = (), **wanted: Any) -> dict[str, Any]:
     found, _others = find(store, "trial")
-    return summarise(store, found, Wanted(metrics or ("goodput_bps",), parts=PARTS, **wanted), by)
+    return summarise(
+        store, found, ValueSelection(metrics or ("goodput_bps",), parts=PARTS, **wanted), by
+    )
 
 
 def row(document: Mapping[str, Any], flow: str | None, **variant: Any) -> dict[str, Any]:
@@ -195,7 +197,7 @@ def test_a_rise_and_a_fall_are_told_apart(store: Store) -> None:
         rates = [1e6 * (1 + sign * 0.2 * (part - 9.5) / 20) for part in range(20)]
         make(store, partial(_flows, {"a": rates}), name=f"t{sign}")
         found, _others = find(store, f"t{sign}")
-        document = summarise(store, found, Wanted(("goodput_bps",), parts=PARTS))
+        document = summarise(store, found, ValueSelection(("goodput_bps",), parts=PARTS))
         metric = row(document, "a")["metrics"]["goodput_bps"]
         assert (metric["drifting"], metric["rise"]) == (True, pytest.approx(sign * 0.2, rel=0.01))
 
@@ -204,7 +206,7 @@ def test_quantiles_are_over_repetitions(store: Store) -> None:
     values = [1e6, 2e6, 3e6, 4e6, 9e6]
     make(store, lambda _v, r: {"a": values[r]})
     found, _others = find(store, "trial")
-    document = summarise(store, found, Wanted(("goodput_bps",)), quantiles=(0.5, 0.9))
+    document = summarise(store, found, ValueSelection(("goodput_bps",)), quantiles=(0.5, 0.9))
     middle, high = row(document, "a")["metrics"]["goodput_bps"]["quantiles"]
     assert (middle["share"], middle["n"]) == (0.5, 5)
     assert middle["value"] == pytest.approx(3e6, rel=1e-5)
@@ -245,7 +247,7 @@ def test_what_is_not_there_is_an_error(store: Store, wanted: Any, message: str) 
     make(store, two, [{LIMIT: "5p"}, {LIMIT: "10p"}], repetitions=1)
     found, _others = find(store, "trial")
     with pytest.raises(UsageError, match=message):
-        summarise(store, found, Wanted(**wanted))
+        summarise(store, found, ValueSelection(**wanted))
 
 
 @pytest.mark.parametrize(

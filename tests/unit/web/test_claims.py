@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from results.claims.model import load_all
+from results.claims.loading import load_all
 from results.claims.page import NOT_YET, verdicts
 from results.claims.record import read_all
 from web import claims, create_app
@@ -40,7 +40,7 @@ def test_a_paper_shows_the_verdict_and_every_measured_row(client: FlaskClient, n
         made = MEASURED.get((name, claim))
         for statement in of.statements:
             for _row, finding in made.findings(statement) if made is not None else []:
-                assert f"<td>{finding.told()}</td>" in text
+                assert f"<td>{finding.text()}</td>" in text
 
 
 def test_a_measured_statement_has_a_figure_in_each_form(client: FlaskClient) -> None:

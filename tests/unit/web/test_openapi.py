@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 from results.compare import compare
 from results.compare_variants import compare_variants
 from results.experiments import find
-from results.observations import Wanted
+from results.observations import ValueSelection
 from results.statistics.drift import PARTS
 from results.store import Store
 from results.summary import summarise
@@ -153,7 +153,7 @@ def test_the_document_is_that_of_the_commands(
     path, ids = store
     with Store.open_read_only(path) as opened:
         study, _others = find(opened, "sweep")
-        summary = summarise(opened, study, Wanted(parts=PARTS))
+        summary = summarise(opened, study, ValueSelection(parts=PARTS))
         assert summary["differences"]
         assert summary["crossings"]
         runs = [opened.load(ids["ok"]), opened.load(ids["off"])]

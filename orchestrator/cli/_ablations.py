@@ -1,4 +1,4 @@
-"""Runs the ablations of papers' statements, shows what they give, and writes it down.
+"""Runs the ablations of papers' statements, prints their values, and writes summaries of them.
 
 In the JSON of ``reproduce`` they are::
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _output, _reproducing, _reproduction
+from orchestrator.cli import _claim_report, _claim_runs, _output
 
 if TYPE_CHECKING:
     from results.claims.model import Ablation, Length, Paper, Statement
@@ -32,14 +32,14 @@ class Ablated:
     ablation: Ablation
     paper: Paper
     chosen: Sequence[tuple[str, Statement]]
-    studies: _reproducing.Studies
-    outcomes: list[_reproducing.Outcome] = field(default_factory=list)
+    experiments: _claim_runs.ClaimExperiments
+    outcomes: list[_claim_runs.Outcome] = field(default_factory=list)
 
-    def decide(self, execute: _reproducing.Execute, db: Path, quiet: bool) -> None:
+    def decide(self, execute: _claim_runs.Execute, db: Path, quiet: bool) -> None:
         """Make the runs that are missing, and judge the statements by them."""
         if not quiet:
             click.echo(f"{self.name}:{self.claim}, {self.ablation.name}:", err=True)
-        self.outcomes = _reproducing.decide(self.chosen, self.studies, execute, db, quiet)
+        self.outcomes = _claim_runs.decide(self.chosen, self.experiments, execute, db, quiet)
 
 
 def prepare(
@@ -65,8 +65,8 @@ def prepare(
             paper = changed(papers[name], claim, ablation)
             tested = [(name, each) for each in paper.statements() if each.id in ids]
             if tested:
-                studies = _reproducing.prepare({name: paper}, tested, length, folder)
-                found.append(Ablated(name, claim, ablation, paper, tested, studies))
+                experiments = _claim_runs.prepare({name: paper}, tested, length, folder)
+                found.append(Ablated(name, claim, ablation, paper, tested, experiments))
     return found
 
 
@@ -88,7 +88,7 @@ def document(ablated: Sequence[Ablated]) -> dict[str, Any]:
                         "place": outcome.statement.place,
                         "unit": outcome.statement.unit,
                         "verdict": outcome.verdict,
-                        "rows": [_reproduction.row(judged) for judged in outcome.rows],
+                        "rows": [_claim_report.row(judged) for judged in outcome.rows],
                     }
                     for outcome in each.outcomes
                 ],
@@ -122,10 +122,10 @@ def show(found: Mapping[str, Any]) -> None:
 def _line(
     statement: Mapping[str, Any], row: Mapping[str, Any], before: Mapping[str, Any] | None
 ) -> list[str]:
-    from results.claims.judge import NO_VALUE, told
+    from results.claims.judge import NO_VALUE, mean_with_interval
 
     def value(of: Mapping[str, Any]) -> str:
-        return told(of["mean"], of["low"], of["high"], of["n"])
+        return mean_with_interval(of["mean"], of["low"], of["high"], of["n"])
 
     return [
         statement["id"],
@@ -148,7 +148,7 @@ def write(ablated: Sequence[Ablated], length: Length, folder: Path) -> None:
 
     for each in ablated:
         name = f"{each.name}-{each.claim}-{each.ablation.name}-{length}.json"
-        _reproduction.put(
+        _claim_report.write_summary(
             folder / record.CAUSES / name,
             each.paper,
             each.name,

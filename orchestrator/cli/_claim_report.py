@@ -1,4 +1,4 @@
-"""Shows what was found of papers' statements, and writes it down.
+"""Prints the verdicts on papers' statements, and writes summaries and figures of them.
 
 The JSON contract of a plan (``--plan``)::
 
@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _estimates, _options, _output, _reproducing
+from orchestrator.cli import _claim_runs, _estimates, _options, _output
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 
 def show_plan(
-    studies: _reproducing.Studies,
-    ablations: Iterable[tuple[str, _reproducing.Studies]],
+    experiments: _claim_runs.ClaimExperiments,
+    ablations: Iterable[tuple[str, _claim_runs.ClaimExperiments]],
     db: Path,
     as_json: bool,
 ) -> None:
@@ -53,13 +53,15 @@ def show_plan(
     ``ablations`` has the name and the experiments of each. The store says which runs it has, and
     how long earlier ones took.
     """
-    every: list[tuple[str | None, _reproducing.Study]] = [(None, one) for one in studies.values()]
-    every += [(name, study) for name, ablated in ablations for study in ablated.values()]
-    missing = _reproducing.missing([study for _name, study in every], db)
+    every: list[tuple[str | None, _claim_runs.ClaimExperiment]] = [
+        (None, one) for one in experiments.values()
+    ]
+    every += [(name, experiment) for name, ablated in ablations for experiment in ablated.values()]
+    missing = _claim_runs.missing([experiment for _name, experiment in every], db)
     estimator = _estimates.estimator(db)
     found = [
-        _planned(study, name, lacking, estimator)
-        for (name, study), lacking in zip(every, missing, strict=True)
+        _planned(experiment, name, lacking, estimator)
+        for (name, experiment), lacking in zip(every, missing, strict=True)
     ]
     if as_json:
         _output.print_json({"schema": 1, "experiments": found})
@@ -94,7 +96,7 @@ def _print_planned(found: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _planned(
-    study: _reproducing.Study,
+    experiment: _claim_runs.ClaimExperiment,
     ablation: str | None,
     missing: Mapping[int, int],
     estimator: Estimator,
@@ -102,16 +104,16 @@ def _planned(
     """Return an experiment with its runs; ``missing`` has those of each variant."""
     from orchestrator.planning.learning import least_certain
 
-    design = study.design.run(study.length)
-    once = study.estimates(study.needed, estimator)
+    design = experiment.design.at(experiment.length)
+    once = experiment.estimates(experiment.needed, estimator)
     once_s = sum(each.wall_s for each in once.values())
     missing_s = sum(number * once[index].wall_s for index, number in missing.items())
     return {
-        "paper": study.paper,
-        "experiment": study.name,
+        "paper": experiment.paper,
+        "experiment": experiment.name,
         "ablation": ablation,
-        "scenario": study.design.scenario,
-        "variants": len(study.needed),
+        "scenario": experiment.design.scenario,
+        "variants": len(experiment.needed),
         "least": design.least,
         "most": design.limit,
         "minutes_least": round(once_s * design.least / 60, 1),
@@ -123,8 +125,8 @@ def _planned(
 
 
 def document(
-    outcomes: Sequence[_reproducing.Outcome],
-    studies: _reproducing.Studies,
+    outcomes: Sequence[_claim_runs.Outcome],
+    experiments: _claim_runs.ClaimExperiments,
     other: Mapping[str, Mapping[str, Any]],
     length: Length,
     estimator: Estimator,
@@ -147,10 +149,10 @@ def document(
                 "unit": each.statement.unit,
                 "reason_of_tolerance": each.statement.reason,
                 "absent": each.absent,
-                "cost": _reproducing.cost(each, studies, estimator)
+                "cost": _claim_runs.cost(each, experiments, estimator)
                 if each.rows
                 else other.get(each.statement.id),
-                "command": again(each, length),
+                "command": command_for(each, length),
                 "rows": [row(judged) for judged in each.rows],
             }
             for each in outcomes
@@ -158,12 +160,12 @@ def document(
     }
 
 
-def again(outcome: _reproducing.Outcome, length: Length) -> str:
+def command_for(outcome: _claim_runs.Outcome, length: Length) -> str:
     """Return the command that tests a statement again."""
     return f"orchestrator reproduce {outcome.paper}:{outcome.statement.id} --{length}"
 
 
-def row(judged: _reproducing.Judged) -> dict[str, Any]:
+def row(judged: _claim_runs.Judged) -> dict[str, Any]:
     """Return a row with its values and verdict, JSON-ready."""
     finding, series = judged.finding, judged.series
     return {
@@ -191,14 +193,14 @@ def row(judged: _reproducing.Judged) -> dict[str, Any]:
 
 def show(found: Mapping[str, Any], papers: Mapping[str, Paper]) -> None:
     """Print a table of each claim, its statements' verdicts, and what deciding would cost."""
-    from results.claims.judge import together
+    from results.claims.judge import combined_verdict
 
     out = _output.console()
     claims: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for each in found["statements"]:
         claims.setdefault((each["paper"], each["claim"]), []).append(each)
     for (paper, claim), statements in claims.items():
-        verdict = together(each["verdict"] for each in statements)
+        verdict = combined_verdict(each["verdict"] for each in statements)
         out.print(f"{paper} {claim}: {verdict}. {papers[paper].claims[claim].says}", markup=False)
         rows = [line for each in statements for line in _lines(each)]
         headings = ["id", "", "paper", "here", "runs", "verdict"]
@@ -208,15 +210,15 @@ def show(found: Mapping[str, Any], papers: Mapping[str, Paper]) -> None:
                 out.print(f"{each['id']}: {note}", markup=False)
         out.print()
     counts = [each["verdict"] for each in found["statements"]]
-    told = ", ".join(f"{counts.count(one)} {one}" for one in dict.fromkeys(sorted(counts)))
-    out.print(f"{_output.plural(len(counts), 'statement')}: {told}", markup=False)
+    words = ", ".join(f"{counts.count(one)} {one}" for one in dict.fromkeys(sorted(counts)))
+    out.print(f"{_output.plural(len(counts), 'statement')}: {words}", markup=False)
     if found["length"] == "reduced":
         out.print("the reduced length only tries the runs: its verdicts mean nothing", markup=False)
 
 
 def _lines(statement: Mapping[str, Any]) -> Iterable[list[str]]:
     """Yield the cells of a statement's own line and of its rows; of one row only one line."""
-    from results.claims.judge import told
+    from results.claims.judge import mean_with_interval
 
     rows = statement["rows"]
     says = f"{statement['says']} ({statement['place']})"
@@ -230,7 +232,7 @@ def _lines(statement: Mapping[str, Any]) -> Iterable[list[str]]:
             statement["id"] if len(rows) == 1 else "",
             label if len(rows) == 1 else f"  {label}",
             f"{row['paper']} {statement['unit']}".strip(),
-            told(row["mean"], row["low"], row["high"], row["n"]),
+            mean_with_interval(row["mean"], row["low"], row["high"], row["n"]),
             str(row["n"]),
             row["verdict"],
         ]
@@ -310,7 +312,7 @@ def require_whole(papers: Mapping[str, Paper], chosen: Sequence[tuple[str, State
 
 def write(
     found: Mapping[str, Any],
-    outcomes: Sequence[_reproducing.Outcome],
+    outcomes: Sequence[_claim_runs.Outcome],
     papers: Mapping[str, Paper],
     folder: Path,
 ) -> None:
@@ -319,21 +321,21 @@ def write(
     Raises:
         UsageError: a file cannot be written.
     """
-    by_claim: dict[tuple[str, str], list[_reproducing.Outcome]] = {}
+    by_claim: dict[tuple[str, str], list[_claim_runs.Outcome]] = {}
     for outcome in outcomes:
         by_claim.setdefault((outcome.paper, outcome.statement.claim), []).append(outcome)
     for (paper, claim), parts in by_claim.items():
         file = folder / f"{paper}-{claim}-{found['length']}.json"
-        put(file, papers[paper], paper, claim, found["length"], parts)
+        write_summary(file, papers[paper], paper, claim, found["length"], parts)
 
 
-def put(
+def write_summary(
     file: Path,
     paper: Paper,
     name: str,
     claim: str,
     length: Length,
-    outcomes: Sequence[_reproducing.Outcome],
+    outcomes: Sequence[_claim_runs.Outcome],
     ablation: str | None = None,
 ) -> None:
     """Write a summary of a claim, or of an ablation, if it has values.

@@ -31,7 +31,7 @@ Execute = Callable[["Plan"], list[str]]
 
 
 @dataclass
-class Study:
+class ClaimExperiment:
     """An experiment of a paper at one length, with the variants that the statements need.
 
     ``made`` has the ids of the runs of each variant, by repetition.
@@ -85,7 +85,7 @@ class Study:
         return sum(each.wall_s * numbers[index] for index, each in known.items())
 
 
-Studies = dict[tuple[str, str], Study]
+ClaimExperiments = dict[tuple[str, str], ClaimExperiment]
 """Experiments by paper and name."""
 
 
@@ -115,7 +115,7 @@ def prepare(
     chosen: Iterable[tuple[str, Statement]],
     length: Length,
     folder: Path = PAPERS,
-) -> Studies:
+) -> ClaimExperiments:
     """Load the experiments of some statements, and note the variants that they need.
 
     Raises:
@@ -126,38 +126,43 @@ def prepare(
     from results.axes import axes
     from results.claims.rows import rows
 
-    studies: Studies = {}
+    experiments: ClaimExperiments = {}
     for name, statement in chosen:
         for quantity in (each for row in rows(statement) for each in row.quantities()):
             key = (name, str(quantity.experiment))
-            if key not in studies:
+            if key not in experiments:
                 design = papers[name].experiments[key[1]]
                 file = folder / design.scenario
                 loaded = load(file, design.overrides(length), length == "reduced")
                 there = axes([variant.values for variant in loaded.variants])
-                studies[key] = Study(*key, design, length, loaded, there)
-            study = studies[key]
-            index = study.find(quantity)
+                experiments[key] = ClaimExperiment(*key, design, length, loaded, there)
+            experiment = experiments[key]
+            index = experiment.find(quantity)
             if index is not None:
-                study.needed.add(index)
-    return studies
+                experiment.needed.add(index)
+    return experiments
 
 
-def run(
-    studies: Studies, execute: Execute, numbers: Mapping[tuple[str, str], Mapping[int, int]]
+def make_runs(
+    experiments: ClaimExperiments,
+    execute: Execute,
+    numbers: Mapping[tuple[str, str], Mapping[int, int]],
 ) -> None:
-    """Make the repetitions of each variant that are asked for, and note the ids of all runs."""
-    for key, study in studies.items():
+    """Make the repetitions of each variant, and add their ids to ``made`` of its experiment.
+
+    ``numbers`` has the repetitions in all by (paper, experiment) and index of the variant.
+    """
+    for key, experiment in experiments.items():
         wanted = numbers.get(key, {})
         if not any(wanted.values()):
             continue
-        click.echo(f"{study.paper}, {study.design.scenario}:", err=True)
-        ids = iter(execute(study.plan(wanted)))
+        click.echo(f"{experiment.paper}, {experiment.design.scenario}:", err=True)
+        ids = iter(execute(experiment.plan(wanted)))
         for index in sorted(wanted):
-            study.made[index] = [next(ids) for _number in range(wanted[index])]
+            experiment.made[index] = [next(ids) for _number in range(wanted[index])]
 
 
-def missing(studies: Sequence[Study], db: Path) -> list[dict[int, int]]:
+def missing(experiments: Sequence[ClaimExperiment], db: Path) -> list[dict[int, int]]:
     """Return for each experiment how many runs made at first are not stored, by variant.
 
     All are looked up together, as the store is read once for that.
@@ -166,7 +171,7 @@ def missing(studies: Sequence[Study], db: Path) -> list[dict[int, int]]:
     from orchestrator.cli import _stored_runs
     from results.store import Store
 
-    found = [dict.fromkeys(each.needed, each.design.run(each.length).least) for each in studies]
+    found = [dict.fromkeys(each.needed, each.design.at(each.length).least) for each in experiments]
     if not db.exists():
         return found
     places = [
@@ -175,7 +180,7 @@ def missing(studies: Sequence[Study], db: Path) -> list[dict[int, int]]:
         for index in sorted(counts)
         for _repetition in range(counts[index])
     ]
-    plans = [each.plan(counts) for each, counts in zip(studies, found, strict=True) if counts]
+    plans = [each.plan(counts) for each, counts in zip(experiments, found, strict=True) if counts]
     if plans:
         every = replace(plans[0], runs=[run for each in plans for run in each.runs])
         with Store.open_read_only(db) as store:
@@ -185,15 +190,17 @@ def missing(studies: Sequence[Study], db: Path) -> list[dict[int, int]]:
     return found
 
 
-def first(studies: Studies) -> dict[tuple[str, str], dict[int, int]]:
-    """Return the repetitions that are made at first."""
+def initial_repetitions(experiments: ClaimExperiments) -> dict[tuple[str, str], dict[int, int]]:
+    """Return the numbers of repetitions that are made first, as :func:`make_runs` takes them."""
     return {
-        key: {index: study.design.run(study.length).least for index in study.needed}
-        for key, study in studies.items()
+        key: {index: experiment.design.at(experiment.length).least for index in experiment.needed}
+        for key, experiment in experiments.items()
     }
 
 
-def judge(chosen: Sequence[tuple[str, Statement]], studies: Studies, db: Path) -> list[Outcome]:
+def judge(
+    chosen: Sequence[tuple[str, Statement]], experiments: ClaimExperiments, db: Path
+) -> list[Outcome]:
     """Judge the statements by the stored runs."""
     from results.claims import judge as judging
     from results.claims.rows import rows
@@ -203,27 +210,28 @@ def judge(chosen: Sequence[tuple[str, Statement]], studies: Studies, db: Path) -
     found = []
     with ExitStack() as stack:
         store = stack.enter_context(Store.open_read_only(db)) if db.exists() else None
-        experiments: dict[str, dict[str, Runs]] = {}
-        for (paper, name), study in studies.items():
+        runs_of: dict[str, dict[str, Runs]] = {}
+        for (paper, name), experiment in experiments.items():
             made = [
                 {
                     number: store.load(run_id)
-                    for number, run_id in enumerate(study.made.get(index, ()))
+                    for number, run_id in enumerate(experiment.made.get(index, ()))
                 }
                 if store is not None
                 else {}
-                for index in range(len(study.variants))
+                for index in range(len(experiment.variants))
             ]
-            experiments.setdefault(paper, {})[name] = Runs(study.variants, study.axes, made)
+            runs_of.setdefault(paper, {})[name] = Runs(experiment.variants, experiment.axes, made)
         for paper, statement in chosen:
             judged = []
-            there = experiments.get(paper, {})
+            there = runs_of.get(paper, {})
             for row in rows(statement, partial(_planned, there)):
                 values = series(row, there)
                 if not values.present:
                     continue
                 least = min(
-                    study.design.run(study.length).least for study in _of(row, paper, studies)
+                    experiment.design.at(experiment.length).least
+                    for experiment in _of(row, paper, experiments)
                 )
                 judged.append(
                     Judged(
@@ -238,19 +246,19 @@ def judge(chosen: Sequence[tuple[str, Statement]], studies: Studies, db: Path) -
             elif not judged:
                 verdict = judging.UNDECIDED
             else:
-                verdict = judging.together(each.finding.verdict for each in judged)
+                verdict = judging.combined_verdict(each.finding.verdict for each in judged)
             absent = len(rows(statement)) - len(judged)
             found.append(Outcome(paper, statement, judged, verdict, absent))
     return found
 
 
-def _planned(experiments: Mapping[str, Runs], quantity: Quantity) -> bool:
+def _planned(runs_of: Mapping[str, Runs], quantity: Quantity) -> bool:
     """Tell whether the length has a variant that a value is of."""
-    return experiments[quantity.experiment or ""].of(quantity) is not None
+    return runs_of[quantity.experiment or ""].of(quantity) is not None
 
 
-def more(
-    outcomes: Iterable[Outcome], studies: Studies, limited: bool = True
+def further_repetitions(
+    outcomes: Iterable[Outcome], experiments: ClaimExperiments, limited: bool = True
 ) -> dict[tuple[str, str], dict[int, int]]:
     """Return the repetitions in all that undecided rows need, of the variants that need more.
 
@@ -265,30 +273,34 @@ def more(
             lost = judged.series.unfaithful + judged.series.failed
             for quantity in judged.row.quantities():
                 key = (outcome.paper, str(quantity.experiment))
-                study = studies[key]
-                index = study.find(quantity)
+                experiment = experiments[key]
+                index = experiment.find(quantity)
                 if index is None:
                     continue
                 wanted = judged.finding.needed + lost
-                if limited and wanted > _limit(judged.row, outcome.paper, studies) + lost:
+                if limited and wanted > _limit(judged.row, outcome.paper, experiments) + lost:
                     continue
-                if wanted > len(study.made.get(index, ())):
+                if wanted > len(experiment.made.get(index, ())):
                     place = numbers.setdefault(key, {})
                     place[index] = max(place.get(index, 0), wanted)
     return numbers
 
 
-def _limit(row: Row, paper: str, studies: Studies) -> int:
+def _limit(row: Row, paper: str, experiments: ClaimExperiments) -> int:
     """Return the most repetitions that the length allows of all that a row needs."""
-    return min(study.design.run(study.length).limit for study in _of(row, paper, studies))
+    return min(
+        experiment.design.at(experiment.length).limit for experiment in _of(row, paper, experiments)
+    )
 
 
-def _of(row: Row, paper: str, studies: Studies) -> list[Study]:
+def _of(row: Row, paper: str, experiments: ClaimExperiments) -> list[ClaimExperiment]:
     """Return the experiments that a row has values of."""
-    return [studies[paper, str(each.experiment)] for each in row.quantities()]
+    return [experiments[paper, str(each.experiment)] for each in row.quantities()]
 
 
-def cost(outcome: Outcome, studies: Studies, estimator: Estimator) -> dict[str, Any] | None:
+def cost(
+    outcome: Outcome, experiments: ClaimExperiments, estimator: Estimator
+) -> dict[str, Any] | None:
     """Return how many more runs an undecided statement needs, and their estimated minutes.
 
     None for a decided one. ``runs`` is None where no number of runs decides.
@@ -298,19 +310,21 @@ def cost(outcome: Outcome, studies: Studies, estimator: Estimator) -> dict[str, 
     undecided = [each for each in outcome.rows if each.finding.verdict == "undecided"]
     if any(each.finding.needed is None for each in undecided):
         return {"runs": None, "minutes": None}
-    asked = more([outcome], studies, limited=False)
+    asked = further_repetitions([outcome], experiments, limited=False)
     runs, wall_s = 0, 0.0
     for key, numbers in asked.items():
-        study = studies[key]
-        rest = {index: number - len(study.made.get(index, ())) for index, number in numbers.items()}
+        experiment = experiments[key]
+        rest = {
+            index: number - len(experiment.made.get(index, ())) for index, number in numbers.items()
+        }
         runs += sum(rest.values())
-        wall_s += study.cost_s(rest, estimator)
+        wall_s += experiment.cost_s(rest, estimator)
     return {"runs": runs, "minutes": round(wall_s / 60, 1)}
 
 
 def decide(
     chosen: Sequence[tuple[str, Statement]],
-    studies: Studies,
+    experiments: ClaimExperiments,
     execute: Execute,
     db: Path,
     quiet: bool,
@@ -321,23 +335,23 @@ def decide(
     repeated as often as its deviation asks for (Stein's two stages). A row that would need more
     than ``most`` repetitions stays as it is, as fewer would not decide it.
     """
-    run(studies, execute, first(studies))
-    outcomes = judge(chosen, studies, db)
-    asked = more(outcomes, studies)
+    make_runs(experiments, execute, initial_repetitions(experiments))
+    outcomes = judge(chosen, experiments, db)
+    asked = further_repetitions(outcomes, experiments)
     if not asked:
         return outcomes
     number = sum(
-        wanted - len(studies[key].made.get(index, ()))
+        wanted - len(experiments[key].made.get(index, ()))
         for key, numbers in asked.items()
         for index, wanted in numbers.items()
     )
     if not quiet:
         click.echo(f"undecided statements ask for {number} more repetitions", err=True)
-    run(studies, execute, asked)
-    return judge(chosen, studies, db)
+    make_runs(experiments, execute, asked)
+    return judge(chosen, experiments, db)
 
 
-def elsewhere(
+def full_length_costs(
     papers: Mapping[str, Paper],
     outcomes: Iterable[Outcome],
     length: Length,
@@ -350,12 +364,13 @@ def elsewhere(
     found = {}
     for outcome in outcomes:
         if outcome.statement.cannot is None and not outcome.rows:
-            studies = prepare(papers, [(outcome.paper, outcome.statement)], "full", folder)
-            numbers = first(studies)
+            experiments = prepare(papers, [(outcome.paper, outcome.statement)], "full", folder)
+            numbers = initial_repetitions(experiments)
             found[outcome.statement.id] = {
                 "runs": sum(sum(each.values()) for each in numbers.values()),
                 "minutes": round(
-                    sum(each.cost_s(numbers[key], estimator) for key, each in studies.items()) / 60,
+                    sum(each.cost_s(numbers[key], estimator) for key, each in experiments.items())
+                    / 60,
                     1,
                 ),
                 "length": "full",

@@ -1,0 +1,59 @@
+"""Reads files of claims, and finds the statements that a user names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from orchestrator.errors import UsageError
+from orchestrator.files.user_files import FileError
+from orchestrator.files.user_files import read as read_file
+from orchestrator.suggestions import suggest
+from results.claims.model import Paper, Statement
+
+MAX_BYTES = 500_000
+"""Limit of a file."""
+
+
+def load(path: Path) -> Paper:
+    """Read a file of claims.
+
+    Raises:
+        UsageError: it cannot be read, or is not valid.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        document = YAML(typ="safe", pure=True).load(read_file(path, MAX_BYTES).decode())
+        return Paper.model_validate(document)
+    except (FileError, UnicodeDecodeError, YAMLError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{path}: {where}: {first['msg']}") from None
+
+
+def load_all(folder: Path) -> dict[str, Paper]:
+    """Return the papers of a folder by the name of their file."""
+    return {path.stem: load(path) for path in sorted(folder.glob("*.yaml"))}
+
+
+def select(papers: dict[str, Paper], target: str) -> list[tuple[str, Statement]]:
+    """Return (paper, statement) of PAPER, PAPER:CLAIM or PAPER:STATEMENT.
+
+    Raises:
+        UsageError: there is none.
+    """
+    name, colon, wanted = target.partition(":")
+    if name not in papers:
+        listed = ", ".join(papers)
+        raise UsageError(f"there is no paper {name}{suggest(name, papers)}; there are {listed}")
+    every = list(papers[name].statements())
+    found = [each for each in every if not colon or wanted in (each.claim, each.id)]
+    if not found:
+        claims = ", ".join(papers[name].claims)
+        raise UsageError(f"{name} has no claim {wanted}; its claims are {claims}")
+    return [(name, each) for each in found]
