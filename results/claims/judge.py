@@ -38,17 +38,29 @@ FIRST = 3
 
 @dataclass(frozen=True)
 class Accepted:
-    """The means that agree with the paper; an end that is None is open."""
+    """The means that agree with the paper; an end that is None has no limit.
+
+    ``above`` says that ``low`` itself does not agree: a value must be larger.
+    """
 
     low: float | None
     high: float | None
+    above: bool = False
 
     def has(self, value: float) -> bool:
         """Tell whether a value is accepted."""
-        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        if self.low is not None and (value < self.low or (self.above and value == self.low)):
+            return False
+        return self.high is None or value <= self.high
+
+    def has_none_of(self, low: float, high: float) -> bool:
+        """Tell whether no value from ``low`` to ``high`` is accepted."""
+        if self.high is not None and low > self.high:
+            return True
+        return self.low is not None and (high < self.low or (self.above and high == self.low))
 
     def edges(self) -> list[float]:
-        """Return the ends that are not open."""
+        """Return the ends that are limits."""
         return [edge for edge in (self.low, self.high) if edge is not None]
 
 
@@ -111,10 +123,7 @@ def judge(
     found = stein(values, Rule(1.0, first, MOST_RUNS)) or estimate(values)
     if found is None or found.low is None or found.high is None:
         raise AssertionError("several values have an interval")
-    outside = (accepted.high is not None and found.low > accepted.high) or (
-        accepted.low is not None and found.high < accepted.low
-    )
-    if outside:
+    if accepted.has_none_of(found.low, found.high):
         return Finding(DOES_NOT, found.mean, found.low, found.high, found.n, None, None)
     if accepted.has(found.low) and accepted.has(found.high):
         return Finding(HOLDS, found.mean, found.low, found.high, found.n, None, None)

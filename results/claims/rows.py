@@ -88,7 +88,7 @@ def _rows(statement: Statement, case: Case) -> Iterator[Row]:
             yield Row(
                 f"{case.label}: {label}" if case.label else label,
                 "above 1",
-                Accepted(1.0 + _tolerance(statement, 1.0), None),
+                Accepted(1.0 + _tolerance(statement, 1.0), None, above=True),
                 ((_of(upper, base), _of(lower, base)),),
             )
         return

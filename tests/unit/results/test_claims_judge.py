@@ -89,6 +89,15 @@ def test_each_relation_holds_in_part_where_it_holds_at_one_place_only(relation: 
     assert combined_verdict(found) == IN_PART
 
 
+def test_a_tie_is_no_lead() -> None:
+    (row,) = rows(statement("ordering", compare=PAIR, tolerance=0))
+    assert judge([1.0, 1.0, 1.0], row.accepted).verdict == DOES_NOT
+    assert judge([1.0], row.accepted, identical=2).verdict == DOES_NOT
+    assert judge([1.0001, 1.0001, 1.0001], row.accepted).verdict == HOLDS
+    at_least = Accepted(1.0, None)
+    assert judge([1.0, 1.0, 1.0], at_least).verdict == HOLDS
+
+
 def test_a_step_leaves_out_values_that_a_length_has_no_runs_of() -> None:
     falling = statement("monotone", direction="falls", along={"axis": "x", "values": [1, 2, 4, 8]})
     made = rows(falling, lambda quantity: quantity.where["x"] in (1, 4, 8))
