@@ -125,7 +125,7 @@ def _line(
     from results.claims.judge import NO_VALUE, mean_with_interval
 
     def value(of: Mapping[str, Any]) -> str:
-        return mean_with_interval(of["mean"], of["low"], of["high"], of["n"])
+        return mean_with_interval(of["mean"], of["low"], of["high"], of["n"], of["accepted"])
 
     return [
         statement["id"],

@@ -232,7 +232,7 @@ def _lines(statement: Mapping[str, Any]) -> Iterable[list[str]]:
             statement["id"] if len(rows) == 1 else "",
             label if len(rows) == 1 else f"  {label}",
             f"{row['paper']} {statement['unit']}".strip(),
-            mean_with_interval(row["mean"], row["low"], row["high"], row["n"]),
+            mean_with_interval(row["mean"], row["low"], row["high"], row["n"], row["accepted"]),
             str(row["n"]),
             row["verdict"],
         ]

@@ -81,24 +81,41 @@ class Finding:
     needed: int | None
     reason: str | None
 
-    def text(self) -> str:
+    def text(self, accepted: Accepted) -> str:
         """Return the mean with its interval, as documents and tables show it."""
-        return mean_with_interval(self.mean, self.low, self.high, self.n)
+        return mean_with_interval(self.mean, self.low, self.high, self.n, accepted.edges())
 
 
-def mean_with_interval(mean: float | None, low: float | None, high: float | None, n: int) -> str:
+def mean_with_interval(
+    mean: float | None,
+    low: float | None,
+    high: float | None,
+    n: int,
+    edges: Iterable[float | None] = (),
+) -> str:
     """Return a mean with its interval; a single value has none.
 
-    The ends have as many digits as tell them apart, if they differ at all.
+    The ends have as many digits as tell them apart, if they differ at all. They also have those
+    that show on which side of ``edges`` each end is, if eight do: limits of what is accepted.
     """
     if mean is None:
         return NO_VALUE
     if low is None or high is None or n == 1:
         return f"{mean:.4g}"
-    digits = next(
-        (few for few in range(4, _MOST_DIGITS) if f"{low:.{few}g}" != f"{high:.{few}g}"), 4
-    )
+    limits = [each for each in edges if each is not None]
+    few = next((few for few in range(4, _MOST_DIGITS) if _tells(low, high, (), few)), 4)
+    digits = next((more for more in range(few, 9) if _tells(low, high, limits, more)), few)
     return f"{mean:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
+
+
+def _tells(low: float, high: float, limits: Iterable[float], digits: int) -> bool:
+    """Tell whether an interval that has so many digits is shown as what it is."""
+    shown_low, shown_high = (float(f"{each:.{digits}g}") for each in (low, high))
+    return (shown_low == shown_high) == (low == high) and all(
+        (shown > limit, shown < limit) == (value > limit, value < limit)
+        for limit in limits
+        for value, shown in ((low, shown_low), (high, shown_high))
+    )
 
 
 def judge(

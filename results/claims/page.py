@@ -218,7 +218,7 @@ def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
                 label,
                 statement.place if alone else "",
                 paper_of(row, statement),
-                finding.text(),
+                finding.text(row.accepted),
                 str(finding.n),
                 f"**{finding.verdict}**" if alone else finding.verdict,
             )

@@ -74,8 +74,8 @@ def _rows(
                 statement.id,
                 row.label,
                 paper_of(row, statement),
-                before[row.label].text() if row.label in before else NO_VALUE,
-                finding.text(),
+                before[row.label].text(row.accepted) if row.label in before else NO_VALUE,
+                finding.text(row.accepted),
                 str(finding.n),
                 finding.verdict,
             )

@@ -210,3 +210,12 @@ def test_ends_of_an_interval_are_shown_apart_if_they_differ(
     low: float, high: float, shown: str
 ) -> None:
     assert mean_with_interval(low / 2 + high / 2, low, high, 3) == shown
+
+
+def test_an_interval_that_crosses_an_edge_is_shown_to_cross_it() -> None:
+    interval = (1.000075, 0.99976, 1.00039, 3)
+    assert mean_with_interval(*interval) == "1 [0.9998, 1]"
+    assert mean_with_interval(*interval, (None, 1.0)) == "1.0001 [0.99976, 1.0004]"
+    assert mean_with_interval(2.0, 1.0, 3.0, 3, (1.0, None)) == "2 [1, 3]"
+    inside = mean_with_interval(2.0, 1.0 + 1e-12, 3.0, 3, (1.0, None))
+    assert inside == "2 [1, 3]"  # nobody wants to read thirteen digits

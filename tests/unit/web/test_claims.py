@@ -39,8 +39,8 @@ def test_a_paper_shows_the_verdict_and_every_measured_row(client: FlaskClient, n
         assert f'id="title-{claim}">{claim}: {found[name, claim] or NOT_YET}</h2>' in text
         made = MEASURED.get((name, claim))
         for statement in of.statements:
-            for _row, finding in made.findings(statement) if made is not None else []:
-                assert f"<td>{finding.text()}</td>" in text
+            for row, finding in made.findings(statement) if made is not None else []:
+                assert f"<td>{finding.text(row.accepted)}</td>" in text
 
 
 def test_a_measured_statement_has_a_figure_in_each_form(client: FlaskClient) -> None:
