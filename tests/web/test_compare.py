@@ -102,6 +102,59 @@ def test_the_address_keeps_runs_and_time(page: Page, address: str) -> None:
     assert "repetition=2" in page.url
 
 
+def require_as_linked(page: Page, part: str) -> None:
+    """Require the curves of one flow of the second variant, in that part of the time."""
+    expect(page.locator("#compared[data-loads='1']")).to_be_attached()
+    assert legend(page, "goodput") == ["limit=4bdp: reno"]
+    assert legend(page, "cwnd") == ["limit=4bdp: reno cwnd", "limit=4bdp: reno ssthresh"]
+    assert legend(page, "queue") == ["limit=4bdp"]
+    expect(page.get_by_label("Unit of the backlog")).to_have_value("kB")
+    expect(page.locator("#range")).to_have_text(part)
+
+
+def test_a_link_shows_what_is_ticked(page: Page, address: str) -> None:
+    open_variants(page, address)
+    plain = page.url
+    page.get_by_role("checkbox", name="limit=1bdp", exact=True).uncheck()
+    page.get_by_role("checkbox", name="westwood", exact=True).uncheck()
+    page.get_by_role("checkbox", name="ssthresh (dotted)").check()
+    page.get_by_label("Unit of the backlog").select_option("kB")
+    page.locator("#chart-cwnd .plot").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("+")
+    expect(page.locator("#range")).not_to_have_text("0–60 s")
+    link, part = page.url, page.locator("#range").inner_text()
+    assert re.search(r"#t=[\d.]+&run=2&flow=reno&ssthresh=yes&unit=kB$", link)
+    page.goto("about:blank")
+    page.goto(link)
+    require_as_linked(page, part)
+    page.get_by_label("single values are of repetition").select_option("1")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**repetition=1**")
+    require_as_linked(page, part)
+    page.get_by_role("button", name="Whole run").click()
+    for name in ("limit=1bdp", "westwood"):
+        page.get_by_role("checkbox", name=name, exact=True).check()
+    page.get_by_role("checkbox", name="ssthresh (dotted)").uncheck()
+    page.get_by_label("Unit of the backlog").select_option("packets")
+    page.wait_for_url(lambda url: "#" not in url)
+    assert page.url.startswith(plain)
+
+
+def test_a_link_may_tick_nothing_or_what_is_not_there(page: Page, address: str) -> None:
+    open_variants(page, address)
+    for name in ("westwood", "reno"):
+        page.get_by_role("checkbox", name=name, exact=True).uncheck()
+    expect(page.locator("#chart-cwnd .message")).to_have_text("No samples here.")
+    assert page.url.endswith("#flow=")
+    page.reload()
+    expect(page.locator("#chart-cwnd .message")).to_have_text("No samples here.")
+    page.evaluate("location.hash = 'run=1&run=99&flow=reno&flow=absent&unit=miles'")
+    expect(page.locator("#chart-goodput .u-series")).to_have_count(2)
+    assert legend(page, "goodput") == ["limit=1bdp: reno"]
+    expect(page.get_by_label("Unit of the backlog")).to_have_value("packets")
+
+
 def test_ticked_runs_of_the_list_are_drawn(page: Page, address: str) -> None:
     page.goto(f"{address}/runs")
     for place in (0, 5):

@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=2377164d0bfd8dea29d1e73b49ff887da7d59dc1476935fdedd6037b2cefb1b0 body=7d9d9e65ac5248314a5e8214dbd3736948067cc9d71a1a1365ab74d989bec40b
+// Built by web/ts/build.mjs, not edited. sources=44589b891fb9219b5ae0eff45c76582f4806618b02db03d0ecc12f0395da893c body=6830776b046e676ced7acb137d285f0d9a11dcd0cb2f7325980a48b2a4d69fe3
 "use strict";
 (() => {
   // src/bands.ts
@@ -297,7 +297,7 @@
           none: { range: [0, 1] }
         },
         axes: [
-          { ...axis, size: 26, gap: 3, ...spec.x ? { splits: (plot) => decades(plot), filter: (_, all2) => all2 } : {}, values: (_plot, ticks2) => ticks2.map((tick) => tick == null ? null : spec.x?.write(tick) ?? `${+tick.toFixed(6)} s`) },
+          { ...axis, size: 26, gap: 3, ...spec.x ? { splits: (plot) => decades(plot), filter: (_, all2) => all2 } : {}, values: (_plot, ticks2) => ticks2.map((tick2) => tick2 == null ? null : spec.x?.write(tick2) ?? `${+tick2.toFixed(6)} s`) },
           { ...axis, size: (_plot, texts) => Math.max(AXIS, DIGIT * Math.max(0, ...(texts ?? []).map((text) => text?.length ?? 0)) + 14), gap: 4, values: (_plot, ticks2) => ticks2.map(spec.write) }
         ],
         series: [
@@ -642,6 +642,32 @@
     ctx.restore();
   }
 
+  // src/address.ts
+  var KEYS = ["t", "run", "flow", "ssthresh", "unit"];
+  var read = () => new URLSearchParams(location.hash.slice(1));
+  function kept(key) {
+    const values = read().getAll(key);
+    return values.length ? values : void 0;
+  }
+  function keep(values) {
+    const before = read();
+    const after = new URLSearchParams();
+    for (const key of KEYS) {
+      for (const value of (key in values ? values[key] : before.getAll(key)) ?? []) after.append(key, value);
+    }
+    const [whole3, text] = [location.pathname + location.search, String(after)];
+    history.replaceState(null, "", text ? `${whole3}#${text}` : whole3);
+  }
+  function tick(key, boxes, nameOf2) {
+    const names = kept(key);
+    for (const box of boxes) box.checked = names ? names.includes(nameOf2(box)) : box.defaultChecked;
+  }
+  function ticked(boxes, nameOf2) {
+    if (boxes.every((box) => box.checked === box.defaultChecked)) return void 0;
+    const names = boxes.filter((box) => box.checked).map(nameOf2);
+    return names.length ? names : [""];
+  }
+
   // src/timeline.ts
   var LEAST_SPAN_S = 1e-4;
   var QUIET_MS = 80;
@@ -695,8 +721,8 @@
       const [from, to] = this.shown;
       const part = to - from;
       const by = (start, length) => {
-        const kept = Math.min(Math.max(start, 0), Math.max(this.duration - length, 0));
-        this.group.zoom(kept, kept + length);
+        const kept2 = Math.min(Math.max(start, 0), Math.max(this.duration - length, 0));
+        this.group.zoom(kept2, kept2 + length);
       };
       if (action === "in") by(from + part / 4, part / 2);
       else if (action === "out") by(from - part / 2, part * 2);
@@ -716,12 +742,11 @@
       const part = from > 0 || to < this.duration;
       this.buttons.forEach((button) => button.disabled = button.dataset.go !== "in" && !part);
       this.range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(this.duration)} s`;
-      const whole3 = location.pathname + location.search;
-      history.replaceState(null, "", part ? `${whole3}#t=${from.toFixed(4)}..${to.toFixed(4)}` : whole3);
+      keep({ t: part ? [`${from.toFixed(4)}..${to.toFixed(4)}`] : void 0 });
     }
     /** Return the part of the time in the address, such as `#t=12.5..20`, or the whole time. */
     fromHash() {
-      const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
+      const found = /^([\d.]+)\.\.([\d.]+)$/.exec(kept("t")?.[0] ?? "");
       const [from, to] = [Number(found?.[1]), Number(found?.[2])];
       return from >= 0 && to <= this.duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, this.duration];
     }
@@ -819,16 +844,16 @@
       const detail = detailOf(charts.cwnd);
       const time = { from: String(timeline.span[0]), to: String(timeline.span[1]) };
       const get = (path, more) => fetchJson(`${api}/${path}?${new URLSearchParams([...Object.entries(time), ...more])}`, signal);
-      const ticked = boxes.filter((box) => box.checked).map((box) => box.value);
+      const ticked2 = boxes.filter((box) => box.checked).map((box) => box.value);
       const named = (names) => names.map((name) => ["flow", name]);
       const of = (path, chosen, more, none) => {
-        const names = ticked.filter((name) => chosen.includes(name));
+        const names = ticked2.filter((name) => chosen.includes(name));
         return names.length ? get(path, [...more, ...named(names)]) : Promise.resolve(none);
       };
       try {
         const [tcp, goodput, queues, packets, completed] = await Promise.all([
-          of("tcp", ticked, detail, { flows: [] }),
-          of("goodput", ticked, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
+          of("tcp", ticked2, detail, { flows: [] }),
+          of("goodput", ticked2, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
           get("queues", [...detail, ...wanted.map((name) => ["queue", name])]),
           of("datagrams", datagrams, [["points", GOODPUT_BINS]], { bin_s: 0, flows: [] }),
           of("transfers", transfers, [], { flows: [] })
@@ -894,6 +919,7 @@
     const shownFlows = Math.max(1, Math.floor(DRAWN_LINES / shownRuns));
     const runBoxes = ticks2("Runs", runs.map(({ label }) => label), shownRuns, (at) => look(at, 0));
     const flowBoxes = ticks2("Flows", names, shownFlows, (at) => ({ ...look(0, at), stroke: "currentColor" }));
+    const numberOf = (box) => String(runBoxes.indexOf(box) + 1);
     let answers = [];
     let running2;
     const timeline = new Timeline(section, "compare", () => all, () => void load());
@@ -905,11 +931,25 @@
     unit.setAttribute("aria-label", "Unit of the backlog");
     charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
     charts.queue.tools.append(unit);
-    function ticks2(title, texts, ticked, of) {
-      const boxes = texts.map((text, at) => element("input", { type: "checkbox", value: text, checked: at < ticked }));
+    function ticks2(title, texts, usual, of) {
+      const boxes = texts.map((text, at) => element("input", { type: "checkbox", value: text, defaultChecked: at < usual }));
       const labels = boxes.map((box, at) => element("label", { className: "draw" }, box, swatch(of(at)), box.value));
       if (boxes.length > 1) place?.append(element("fieldset", { className: "flows" }, element("legend", { textContent: title }), ...labels));
       return boxes;
+    }
+    function restore() {
+      tick("run", runBoxes, numberOf);
+      tick("flow", flowBoxes, ({ value }) => value);
+      tick("ssthresh", [ssthresh], () => "yes");
+      unit.selectedIndex = Math.max(UNITS.findIndex((name) => name === kept("unit")?.[0]), 0);
+    }
+    function remember() {
+      keep({
+        run: ticked(runBoxes, numberOf),
+        flow: ticked(flowBoxes, ({ value }) => value),
+        ssthresh: ticked([ssthresh], () => "yes"),
+        unit: unit.selectedIndex ? [unit.value] : void 0
+      });
     }
     async function load() {
       running2?.abort();
@@ -957,13 +997,25 @@
       charts.goodput.show(goodputs({ bin_s: Math.max(...widths, 0), flows: rates }, of));
       charts.queue.show(backlogs2(answers.map((answer) => answer?.queues.queues ?? []), runs, unit.value));
     }
-    [...runBoxes, ...flowBoxes].forEach((box) => box.addEventListener("change", () => timeline.later()));
-    ssthresh.addEventListener("change", draw);
-    unit.addEventListener("change", draw);
+    [...runBoxes, ...flowBoxes].forEach((box) => box.addEventListener("change", () => {
+      remember();
+      timeline.later();
+    }));
+    [ssthresh, unit].forEach((one) => one.addEventListener("change", () => {
+      remember();
+      draw();
+    }));
+    window.addEventListener("hashchange", () => {
+      restore();
+      timeline.later();
+    });
+    const form = document.querySelector("form.filter");
+    form?.addEventListener("submit", () => form.action = location.pathname + location.hash);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       all.forEach((chart) => chart.restyle());
       draw();
     });
+    restore();
     void load();
   }
   var isTicked = (boxes, at) => boxes[at]?.checked ?? false;
@@ -1009,7 +1061,7 @@
     const now = live();
     if (!now || fresh.outerHTML === shown) return;
     shown = fresh.outerHTML;
-    const ticked = new Set(ticks(now).filter((box) => box.checked).map((box) => box.value));
+    const ticked2 = new Set(ticks(now).filter((box) => box.checked).map((box) => box.value));
     const open = new Set(openDetails(now).filter((one) => one.open).map(nameOf));
     const focus = keyOf2(document.activeElement);
     const places = new Map(regions(now).map((one) => [keyOf2(one), [one.scrollLeft, one.scrollTop]]));
@@ -1018,7 +1070,7 @@
     if (charts && space) space.replaceWith(charts);
     now.replaceWith(fresh);
     for (const one of regions(fresh)) one.scrollTo(...places.get(keyOf2(one)) ?? [0, 0]);
-    for (const box of ticks(fresh)) box.checked = ticked.has(box.value);
+    for (const box of ticks(fresh)) box.checked = ticked2.has(box.value);
     for (const one of openDetails(fresh)) one.open ||= open.has(nameOf(one));
     if (focus && now.contains(document.activeElement) !== true) {
       const same = [...fresh.querySelectorAll("a, input, button, summary, [tabindex]")];
@@ -1123,18 +1175,18 @@
   }
 
   // src/network.ts
-  var read = (element2, name) => JSON.parse(element2.getAttribute(name) ?? "[]");
+  var read2 = (element2, name) => JSON.parse(element2.getAttribute(name) ?? "[]");
   function startNetwork(showQueues) {
     const drawing = document.querySelector("svg.network");
     if (!drawing) return;
-    const parts2 = [...drawing.querySelectorAll("[data-links]")].map((part) => ({ part, links: new Set(read(part, "data-links")) }));
+    const parts2 = [...drawing.querySelectorAll("[data-links]")].map((part) => ({ part, links: new Set(read2(part, "data-links")) }));
     function mark2(channels) {
       const links = channels.map((name) => name.slice(0, name.lastIndexOf(":")));
       for (const { part, links: own } of parts2) part.classList.toggle("marked", links.some((name) => own.has(name)));
     }
     for (const box of document.querySelectorAll("#flows [data-path]")) {
       const row = box.closest("tr");
-      const show2 = () => mark2(read(box, "data-path"));
+      const show2 = () => mark2(read2(box, "data-path"));
       row?.addEventListener("mouseenter", show2);
       row?.addEventListener("focusin", show2);
       row?.addEventListener("mouseleave", () => mark2([]));
@@ -1143,7 +1195,7 @@
     for (const anchor of drawing.querySelectorAll("a[data-queues]")) {
       anchor.addEventListener("click", (event) => {
         event.preventDefault();
-        showQueues(read(anchor, "data-queues"));
+        showQueues(read2(anchor, "data-queues"));
       });
     }
   }

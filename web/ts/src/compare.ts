@@ -1,6 +1,7 @@
 // The charts of a comparison: curves of several runs over each other. Runs differ in colour, the
 // flows of a run in dashes.
 
+import { keep, kept, tick, ticked } from "./address";
 import { type Answers, fetchJson, type QueueSamples, type Samples } from "./api";
 import { Chart, element, type Picture } from "./chart";
 import { detailOf, GOODPUT_BINS, SPECS } from "./charts";
@@ -33,6 +34,7 @@ export function startComparison(section: HTMLElement): void {
   const shownFlows = Math.max(1, Math.floor(DRAWN_LINES / shownRuns));
   const runBoxes = ticks("Runs", runs.map(({ label }) => label), shownRuns, (at) => look(at, 0));
   const flowBoxes = ticks("Flows", names, shownFlows, (at) => ({ ...look(0, at), stroke: "currentColor" }));
+  const numberOf = (box: HTMLInputElement) => String(runBoxes.indexOf(box) + 1);
   let answers: (Answer | undefined)[] = [];
   let running: AbortController | undefined;
 
@@ -47,11 +49,28 @@ export function startComparison(section: HTMLElement): void {
   charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
   charts.queue.tools.append(unit);
 
-  function ticks(title: string, texts: string[], ticked: number, of: (at: number) => ReturnType<Look>): HTMLInputElement[] {
-    const boxes = texts.map((text, at) => element("input", { type: "checkbox", value: text, checked: at < ticked }));
+  function ticks(title: string, texts: string[], usual: number, of: (at: number) => ReturnType<Look>): HTMLInputElement[] {
+    const boxes = texts.map((text, at) => element("input", { type: "checkbox", value: text, defaultChecked: at < usual }));
     const labels = boxes.map((box, at) => element("label", { className: "draw" }, box, swatch(of(at)), box.value));
     if (boxes.length > 1) place?.append(element("fieldset", { className: "flows" }, element("legend", { textContent: title }), ...labels));
     return boxes;
+  }
+
+  /** Tick and choose what the address says. Runs are named by their places on the page, from 1. */
+  function restore(): void {
+    tick("run", runBoxes, numberOf);
+    tick("flow", flowBoxes, ({ value }) => value);
+    tick("ssthresh", [ssthresh], () => "yes");
+    unit.selectedIndex = Math.max(UNITS.findIndex((name) => name === kept("unit")?.[0]), 0);
+  }
+
+  function remember(): void {
+    keep({
+      run: ticked(runBoxes, numberOf),
+      flow: ticked(flowBoxes, ({ value }) => value),
+      ssthresh: ticked([ssthresh], () => "yes"),
+      unit: unit.selectedIndex ? [unit.value] : undefined,
+    });
   }
 
   async function load(): Promise<void> {
@@ -105,13 +124,26 @@ export function startComparison(section: HTMLElement): void {
     charts.queue.show(backlogs(answers.map((answer) => answer?.queues.queues ?? []), runs, unit.value as Unit));
   }
 
-  [...runBoxes, ...flowBoxes].forEach((box) => box.addEventListener("change", () => timeline.later()));
-  ssthresh.addEventListener("change", draw);
-  unit.addEventListener("change", draw);
+  [...runBoxes, ...flowBoxes].forEach((box) => box.addEventListener("change", () => {
+    remember();
+    timeline.later();
+  }));
+  [ssthresh, unit].forEach((one) => one.addEventListener("change", () => {
+    remember();
+    draw();
+  }));
+  window.addEventListener("hashchange", () => {
+    restore();
+    timeline.later();
+  });
+  // Another repetition is drawn as this one is.
+  const form = document.querySelector<HTMLFormElement>("form.filter");
+  form?.addEventListener("submit", () => (form.action = location.pathname + location.hash));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     all.forEach((chart) => chart.restyle());
     draw();
   });
+  restore();
   void load();
 }
 

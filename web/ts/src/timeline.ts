@@ -1,5 +1,6 @@
 // The part of the time that a page's charts show: its buttons, its address, and what was shown before.
 
+import { keep, kept } from "./address";
 import type { Chart, Group } from "./chart";
 import { digits } from "./style";
 
@@ -81,13 +82,12 @@ export class Timeline {
     const part = from > 0 || to < this.duration;
     this.buttons.forEach((button) => (button.disabled = button.dataset.go !== "in" && !part));
     this.range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(this.duration)} s`;
-    const whole = location.pathname + location.search;
-    history.replaceState(null, "", part ? `${whole}#t=${from.toFixed(4)}..${to.toFixed(4)}` : whole);
+    keep({ t: part ? [`${from.toFixed(4)}..${to.toFixed(4)}`] : undefined });
   }
 
   /** Return the part of the time in the address, such as `#t=12.5..20`, or the whole time. */
   private fromHash(): Span {
-    const found = /^#t=([\d.]+)\.\.([\d.]+)$/.exec(location.hash);
+    const found = /^([\d.]+)\.\.([\d.]+)$/.exec(kept("t")?.[0] ?? "");
     const [from, to] = [Number(found?.[1]), Number(found?.[2])];
     return from >= 0 && to <= this.duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, this.duration];
   }
