@@ -58,7 +58,7 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
 - An *ablation* runs a statement again with one thing changed. A cause is named only where an
   ablation shows it.
 - Where the text of a paper gives numbers, a figure shows them beside ours. Its grey bands have what
-  agrees with the paper. Points of ablations are below ours.
+  agrees with the paper. Points of ablations of the same length are below ours.
 
 The data also say how each experiment is run: its scenario, what each length sets, and how often it
 is repeated. A summary has the values of each row, and seed and digest of each run. The command
@@ -193,7 +193,7 @@ def _claim(
         yield from _causes(statements)
     for note in paper.claims[claim].notes:
         yield from wrapped(f"- {note}")
-    yield from ablations(name, paper, claim, made, evidence.causes)
+    yield from ablations(name, paper, claim, evidence.causes)
 
 
 def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:

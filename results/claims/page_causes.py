@@ -11,15 +11,11 @@ from results.claims.record import CAUSES, Measured
 
 
 def ablations(
-    name: str,
-    paper: Paper,
-    claim: str,
-    made: Measured | None,
-    causes: Mapping[tuple[str, str, str], Measured],
+    name: str, paper: Paper, claim: str, causes: Mapping[tuple[str, str, str], Measured]
 ) -> Iterator[str]:
     """Yield what the ablations of a claim change and ask, and what their runs gave.
 
-    ``made`` is what was measured without them.
+    Values without an ablation are those of its own length.
     """
     every = paper.claims[claim].ablations
     if not every:
@@ -34,7 +30,7 @@ def ablations(
         one
         for each in every
         if (measured := found[each.name]) is not None
-        for one in _rows(paper, claim, each, made, measured)
+        for one in _rows(paper, claim, each, measured)
     ]
     if lines:
         yield ""
@@ -60,9 +56,8 @@ def _described(
     yield from wrapped(f"{text} [{number} runs]({link}), kernel {kernel}: {command}.")
 
 
-def _rows(
-    paper: Paper, claim: str, ablation: Ablation, made: Measured | None, measured: Measured
-) -> Iterator[str]:
+def _rows(paper: Paper, claim: str, ablation: Ablation, measured: Measured) -> Iterator[str]:
+    made = measured.without
     for statement in paper.claims[claim].statements:
         if statement.id not in ablation.of:
             continue

@@ -71,11 +71,14 @@ def _file(name: str, drawn: ClaimFigure) -> str:
 def _rows(
     statement: Statement, made: Measured, ablated: Mapping[str, Measured | None], named: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a statement as figures have them; ``named`` puts its id before each."""
+    """Yield the rows of a statement as figures have them; ``named`` puts its id before each.
+
+    Ablations of another length have no points: their difference may be that of the lengths.
+    """
     others = {
         name: {row.label: finding for row, finding in measured.findings(statement)}
         for name, measured in ablated.items()
-        if measured is not None
+        if measured is not None and measured.length == made.length
     }
     for row, finding in made.findings(statement):
         yield {

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +142,13 @@ def _one(values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Measured:
-    """A summary that was read: values of each row by statement and label."""
+    """A summary that was read: values of each row by statement and label.
+
+    ``without`` is, for an ablation, what was measured without it at the same length.
+    """
 
     document: Mapping[str, Any]
+    without: Measured | None = None
 
     @property
     def length(self) -> Length:
@@ -208,10 +212,16 @@ def read_all(folder: Path) -> dict[tuple[str, str], Measured]:
 
 def read_causes(folder: Path) -> dict[tuple[str, str, str], Measured]:
     """Return the summary of each (paper, claim, ablation); a full one before a quick one."""
+    own = {_key(one): one for one in map(read, sorted(folder.glob("*.json")))}
     found: dict[tuple[str, str, str], Measured] = {}
     for path in sorted((folder / CAUSES).glob("*.json")):
         one = read(path)
+        one = replace(one, without=own.get(_key(one)))
         key = (one.document["paper"], one.document["claim"], str(one.ablation))
         if key not in found or one.length == "full":
             found[key] = one
     return found
+
+
+def _key(one: Measured) -> tuple[str, str, Length]:
+    return one.document["paper"], one.document["claim"], one.length

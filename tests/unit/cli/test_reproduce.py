@@ -329,6 +329,26 @@ def test_an_ablation_tests_its_statements_with_what_it_changes(paper: FakeRunner
     assert "paper W1, cable: The cable is longer. It tells whether the cable matters." in shown
 
 
+def test_an_ablation_stands_beside_what_its_own_length_gave(paper: FakeRunner) -> None:
+    assert paper is not None
+    folder = Path("papers/claims")
+
+    def shown() -> tuple[list[str], bytes]:
+        measured, causes = read_all(Path("m")), read_causes(Path("m"))
+        text = page(load_all(folder), Evidence(measured, causes))
+        rows = [line for line in text.splitlines() if line.startswith("| cable |")]
+        return rows, figures(load_all(folder), measured, causes)["paper-W1.1.svg"]
+
+    reproduce("paper:W1", "--causes", "--write", "m")
+    quick_rows, quick_figure = shown()
+    reproduce("paper:W1", "--full", "--write", "m")
+    rows, drawn = shown()
+    assert len(rows) == 2
+    assert rows == quick_rows
+    assert b"cable" in quick_figure
+    assert b"cable" not in drawn
+
+
 def test_the_page_has_figures_with_the_points_of_ablations(paper: FakeRunner) -> None:
     assert paper is not None
     folder = Path("papers/claims")
