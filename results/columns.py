@@ -9,7 +9,7 @@ annotation says how values are kept and where they are shown::
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import astuple, fields
 from functools import cache
 from typing import Any, Literal, NamedTuple, cast, get_type_hints
@@ -100,6 +100,27 @@ def read(
             found[name] = known[name, value]
         else:
             found[name] = known[name, value] = codecs[name].read(value)
+    return found
+
+
+def read_all(
+    record: type, names: Sequence[str], columns: Sequence[Sequence[Any]]
+) -> list[Sequence[Any]]:
+    """Return what columns of these names hold as values of a record's fields, of many rows at once.
+
+    Equal values of a column are decoded once, and share the result.
+
+    Raises:
+        Exception: one of ``typed.DECODING_ERRORS`` when a value cannot have been stored.
+    """
+    codecs = codecs_of(cast(Hashable, record))
+    found: list[Sequence[Any]] = []
+    for name, column in zip(names, columns, strict=True):
+        if codecs[name] is PLAIN:
+            found.append(column)
+        else:
+            decoded = {value: codecs[name].read(value) for value in set(column)}
+            found.append([decoded[value] for value in column])
     return found
 
 

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from orchestrator.units import shown
 from results import run_fields, variant_fields
 from results.axes import Axis
-from results.run_fields import Field, FieldError, Run
+from results.run_fields import Field, FieldError, Run, Value
 
 Condition = Callable[[Run], bool]
 
@@ -143,14 +143,14 @@ class _Parser:
         while self._next.is_word("or"):
             self._take()
             parts.append(self._both())
-        return parts[0] if len(parts) == 1 else lambda run: any(part(run) for part in parts)
+        return parts[0] if len(parts) == 1 else _any(parts)
 
     def _both(self) -> Condition:
         parts = [self._factor()]
         while self._next.is_word("and"):
             self._take()
             parts.append(self._factor())
-        return parts[0] if len(parts) == 1 else lambda run: all(part(run) for part in parts)
+        return parts[0] if len(parts) == 1 else _all(parts)
 
     def _factor(self) -> Condition:
         nested = self._next.is_word("not") or self._next.text == "("
@@ -217,10 +217,43 @@ class _Parser:
         compare = _ORDER[sign.text]
         if wanted[0] == "text" and field.name != "started_utc":
             raise self._error(value, f"{shown(text)} is a text: compare it by = or !=")
-        return lambda run: any(
-            kind == wanted[0] and compare(found, wanted[1]) for kind, found in field.values(run)
-        )
+        return _ordering(field, compare, wanted)
 
     def _error(self, token: _Token, problem: str) -> ConditionError:
         what = "" if token.kind != "end" else " (it ends there)"
         return ConditionError(self._text, token.start, token.end, f"{problem}{what}")
+
+
+# Loops, because a generator for each of thousands of runs takes as long as what it does.
+
+
+def _any(parts: Sequence[Condition]) -> Condition:
+    def holds(run: Run) -> bool:
+        for part in parts:  # noqa: SIM110
+            if part(run):
+                return True
+        return False
+
+    return holds
+
+
+def _all(parts: Sequence[Condition]) -> Condition:
+    def holds(run: Run) -> bool:
+        for part in parts:  # noqa: SIM110
+            if not part(run):
+                return False
+        return True
+
+    return holds
+
+
+def _ordering(field: Field, compare: Callable[[Any, Any], bool], wanted: Value) -> Condition:
+    unit, limit = wanted
+
+    def holds(run: Run) -> bool:
+        for found, value in field.values(run):  # noqa: SIM110
+            if found == unit and compare(value, limit):
+                return True
+        return False
+
+    return holds

@@ -107,17 +107,25 @@ def experiments(store: Store, name: str | None = None) -> list[Experiment]:
     ordered: list[Experiment] = []
     kernels = store.provenance_values("guest_kernel", name)
     modules = store.provenance_values("modules", name)
+    known: dict[tuple[Any, ...], Experiment] = {}
     for row in store.list_runs(name):
-        key = (_scenario(row), row.link_model, row.backend)
-        kernel = _kernel(row, kernels.get(row.id))
-        loaded = _modules(modules.get(row.id))
-        place = by_key.setdefault((row.experiment, *key), [])
-        fitting = [one for one in place if one.can_have(kernel, loaded)]
+        guest, loaded = kernels.get(row.id), modules.get(row.id)
+        key = (row.experiment, _scenario(row), row.link_model, row.backend)
+        place = by_key.setdefault(key, [])
+        # Runs share equal provenance. A run that is like an earlier one belongs where that does,
+        # unless there is a newer experiment that it may fit.
+        like = (*key, row.kernel, id(guest), id(loaded))
+        if place and known.get(like) is place[-1]:
+            place[-1].rows.append(row)
+            continue
+        kernel, files = _kernel(row, guest), _modules(loaded)
+        fitting = [one for one in place if one.can_have(kernel, files)]
         if not fitting:
-            fitting = [Experiment(row.experiment, key)]
+            fitting = [Experiment(row.experiment, key[1:])]
             place.append(fitting[0])
             ordered.append(fitting[0])
-        fitting[-1].add(row, kernel, loaded)
+        fitting[-1].add(row, kernel, files)
+        known[like] = fitting[-1]
     return ordered
 
 

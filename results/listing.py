@@ -7,10 +7,12 @@ fields are those of ``orchestrator runs --where`` and ``--sort``.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from orchestrator.errors import UsageError
@@ -80,7 +82,8 @@ def page(store: Store, wanted: PageRequest) -> Page:
         by_id = {run["id"]: run for run in store.listing(keys=keys)["runs"]}
         ids = columns.of("id")
         running = sum(status == "running" for status in columns.of("status").values())
-        facets = _facets(store, columns, chosen) if wanted.facets else {}
+        all_fit = chosen is None or len(chosen) == total  # then no list of keys is needed
+        facets = _facets(store, columns, None if all_fit else chosen) if wanted.facets else {}
     runs = [by_id[ids[key]] for key in keys if ids[key] in by_id]
     return Page(runs, found, total, running, facets)
 
@@ -123,11 +126,10 @@ def _chosen(columns: _Columns, wanted: PageRequest) -> list[int]:
         kept = _with_words(columns, kept, words)
     if not wanted.where and not wanted.sort:
         return kept
-    runs = {key: _Lazy(_reader(columns, key)) for key in kept}
     kinds = columns.kinds()
-    holding = [_condition(text, kinds) for text in wanted.where]
-    kept = [key for key, run in runs.items() if all(holds(run) for holds in holding)]
-    return _ordered(kept, runs, kinds, wanted.sort) if wanted.sort else kept
+    for holds in [_condition(text, kinds) for text in wanted.where]:
+        kept = [key for key in kept if holds(_Run(columns, key))]
+    return _ordered(kept, columns, kinds, wanted.sort) if wanted.sort else kept
 
 
 def _condition(text: str, kinds: Sequence[Mapping[str, Any]]) -> Condition:
@@ -139,13 +141,13 @@ def _condition(text: str, kinds: Sequence[Mapping[str, Any]]) -> Condition:
 
 def _ordered(
     keys: Sequence[int],
-    runs: Mapping[int, Mapping[str, Any]],
+    columns: _Columns,
     kinds: Sequence[Mapping[str, Any]],
     sort: str,
 ) -> list[int]:
     """Return the keys in the order of ``--sort``: runs without a value are the last."""
     try:
-        return in_order(keys, sort, runs.__getitem__, kinds)
+        return in_order(keys, sort, lambda key: _Run(columns, key), kinds)
     except FieldError as error:
         raise UsageError(f"sort={sort}: {error}") from None
 
@@ -158,38 +160,49 @@ def _with_words(columns: _Columns, keys: Sequence[int], words: Sequence[str]) ->
     return list(keys)
 
 
-class _Lazy(dict[str, Any]):
-    """A mapping that reads a value when it is asked for."""
+class _Run(dict[str, Any]):
+    """A run as the list has it. Its values are read when they are asked for, of all runs at once.
 
-    def __init__(self, read: Callable[[str], Any]) -> None:
-        super().__init__()
-        self._read = read
+    It is empty: thousands are made for a condition, and each asks for a value or two.
+    """
+
+    __slots__ = ("_columns", "_key")
+
+    def __init__(self, columns: _Columns, key: int) -> None:
+        self._columns = columns
+        self._key = key
 
     def __missing__(self, name: str) -> Any:
-        value = self[name] = self._read(name)
-        return value
+        return self._columns.value(self._key, name)
 
 
-def _reader(columns: _Columns, key: int) -> Callable[[str], Any]:
-    """Return what reads a value of the run, as the list of runs has it."""
+class _Metrics(dict[str, Any]):
+    """The metrics of a run in a window, read as those of :class:`_Run`; None where it has none."""
 
-    def read(name: str) -> Any:
-        if name == "fidelity":
-            return {"verdict": columns.of("verdict")[key]}
-        if name == "metrics":
-            return _Lazy(lambda metric: columns.metric(WHOLE, metric).get(key))
-        if name == "windows":
-            return {
-                window: {"metrics": _Lazy(lambda one, at=window: columns.metric(at, one).get(key))}  # type: ignore[misc]
-                for window in columns.of("windows")[key]
-            }
-        if name == "flows":
-            return columns.flows().get(key, [])
-        if name == "tags":
-            return columns.tags().get(columns.of("id")[key], [])
-        return columns.of(name)[key]
+    __slots__ = ("_columns", "_key", "_window")
 
-    return read
+    def __init__(self, columns: _Columns, key: int, window: str) -> None:
+        self._columns = columns
+        self._key = key
+        self._window = window
+
+    def __missing__(self, name: str) -> Any:
+        return self._columns.metric(self._window, name).get(self._key)
+
+
+class _Flow(dict[str, Any]):
+    """A flow of a run; its entry, which takes the scenario, is read when it is asked for."""
+
+    __slots__ = ("_columns", "_key", "_traffic")
+
+    def __init__(self, columns: _Columns, key: int, name: str, traffic: str, control: Any) -> None:
+        super().__init__(name=name, congestion_control=control)
+        self._columns = columns
+        self._key = key
+        self._traffic = traffic
+
+    def __missing__(self, _entry: str) -> Any:
+        return entry_of(self["name"], self._traffic, self._columns.resolved()[self._key])
 
 
 _FIELDS = (
@@ -203,7 +216,9 @@ class _Columns:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[tuple[str, ...], Any] = {}
+        self._fields: dict[str, dict[int, Any]] = {}
+        self._metrics: dict[tuple[str, str], dict[int, Any]] = {}
+        self._known: dict[str, Any] = {}
 
     def newest(self, first: int, most: int) -> list[int]:
         """Return the keys of runs, newest first; ``most`` below 0 means all."""
@@ -218,31 +233,47 @@ class _Columns:
             for variant, windows in rows
         ]
 
+    def value(self, key: int, name: str) -> Any:
+        """Return a value of the run of a key, as the list of runs has it."""
+        if name == "metrics":
+            return _Metrics(self, key, WHOLE)
+        if name == "fidelity":
+            return {"verdict": self.of("verdict")[key]}
+        if name == "windows":
+            return {
+                window: {"metrics": _Metrics(self, key, window)}
+                for window in self.of("windows")[key]
+            }
+        if name == "flows":
+            return [_Flow(self, *flow) for flow in self.flows().get(key, ())]
+        if name == "tags":
+            return self.tags().get(self.of("id")[key], [])
+        return self.of(name)[key]
+
     def of(self, name: str) -> dict[int, Any]:
         """Return a field of the runs by their keys."""
-        return self._once((name,), lambda: self._field(name))
+        return self._fields.get(name) or self._fields.setdefault(name, self._field(name))
 
     def metric(self, window: str, name: str) -> dict[int, Any]:
         """Return a metric of the runs by their keys."""
-        return self._once(
-            ("metric", window, name),
-            lambda: dict(
-                self._rows(
-                    'SELECT run, value FROM metrics WHERE flow IS NULL AND link IS NULL '
-                    'AND "window" = ? AND name = ?',
-                    window, name,
-                )
-            ),
-        )  # fmt: skip
+        found = self._metrics.get((window, name))
+        if found is None:
+            rows = self._rows(
+                'SELECT run, value FROM metrics WHERE flow IS NULL AND link IS NULL '
+                'AND "window" = ? AND name = ?',
+                window, name,
+            )  # fmt: skip
+            found = self._metrics[window, name] = dict(rows)
+        return found
 
-    def flows(self) -> dict[int, list[_Lazy]]:
-        """Return the flows of the runs by their keys."""
-        return self._once(("flows",), self._flows)
+    def flows(self) -> dict[int, list[tuple[Any, ...]]]:
+        """Return what :class:`_Flow` takes of each flow, by the keys of their runs."""
+        return self._once("flows", self._flows)
 
     def tags(self) -> dict[str, list[str]]:
         """Return the tags of the runs by their ids."""
         return self._once(
-            ("tags",), lambda: {run: one.tags for run, one in self._store.remarks().items()}
+            "tags", lambda: {run: one.tags for run, one in self._store.remarks().items()}
         )
 
     def texts(self) -> dict[int, str]:
@@ -269,7 +300,7 @@ class _Columns:
             )
         }  # fmt: skip
 
-    def _once(self, key: tuple[str, ...], make: Callable[[], Value]) -> Value:
+    def _once(self, key: str, make: Callable[[], Value]) -> Value:
         if key not in self._known:
             self._known[key] = make()
         found: Value = self._known[key]
@@ -301,21 +332,15 @@ class _Columns:
         by_id = {run["id"]: run[name] for run in listed}
         return {key: by_id[run_id] for key, run_id in rows if run_id in by_id}
 
-    def _flows(self) -> dict[int, list[_Lazy]]:
-        found: dict[int, list[_Lazy]] = {}
-        for key, name, traffic, control in self._rows(
+    def resolved(self) -> dict[int, Any]:
+        """Return the whole scenarios of the runs by their keys."""
+        return self._once("resolved", lambda: self._decoded("resolved", json.loads))
+
+    def _flows(self) -> dict[int, list[tuple[Any, ...]]]:
+        rows = self._rows(
             "SELECT run, name, traffic, congestion_control FROM flows ORDER BY run, flow"
-        ):
-            flow = _Lazy(self._entry(key, name, traffic))
-            flow |= {"name": name, "congestion_control": control}
-            found.setdefault(key, []).append(flow)
-        return found
-
-    def _entry(self, key: int, name: str, traffic: str) -> Callable[[str], str]:
-        return lambda _field: entry_of(name, traffic, self._resolved()[key])
-
-    def _resolved(self) -> dict[int, Any]:
-        return self._once(("resolved",), lambda: self._decoded("resolved", json.loads))
+        )
+        return {key: list(flows) for key, flows in itertools.groupby(rows, itemgetter(0))}
 
     def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with reading(self._store.path):

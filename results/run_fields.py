@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar, get_args
 
 from orchestrator.recording.model import Verdict
@@ -189,7 +190,8 @@ def _axis_field(name: str, runs: Sequence[Run]) -> Field:
     whole = {as_written(value) for value in stored if isinstance(value, Mapping)}
 
     def values(run: Run) -> Sequence[Value]:
-        return axis_values(run["variant"][path]) if path in run["variant"] else []
+        variant = run["variant"]
+        return axis_values(variant[path]) if path in variant else []
 
     def parse(text: str) -> Value:
         wanted = comparable(text)
@@ -206,7 +208,15 @@ def _axis_field(name: str, runs: Sequence[Run]) -> Field:
 
 def axis_values(value: object) -> Sequence[Value]:
     """Return a value of an axis as what it may be compared with: itself, and as it is written."""
-    return [comparable(value), (WRITTEN, as_written(value))]
+    return _text_values(value) if isinstance(value, str) else _values(value)
+
+
+def _values(value: object) -> Sequence[Value]:
+    return (comparable(value), (WRITTEN, as_written(value)))
+
+
+_text_values = lru_cache(4096)(_values)
+"""Thousands of runs have few different values of an axis, and most are texts such as ``1bdp``."""
 
 
 def _of_window(run: Run, window: str, metric: str) -> Any:

@@ -43,9 +43,14 @@ def read(
         rows = connection.execute(
             f"SELECT run, {OWNER}, {_ROW} FROM runs WHERE {where} ORDER BY run", parameters
         ).fetchall()
-    names = [field.name for field in fields(RunRow)]
-    known: dict[tuple[str, Any], Any] = {}
-    return [(row[0], _row(dict(zip(names, row[5:], strict=True)), row[1:5], known)) for row in rows]
+    running = 5 + columns.names(RunRow).index("status")
+    ended = [row for row in rows if row[running] != "running"]
+    try:
+        known = _at_once(ended)
+    except typed.DECODING_ERRORS:  # they are read one by one, with an error that names the run
+        known = {}
+    shared: dict[tuple[str, Any], Any] = {}
+    return [(row[0], known.get(row[0]) or _row(row[5:], row[1:5], shared)) for row in rows]
 
 
 def owner_of(run: object, values: Sequence[Any]) -> owner.Owner:
@@ -60,12 +65,27 @@ def owner_of(run: object, values: Sequence[Any]) -> owner.Owner:
         raise integrity.damaged(str(run), f"table runs: owner_{error}") from error
 
 
+def _at_once(rows: Sequence[Sequence[Any]]) -> dict[int, RunRow]:
+    """Return the rows of runs that have ended by key, column by column.
+
+    Raises:
+        Exception: one of ``typed.DECODING_ERRORS`` when a value cannot have been stored.
+    """
+    if not rows:
+        return {}
+    names = columns.names(RunRow)
+    keys, _pid, _start_ticks, _boot_id, _namespace, *stored = zip(*rows, strict=True)
+    made = typed.make_all(RunRow, names, columns.read_all(RunRow, names, stored))
+    return dict(zip(keys, made, strict=True))
+
+
 def _row(
-    values: dict[str, Any], owned_by: Sequence[Any], known: dict[tuple[str, Any], Any]
+    stored: Sequence[Any], owned_by: Sequence[Any], shared: dict[tuple[str, Any], Any]
 ) -> RunRow:
+    values = dict(zip(columns.names(RunRow), stored, strict=True))
     if values["status"] == "running" and owner_of(values["id"], owned_by).is_dead():
         values |= {"status": "interrupted", "error": GONE}
     try:
-        return typed.make(RunRow, columns.read(RunRow, values, known))
+        return typed.make(RunRow, columns.read(RunRow, values, shared))
     except typed.DECODING_ERRORS as error:
         raise integrity.damaged(values["id"], f"table runs: {error}") from error

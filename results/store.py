@@ -214,7 +214,8 @@ class Store:
     def provenance_values(self, name: str, experiment: str | None = None) -> dict[str, Any]:
         """Return one value of the provenance of each run that has it, by the run's id.
 
-        ``experiment`` restricts the runs to those of experiments of that name.
+        Runs share what is decoded of equal texts. ``experiment`` restricts the runs to those of
+        experiments of that name.
 
         Raises:
             StoreError: a value is no JSON.
@@ -225,13 +226,15 @@ class Store:
                 "WHERE key = ?1 AND (?2 IS NULL OR experiment = ?2)",
                 (name, experiment),
             ).fetchall()
-        values: dict[str, Any] = {}
+        decoded: dict[Any, Any] = {}
         for run_id, text in found:
+            if text in decoded:
+                continue
             try:
-                values[run_id] = json.loads(text)
+                decoded[text] = json.loads(text)
             except typed.DECODING_ERRORS as error:
                 raise integrity.damaged(run_id, f"table provenance: {name}: {error}") from error
-        return values
+        return {run_id: decoded[text] for run_id, text in found}
 
     def resolve(self, text: str) -> str:
         """Return the id of the run that an id, a unique start of one, or ``last`` names."""

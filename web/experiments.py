@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
 
 from flask import (
     Blueprint,
@@ -24,7 +22,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from orchestrator.errors import UsageError
 from results import overview, summary_csv
 from results.observations import ValueSelection
-from web import answers, choices, query, spark, studies, view
+from web import addresses, answers, choices, query, spark, studies, view
 from web.reader import DB, reading_store
 
 experiments = Blueprint("experiments", __name__)
@@ -84,7 +82,7 @@ def experiment(label: str) -> str | AnyResponse:
         variant_words=view.variant_words,
         states=overview.STATES,
         state_of=overview.state,
-        address_of=_addresses(),
+        address_of=addresses.of_runs(),
         scenario=scenario,
         table_command=choices.table_command(found.label, chosen, db),
         figure_command=choices.figure_command(found.label, chosen, db, f"{found.name}.pdf"),
@@ -140,12 +138,6 @@ def sparkline(label: str) -> Response:
         chosen = choices.read(MultiDict(), found, metrics)
         document = studies.summary(store, found, ValueSelection((chosen.metric,)), ())
     return Response(spark.svg(document, chosen), mimetype="image/svg+xml")
-
-
-def _addresses() -> Callable[[str], str]:
-    """Return what makes the address of a run's page; ``url_for`` takes long for 1000 of them."""
-    start = url_for("pages.run", run_id="0").removesuffix("0")
-    return lambda run_id: start + quote(run_id, safe="")
 
 
 def _attached(response: Response, name: str) -> Response:

@@ -11,6 +11,8 @@ from typing import Any
 from flask import Flask
 from markupsafe import Markup, escape
 
+from web import cells
+
 NONE = "–"
 """Text for an unknown value."""
 
@@ -125,7 +127,8 @@ def finalized(value: object) -> object:
     """
     if not isinstance(value, str) or value.isprintable():  # none of these characters is printable
         return value
-    return value.translate(_PICTURES)
+    # A table is not printable because of its line ends, and translating it takes milliseconds.
+    return value.translate(_PICTURES) if _PICTURED.search(value) else value
 
 
 _PICTURES = {
@@ -136,6 +139,8 @@ _PICTURES = {
 }  # fmt: skip
 """C0 controls become Unicode's pictures of them. Other controls become their code points."""
 
+_PICTURED = re.compile(f"[{re.escape(''.join(map(chr, _PICTURES)))}]")
+
 
 def _si(value: float, unit: str, digits: int = 4) -> str:
     factor, prefix = next((one for one in _SI if abs(value) >= one[0]), _SI[-1])
@@ -143,10 +148,14 @@ def _si(value: float, unit: str, digits: int = 4) -> str:
 
 
 def register(app: Flask) -> None:
-    """Make the formats template filters of the application, and show texts safely."""
+    """Make the formats template filters of the application, and show texts safely.
+
+    The shapes of ``web.cells`` become functions of templates.
+    """
     app.jinja_env.finalize = finalized
     for one in (
         rate, size, time, percent, number, quantity, moment, variant, breakable, plural,
     ):  # fmt: skip
         filters: dict[str, Callable[..., Any]] = app.jinja_env.filters
         filters[f"as_{one.__name__}"] = one
+    app.jinja_env.globals |= {"shape": cells.shape, "shapes": cells.shapes}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from werkzeug.datastructures import MultiDict
@@ -39,7 +40,7 @@ class Column:
     dim: bool = False
     sortable: bool = True
 
-    @property
+    @cached_property
     def classes(self) -> str:
         """The CSS classes of its cells."""
         return " ".join([*(["n"] if self.number else []), *(["dim"] if self.dim else [])])

@@ -22,7 +22,7 @@ from results import columns, documents, listing
 from results.axes import axes
 from results.model import RunRow
 from results.stored import StoredRun
-from web import again, facets, list_columns, network, query, view
+from web import addresses, again, facets, list_columns, network, query, view
 from web.cache import cached
 from web.reader import DB, reading_run, reading_store
 
@@ -58,6 +58,8 @@ def runs() -> str:
         chosen=[column.name for column in chosen],
         usual=list_columns.usual(),
         short=view.short_error,
+        address_of_run=addresses.of_runs(),
+        address_of_experiment=addresses.of_experiments(),
         congestion=view.congestion,
         arguments=_arguments(chosen),
         facets=facets.groups(found.facets, wanted.where),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import http.client
 import socket
 import threading
@@ -247,6 +248,17 @@ def test_the_first_answer_does_not_wait_for_what_is_loaded_ahead(
         assert loading.is_set()
         go_on.set()
     assert made.is_set()
+
+
+def test_what_is_loaded_ahead_is_left_alone_by_the_collector(db: Path) -> None:
+    gc.unfreeze()
+    app = create_app(db)
+    try:
+        server.load_ahead(app)
+        assert gc.get_freeze_count() > 1000
+        assert not any(one is app for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
 
 
 def test_nothing_is_loaded_for_a_port_in_use(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
