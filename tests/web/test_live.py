@@ -21,13 +21,17 @@ from tests.web.serving import serving
 
 pytestmark = pytest.mark.browser
 
-HAS_BLUE = """canvas => {
+PIXELS_OF_FIRST_FLOW = """canvas => {
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
   copy.drawImage(canvas, 0, 0);
+  const style = getComputedStyle(document.documentElement).getPropertyValue("--c0");
+  const [red, green, blue] = style.match(/[0-9a-f]{2}/g).map(part => parseInt(part, 16));
   const data = copy.getImageData(0, 0, canvas.width, canvas.height).data;
   let count = 0;
-  for (let i = 0; i < data.length; i += 4)
-    count += data[i] === 0 && data[i + 1] === 103 && data[i + 2] === 168 && data[i + 3] === 255;
+  for (let i = 0; i < data.length; i += 4) {
+    const same = data[i] === red && data[i + 1] === green && data[i + 2] === blue;
+    count += same && data[i + 3] === 255;
+  }
   return count;
 }"""
 
@@ -78,7 +82,7 @@ def test_a_run_draws_to_its_end(page: Page, address: str, db: Path) -> None:
         for bins in (10, 30, 60):
             live.write(db, run, state(bins))
             expect(page.locator("[data-show=progress]")).to_contain_text(f"{bins} of 60 s")
-            seen.append(page.locator("#chart-live-cwnd canvas").evaluate(HAS_BLUE))
+            seen.append(page.locator("#chart-live-cwnd canvas").evaluate(PIXELS_OF_FIRST_FLOW))
         assert 0 < seen[0] < seen[1] < seen[2]
         assert "20 simulated seconds per second" in page.locator("#running").inner_text()
         assert page.locator("#running canvas").count() == 4
