@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from results.claims.measured import Measured
     from results.claims.model import Length, Paper, Statement
     from results.claims.page import Cost
-    from results.claims.record import Measured
 
 ROOT = Path(__file__).resolve().parent.parent
 CLAIMS = ROOT / "scenarios/papers/claims"
@@ -29,9 +29,9 @@ FIGURES = ROOT / "docs/reproduction"
 def made() -> dict[Path, bytes]:
     """Return the page and its figures, which claims and summaries make, by their files."""
     from results.claims.loading import load_all
+    from results.claims.measured import read_all, read_causes
     from results.claims.page import Evidence, page
     from results.claims.page_figures import figures
-    from results.claims.record import read_all, read_causes
 
     papers, folder = load_all(CLAIMS), CLAIMS / "measured"
     measured, causes = read_all(folder), read_causes(folder)

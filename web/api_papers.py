@@ -8,9 +8,10 @@ from typing import Any
 from flask import Response, abort, jsonify
 
 from results.claims.judge import VERDICTS, Finding
-from results.claims.model import Statement
+from results.claims.measured import Measured, Summary
+from results.claims.model import Paper, Statement
 from results.claims.page import NOT_YET, verdicts
-from results.claims.record import SCHEMA, Measured
+from results.claims.record import SCHEMA
 from results.claims.rows import Row
 from web import claims, openapi
 from web.contract.parameters import ClaimPlace, PaperPlace
@@ -51,7 +52,8 @@ def paper(path: PaperPlace) -> Response:
     told = []
     for claim, of in one.claims.items():
         made = measured.get((path.paper, claim))
-        document = made.document if made is not None else {}
+        used = made.used(of.statements) if made is not None else []
+        document = used[0][0].document if used else {}
         told.append(
             {
                 "id": claim,
@@ -68,19 +70,30 @@ def paper(path: PaperPlace) -> Response:
 
 @papers.address("/papers/<paper>/<claim>")
 def measured(path: ClaimPlace) -> Response:
-    """Return what was measured of a claim: values, runs and hashes."""
+    """Return what was measured of a claim or statement: values, runs and hashes."""
     known, found = claims.read()
-    claims.paper_of(known, path.paper)
-    made = found.get((path.paper, path.claim))
-    if made is None:
+    one = claims.paper_of(known, path.paper)
+    summary = _summary(one, {claim: found.get((path.paper, claim)) for claim in one.claims}, path)
+    if summary is None:
         abort(404, f"nothing of {path.paper} {path.claim} was measured")
-    return jsonify(made.document)
+    return jsonify(summary.document)
+
+
+def _summary(
+    paper: Paper, found: Mapping[str, Measured | None], path: ClaimPlace
+) -> Summary | None:
+    """Return the summary that counts for a statement, or for most statements of a claim."""
+    named = [each for each in paper.statements() if path.claim in (each.claim, each.id)]
+    made = found[named[0].claim] if named else None
+    used = made.used(named) if made is not None else []
+    return used[0][0] if used else None
 
 
 def _statement(name: str, statement: Statement, made: Measured | None) -> dict[str, Any]:
     """Return a statement with the keys of ``orchestrator reproduce --json``."""
     rows = made.findings(statement) if made is not None else []
-    values = made.document["statements"].get(statement.id, ()) if made is not None else ()
+    summary = made.of(statement) if made is not None else None
+    values = summary.values(statement) if summary is not None else ()
     by_label = {each["label"]: each for each in values}
     return {
         "paper": name,
@@ -94,7 +107,8 @@ def _statement(name: str, statement: Statement, made: Measured | None) -> dict[s
         "cause": statement.cause,
         "unit": statement.unit,
         "reason_of_tolerance": statement.reason,
-        "command": claims.command(name, statement, made.length if made is not None else "quick"),
+        "length": summary.length if summary is not None and values else None,
+        "command": claims.command(name, statement, made),
         "rows": [_row(row, finding, by_label[row.label]) for row, finding in rows],
     }
 

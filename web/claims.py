@@ -9,11 +9,11 @@ from typing import Any
 
 from flask import Blueprint, Response, abort, current_app, render_template, request
 
-from results.claims import loading, places, record
+from results.claims import loading, places
 from results.claims.judge import CANNOT, VERDICTS, Finding, Verdict, combined_verdict
+from results.claims.measured import Measured, read_all
 from results.claims.model import Paper, Statement
 from results.claims.page import NOT_YET, verdicts
-from results.claims.record import Measured
 from results.claims.rows import Row
 from web import query
 from web.cache import cached
@@ -30,10 +30,14 @@ USUAL = places.folder()
 
 @dataclass(frozen=True)
 class Line:
-    """A statement with its judged rows; ``command`` tests it again."""
+    """A statement with its judged rows; ``command`` tests it again.
+
+    ``length`` is that of its runs where most of the claim has another, else None.
+    """
 
     statement: Statement
     verdict: str
+    length: str | None
     rows: Sequence[tuple[Row, Finding]]
     command: str
 
@@ -140,17 +144,20 @@ def _document(statement: Statement, rows: Sequence[tuple[Row, Finding]]) -> dict
 def _told(
     name: str, claim: str, paper: Paper, verdict: Verdict | None, made: Measured | None
 ) -> Told:
-    length = made.length if made is not None else "quick"
+    statements = paper.claims[claim].statements
+    used = made.used(statements) if made is not None else []
+    length = used[0][0].length if used else None
     lines = []
-    for statement in paper.claims[claim].statements:
+    for statement in statements:
         rows = made.findings(statement) if made is not None else []
+        own = made.of(statement).length if made is not None and rows else length
         told = verdict_of(statement, rows)
-        lines.append(Line(statement, told, rows, command(name, statement, length) or ""))
-    document = made.document if made is not None else {}
+        other = own if own != length else None
+        lines.append(Line(statement, told, other, rows, command(name, statement, made) or ""))
+    document = used[0][0].document if used else {}
     return Told(
-        claim, paper.claims[claim].says, verdict or NOT_YET, lines,
-        None if made is None else made.length, len(document.get("runs", ())),
-        str(document.get("kernel", "")),
+        claim, paper.claims[claim].says, verdict or NOT_YET, lines, length,
+        len(document.get("runs", ())), str(document.get("kernel", "")),
     )  # fmt: skip
 
 
@@ -161,10 +168,11 @@ def verdict_of(statement: Statement, rows: Sequence[tuple[Row, Finding]]) -> str
     return CANNOT if statement.cannot is not None else NOT_YET
 
 
-def command(paper: str, statement: Statement, length: str) -> str | None:
+def command(paper: str, statement: Statement, made: Measured | None) -> str | None:
     """Return the command that tests a statement again; None if it cannot be tested."""
     if statement.cannot is not None:
         return None
+    length = made.of(statement).length if made is not None else "quick"
     return f"orchestrator reproduce {paper}:{statement.id} --{length}"
 
 
@@ -182,5 +190,5 @@ def read() -> tuple[dict[str, Paper], dict[tuple[str, str], Measured]]:
     state = tuple((path.name, path.stat().st_mtime_ns) for path in files)
     return cached(
         ("claims", folder, state),
-        lambda: ((loading.load_all(folder), record.read_all(folder / "measured")), False),
+        lambda: ((loading.load_all(folder), read_all(folder / "measured")), False),
     )

@@ -148,12 +148,8 @@ def write(ablated: Sequence[Ablated], length: Length, folder: Path) -> None:
 
     for each in ablated:
         name = f"{each.name}-{each.claim}-{each.ablation.name}-{length}.json"
-        _claim_report.write_summary(
-            folder / record.CAUSES / name,
-            each.paper,
-            each.name,
-            each.claim,
-            length,
-            each.outcomes,
-            each.ablation.name,
+        made = _claim_report.parts(each.outcomes)
+        text = record.text(
+            each.name, each.claim, length, made, each.paper.experiments, each.ablation.name
         )
+        _claim_report.write_file(folder / record.CAUSES / name, text, made)

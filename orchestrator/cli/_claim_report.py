@@ -40,6 +40,7 @@ from orchestrator.errors import UsageError
 if TYPE_CHECKING:
     from orchestrator.planning.learning import Estimator
     from results.claims.model import Length, Paper, Statement
+    from results.claims.record import Part
 
 
 def show_plan(
@@ -293,21 +294,22 @@ def draw(found: Mapping[str, Any], folder: Path) -> None:
 
 
 def require_whole(papers: Mapping[str, Paper], chosen: Sequence[tuple[str, Statement]]) -> None:
-    """Check that whole claims were chosen, as a summary is of a claim.
+    """Check that whole claims were chosen, as the summary of an ablation is of a claim.
 
     Raises:
         UsageError: a statement of a claim is missing.
     """
-    ids = {(name, statement.id) for name, statement in chosen}
-    for name, statement in chosen:
-        missing = [
-            each.id
-            for each in papers[name].claims[statement.claim].statements
-            if (name, each.id) not in ids
-        ]
-        if missing:
-            whole = f"{name}:{statement.claim}"
-            raise UsageError(f"--write: a summary is of a whole claim: give {whole}")
+    for name, claim in dict.fromkeys((name, each.claim) for name, each in chosen):
+        if not _whole(papers[name], claim, [each for one, each in chosen if one == name]):
+            raise UsageError(
+                "--write with --causes: the summary of an ablation is of a whole claim: give "
+                f"{name}:{claim}"
+            )
+
+
+def _whole(paper: Paper, claim: str, chosen: Iterable[Statement]) -> bool:
+    there = {each.id for each in chosen}
+    return all(each.id in there for each in paper.claims[claim].statements)
 
 
 def write(
@@ -316,42 +318,44 @@ def write(
     papers: Mapping[str, Paper],
     folder: Path,
 ) -> None:
-    """Write a summary of each whole claim that has values, as PAPER-CLAIM-LENGTH.json.
+    """Write a summary of each claim that has values, as PAPER-CLAIM-LENGTH.json.
+
+    Of a claim that was chosen in part, each statement has one, as PAPER-STATEMENT-LENGTH.json.
 
     Raises:
         UsageError: a file cannot be written.
     """
+    from results.claims import record
+
     by_claim: dict[tuple[str, str], list[_claim_runs.Outcome]] = {}
     for outcome in outcomes:
         by_claim.setdefault((outcome.paper, outcome.statement.claim), []).append(outcome)
-    for (paper, claim), parts in by_claim.items():
-        file = folder / f"{paper}-{claim}-{found['length']}.json"
-        write_summary(file, papers[paper], paper, claim, found["length"], parts)
+    length = found["length"]
+    for (name, claim), every in by_claim.items():
+        whole = _whole(papers[name], claim, [each.statement for each in every])
+        for group in [every] if whole else [[each] for each in every]:
+            one = None if whole else group[0].statement.id
+            made, designs = parts(group), papers[name].experiments
+            text = record.text(name, claim, length, made, designs, statement=one)
+            write_file(folder / f"{name}-{one or claim}-{length}.json", text, made)
 
 
-def write_summary(
-    file: Path,
-    paper: Paper,
-    name: str,
-    claim: str,
-    length: Length,
-    outcomes: Sequence[_claim_runs.Outcome],
-    ablation: str | None = None,
-) -> None:
-    """Write a summary of a claim, or of an ablation, if it has values.
+def parts(outcomes: Iterable[_claim_runs.Outcome]) -> list[Part]:
+    """Return statements with their rows, as a summary has them."""
+    return [
+        (each.statement, [(row.row, row.series, row.least) for row in each.rows])
+        for each in outcomes
+    ]
+
+
+def write_file(file: Path, text: str, made: Iterable[Part]) -> None:
+    """Write a summary if it has values.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    from results.claims import record
-
-    if not any(judged.series.values for each in outcomes for judged in each.rows):
+    if not any(series.values for _statement, rows in made for _row, series, _least in rows):
         return
-    made = [
-        (each.statement, [(row.row, row.series, row.least) for row in each.rows])
-        for each in outcomes
-    ]
-    text = record.text(name, claim, length, made, paper.experiments, ablation)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

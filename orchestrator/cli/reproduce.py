@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Also write a summary of each claim there, as JSON, for docs/reproduction.md.",
+    help="Also write a JSON summary of each claim or statement there, for docs/reproduction.md.",
 )
 @click.option(
     "--causes",
@@ -112,7 +112,7 @@ def command(
     chosen: list[tuple[str, Statement]] = []
     for target in targets or list(papers):
         chosen += [each for each in select(papers, target) if each not in chosen]
-    if folder is not None:
+    if folder is not None and causes:
         _claim_report.require_whole(papers, chosen)
     experiments = _claim_runs.prepare(papers, chosen, length, claims.parent)
     ablated = _ablations.prepare(papers, chosen, length, claims.parent) if causes else []

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from results.claims.judge import CANNOT, NO_VALUE, UNDECIDED, VERDICTS, Verdict, combined_verdict
+from results.claims.measured import Measured, Summary
 from results.claims.model import Paper, Statement
 from results.claims.page_causes import ablations
 from results.claims.page_figures import embedded
 from results.claims.page_parts import COLUMNS, line, paper_of, wrapped
-from results.claims.record import Measured
 from results.claims.rows import rows
 
 NOT_YET = "not measured yet"
@@ -52,7 +52,7 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
 - A statement **holds in part** if some of its rows hold and others do not. The same is true of a
   claim and its statements.
 - The *quick* length has shorter runs than the papers and fewer points. The *full* length has the
-  papers' size. Where both were measured, the full one is shown.
+  papers' size. Where a statement was measured at both, the full one is shown.
 - An ordering is shown as the ratio of each value to the next. It must be above 1 by more than the
   tolerance.
 - An *ablation* runs a statement again with one thing changed. A cause is named only where an
@@ -85,7 +85,7 @@ class Evidence:
     """
 
     claims: Mapping[tuple[str, str], Measured]
-    causes: Mapping[tuple[str, str, str], Measured] = field(default_factory=dict)
+    causes: Mapping[tuple[str, str, str], Summary] = field(default_factory=dict)
     costs: Mapping[tuple[str, str], Cost] = field(default_factory=dict)
     full_costs: Mapping[tuple[str, str], Cost] = field(default_factory=dict)
 
@@ -175,12 +175,13 @@ def _claim(
         yield from _statement(each, made)
     yield from embedded(name, paper.claims[claim], made)
     yield ""
-    length = made.length if made is not None else "quick"
+    used = made.used(statements) if made is not None else []
+    length = used[0][0].length if used else "quick"
     if any(each.cannot is None for each in statements):
         yield f"- Command: `orchestrator reproduce {name}:{claim} --{length}`"
-    if made is not None:
-        yield from _origin(name, claim, made)
-    elif (cost := evidence.costs.get((name, claim))) is not None:
+    for number, (summary, ids) in enumerate(used):
+        yield from _origin(name, summary, ids if number else [])
+    if not used and (cost := evidence.costs.get((name, claim))) is not None:
         yield f"- It has {cost.runs} runs of {cost.simulated_s / 60:.0f} simulated minutes in all."
     for each in statements:
         yield from _reasons(each, made)
@@ -228,16 +229,20 @@ def _setting(statement: Statement) -> str:
     return "(testable in part)" if statement.in_part is not None else ""
 
 
-def _origin(name: str, claim: str, made: Measured) -> Iterator[str]:
-    """Yield where the values come from."""
+def _origin(name: str, made: Summary, ids: Sequence[str]) -> Iterator[str]:
+    """Yield where values come from: those of these statements, or most of the claim's."""
     document = made.document
     number = len(document["runs"])
-    file = f"../scenarios/papers/claims/measured/{name}-{claim}-{made.length}.json"
+    file = f"../scenarios/papers/claims/measured/{made.file}"
     text = (
-        f"- Measured at the length *{made.length}*: {number} runs, kernel {document['kernel']}, "
+        f"easured at the length *{made.length}*: {number} runs, kernel {document['kernel']}, "
         f"link model {document['link_model']}. [Values, seeds, digests and hashes]({file})"
     )
-    yield from wrapped(text)
+    if ids:
+        command = f"orchestrator reproduce {name}:{made.target} --{made.length}"
+        yield from wrapped(f"- {', '.join(ids)}: m{text}. Command: `{command}`")
+    else:
+        yield from wrapped(f"- M{text}")
 
 
 def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from results.claims.judge import NO_VALUE
+from results.claims.measured import Summary
 from results.claims.model import Ablation, Paper
 from results.claims.page_parts import line, paper_of, wrapped
-from results.claims.record import CAUSES, Measured
+from results.claims.record import CAUSES
 
 
 def ablations(
-    name: str, paper: Paper, claim: str, causes: Mapping[tuple[str, str, str], Measured]
+    name: str, paper: Paper, claim: str, causes: Mapping[tuple[str, str, str], Summary]
 ) -> Iterator[str]:
     """Yield what the ablations of a claim change and ask, and what their runs gave.
 
@@ -40,7 +41,7 @@ def ablations(
 
 
 def _described(
-    name: str, claim: str, ablation: Ablation, measured: Measured | None
+    name: str, claim: str, ablation: Ablation, measured: Summary | None
 ) -> Iterator[str]:
     changes = " ".join(f"`--set '{each}'`" for each in ablation.set)
     text = f"- *{ablation.name}*: {ablation.says} {ablation.asks} {changes}."
@@ -49,14 +50,13 @@ def _described(
     if measured is None:
         yield from wrapped(f"{text} Not measured yet: {command}.")
         return
-    file = f"{name}-{claim}-{ablation.name}-{length}.json"
-    link = f"../scenarios/papers/claims/measured/{CAUSES}/{file}"
+    link = f"../scenarios/papers/claims/measured/{CAUSES}/{measured.file}"
     number = len(measured.document["runs"])
     kernel = measured.document["kernel"]
     yield from wrapped(f"{text} [{number} runs]({link}), kernel {kernel}: {command}.")
 
 
-def _rows(paper: Paper, claim: str, ablation: Ablation, measured: Measured) -> Iterator[str]:
+def _rows(paper: Paper, claim: str, ablation: Ablation, measured: Summary) -> Iterator[str]:
     made = measured.without
     for statement in paper.claims[claim].statements:
         if statement.id not in ablation.of:

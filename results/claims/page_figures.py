@@ -7,8 +7,8 @@ from typing import Any
 
 from results.claims.figure import figure
 from results.claims.judge import Finding
+from results.claims.measured import Measured, Summary
 from results.claims.model import Claim, ClaimFigure, Paper, Statement
-from results.claims.record import Measured
 
 FOLDER = "reproduction"
 """Folder of the figures, beside the document."""
@@ -17,7 +17,7 @@ FOLDER = "reproduction"
 def figures(
     papers: Mapping[str, Paper],
     claims: Mapping[tuple[str, str], Measured],
-    causes: Mapping[tuple[str, str, str], Measured],
+    causes: Mapping[tuple[str, str, str], Summary],
 ) -> dict[str, bytes]:
     """Return the figures as SVG, by their file in FOLDER. Those without values are left out.
 
@@ -69,7 +69,7 @@ def _file(name: str, drawn: ClaimFigure) -> str:
 
 
 def _rows(
-    statement: Statement, made: Measured, ablated: Mapping[str, Measured | None], named: bool
+    statement: Statement, made: Measured, ablated: Mapping[str, Summary | None], named: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a statement as figures have them; ``named`` puts its id before each.
 
@@ -78,7 +78,7 @@ def _rows(
     others = {
         name: {row.label: finding for row, finding in measured.findings(statement)}
         for name, measured in ablated.items()
-        if measured is not None and measured.length == made.length
+        if measured is not None and measured.length == made.of(statement).length
     }
     for row, finding in made.findings(statement):
         yield {

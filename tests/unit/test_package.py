@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.execution.commit import RECORD, git_commit
-from results.claims.record import read_all
+from results.claims.measured import read_all
 from tests.unit.stores import restore
 
 pytestmark = pytest.mark.build
@@ -150,7 +150,7 @@ def test_an_installed_wheel_shows_the_papers_claims(installed: Path, tmp_path: P
     papers = sorted(path.stem for path in CLAIMS.glob("*.yaml"))
     assert papers
     assert all(f'href="/papers/{name}"' in shown for name in papers)
-    measured = read_all(CLAIMS / "measured")["tibet", "T2"]
+    measured = read_all(CLAIMS / "measured")["tibet", "T2"].summaries[0]
     runs = len(measured.document["runs"])
     assert f"Measured at the length {measured.length}: {runs} runs, kernel " in shown
     assert "need a checkout of the project" in shown

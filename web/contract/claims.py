@@ -76,6 +76,9 @@ class Statement(Answer):
     cause: str | None = Field(description="why it does not hold here")
     unit: str
     reason_of_tolerance: str | None
+    length: Literal["reduced", "quick", "full"] | None = Field(
+        description="length of its runs; null: not measured yet"
+    )
     command: str | None = Field(description="tests it again; null: it cannot be tested")
     rows: list[ClaimRow]
 
@@ -84,7 +87,7 @@ class Claim(ListedClaim):
     """A claim with its evidence."""
 
     length: Literal["reduced", "quick", "full"] | None = Field(
-        description="length of its runs; null: not measured yet"
+        description="length that most of its statements were measured at; null: none was"
     )
     runs: int
     kernel: str | list[str] | None = Field(description="release; several if runs differ")
@@ -104,6 +107,7 @@ class Measured(Versioned):
 
     paper: str
     claim: str
+    statement: str | None = Field(default=None, description="id if it is of a single statement")
     length: Literal["reduced", "quick", "full"]
     ablation: str | None = Field(default=None)
     kernel: Any = Field(description="release; several if runs differ")

@@ -232,7 +232,7 @@ class PaperPlace(Place):
 class ClaimPlace(PaperPlace):
     """The claim that an address names."""
 
-    claim: str = Field(description="id of a claim", examples=["W3"])
+    claim: str = Field(description="id of a claim, or of one of its statements", examples=["W3"])
 
 
 class CompareQuery(Query):

@@ -9,8 +9,8 @@ from orchestrator.cli._claim_runs import CLAIMS, PAPERS, ClaimExperiment
 from orchestrator.recording.model import TCP_INFO_FIELDS
 from results.claims.ablation import changed
 from results.claims.loading import load_all, select
+from results.claims.measured import Summary, read_all, read_causes
 from results.claims.model import LENGTHS, Length, Paper, Quantity
-from results.claims.record import Measured, read_all, read_causes
 from results.claims.rows import rows, rows_of_any_length
 from results.claims.values import ESTIMATE, INPUT_RATE
 from tools import reproduction
@@ -97,7 +97,8 @@ def test_a_figure_has_statements_whose_text_gives_numbers() -> None:
 
 def test_each_summary_has_values_of_rows_that_exist() -> None:
     for (name, claim), measured in MEASURED.items():
-        require_made_of(papers[name], claim, measured)
+        for summary in measured.summaries:
+            require_made_of(papers[name], claim, summary)
 
 
 def test_each_summary_of_an_ablation_is_of_one_that_exists() -> None:
@@ -106,7 +107,7 @@ def test_each_summary_of_an_ablation_is_of_one_that_exists() -> None:
         require_made_of(changed(papers[name], claim, there[ablation]), claim, measured)
 
 
-def require_made_of(paper: Paper, claim: str, measured: Measured) -> None:
+def require_made_of(paper: Paper, claim: str, measured: Summary) -> None:
     there = {each.id: each for each in paper.claims[claim].statements}
     for identifier, labels in measured.labels().items():
         known = {row.label for row in rows_of_any_length(there[identifier])}

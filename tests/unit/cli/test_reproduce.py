@@ -11,10 +11,9 @@ import pytest
 
 from results.claims import values
 from results.claims.loading import load_all
+from results.claims.measured import read_all
 from results.claims.model import Quantity
 from results.claims.page import Cost, Evidence, page
-from results.claims.page_figures import figures
-from results.claims.record import read_all, read_causes
 from results.store import Store
 from results.stored import StoredRun
 from tests.unit.cli.test_run import FakeRunner, fake, orchestrator
@@ -280,91 +279,6 @@ def test_an_unknown_target_is_wrong_usage(paper: FakeRunner, target: str, messag
     assert message in result.stderr
 
 
-def test_a_summary_makes_the_page_and_the_papers_number_its_verdict(paper: FakeRunner) -> None:
-    assert paper is not None
-    folder = Path("papers/claims")
-    cost = Cost(6, 120.0)
-    before = page(load_all(folder), Evidence({}, {}, {("paper", "W1"): cost}))
-    assert "| paper | - | - | - | - | [W2](#w2) | [W1](#w1) |" in before
-    assert "- It has 6 runs of 2 simulated minutes in all." in before
-    status, found = reproduce("--write", "measured")
-    assert status == 0
-    measured = read_all(Path("measured"))
-    assert list(measured) == [("paper", "W1")]
-    document = measured["paper", "W1"].document
-    assert len(document["runs"]) == sum(map(len, made().values()))
-    assert {run[5] for run in document["runs"]} >= {"digest of 1"}
-    assert document["statements"]["W1.1"][0]["values"] == found["W1.1"]["rows"][0]["values"]
-    after = page(load_all(folder), Evidence(measured))
-    assert "| W1.2 | The queue helps. long / short | Fig. 1 | above 1 | " in after
-    assert "- W1.2, cause: The cable is short." in after
-    assert ", cause: " not in before
-    assert "`orchestrator reproduce paper:W1 --quick --causes`." in " ".join(after.split())
-    state("4.0")
-    changed = page(load_all(folder), Evidence(measured))
-    assert "**Holds in part.** One is slow" in changed
-    assert changed != after
-
-
-def test_an_ablation_tests_its_statements_with_what_it_changes(paper: FakeRunner) -> None:
-    _status, before = reproduce("paper:W1")
-    own = made()
-    result = orchestrator("reproduce", "paper:W1", "--causes", "--write", "m", *WORDS, "--json")
-    assert result.exit_code == 0, result.stderr
-    document = json.loads(result.stdout)
-    assert {each["id"]: each for each in document["statements"]} == before
-    (ablation,) = document["ablations"]
-    assert (ablation["name"], ablation["claim"]) == ("cable", "W1")
-    (statement,) = ablation["statements"]
-    assert [row["n"] for row in statement["rows"]] == [2, 2]
-    assert {each: len(made()[each]) - len(own[each]) for each in own} == {"10p": 2, "20p": 2}
-    assert paper.asked[-1][0].runs[0].network != paper.asked[0][0].runs[0].network
-    measured, causes = read_all(Path("m")), read_causes(Path("m"))
-    assert list(causes) == [("paper", "W1", "cable")]
-    (experiment,) = causes["paper", "W1", "cable"].document["experiments"].values()
-    assert experiment == ["sweep.yaml", ["topology.bottleneck.delay=7ms"]]
-    text = page(load_all(Path("papers/claims")), Evidence(measured, causes))
-    assert "| cable | W1.1 | short | 1 Mbit/s | " in text
-    shown = orchestrator("reproduce", "paper:W1", "--causes", *WORDS).stdout
-    assert "paper W1, cable: The cable is longer. It tells whether the cable matters." in shown
-
-
-def test_an_ablation_stands_beside_what_its_own_length_gave(paper: FakeRunner) -> None:
-    assert paper is not None
-    folder = Path("papers/claims")
-
-    def shown() -> tuple[list[str], bytes]:
-        measured, causes = read_all(Path("m")), read_causes(Path("m"))
-        text = page(load_all(folder), Evidence(measured, causes))
-        rows = [line for line in text.splitlines() if line.startswith("| cable |")]
-        return rows, figures(load_all(folder), measured, causes)["paper-W1.1.svg"]
-
-    reproduce("paper:W1", "--causes", "--write", "m")
-    quick_rows, quick_figure = shown()
-    reproduce("paper:W1", "--full", "--write", "m")
-    rows, drawn = shown()
-    assert len(rows) == 2
-    assert rows == quick_rows
-    assert b"cable" in quick_figure
-    assert b"cable" not in drawn
-
-
-def test_the_page_has_figures_with_the_points_of_ablations(paper: FakeRunner) -> None:
-    assert paper is not None
-    folder = Path("papers/claims")
-    reproduce("--write", "m")
-    measured = read_all(Path("m"))
-    text = page(load_all(folder), Evidence(measured))
-    assert "![W1.1: one](reproduction/paper-W1.1.svg)" in text
-    without = figures(load_all(folder), measured, {})
-    assert list(without) == ["paper-W1.1.svg"]
-    reproduce("paper:W1", "--causes", "--write", "m")
-    causes = read_causes(Path("m"))
-    assert figures(load_all(folder), measured, causes) != without
-    assert figures(load_all(folder), {}, causes) == {}
-    assert "![" not in page(load_all(folder), Evidence({}))
-
-
 def test_a_plan_has_the_ablations_of_the_chosen_statements(paper: FakeRunner) -> None:
     def planned(target: str) -> list[tuple[str, str | None, int]]:
         words = ("reproduce", target, "--causes", "--plan", "--json", *WORDS)
@@ -377,12 +291,6 @@ def test_a_plan_has_the_ablations_of_the_chosen_statements(paper: FakeRunner) ->
     assert planned("paper:W1.1") == [("sweep", None, 3), ("sweep", "W1, cable", 2)]
     assert planned("paper:W1.2") == [("sweep", None, 3)]
     assert paper.asked == []
-
-
-def test_a_summary_is_of_a_whole_claim(paper: FakeRunner) -> None:
-    result = orchestrator("reproduce", "paper:W1.2", "--write", "measured", *WORDS)
-    assert (result.exit_code, paper.asked) == (2, [])
-    assert "give paper:W1" in result.stderr
 
 
 def test_a_figure_has_the_papers_numbers_beside_ours(paper: FakeRunner) -> None:

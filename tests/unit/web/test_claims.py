@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
 
 from results.claims.loading import load_all
+from results.claims.measured import read_all
 from results.claims.page import NOT_YET, verdicts
-from results.claims.record import read_all
 from web import claims, create_app
 
 PAPERS = load_all(claims.USUAL)
@@ -53,6 +55,34 @@ def test_a_measured_statement_has_a_figure_in_each_form(client: FlaskClient) -> 
     for form, start in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
         answer = client.get(f"/papers/{name}/{statement.id}.{form}")
         assert answer.data.startswith(start)
+
+
+def test_a_statement_that_was_measured_longer_than_its_claim_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "claims"
+    shutil.copytree(claims.USUAL, folder)
+    quick = json.loads((folder / "measured/westwoodplus-W2-quick.json").read_text())
+    (folder / "measured/westwoodplus-W2-quick.json").unlink()
+    ids = list(quick["statements"])
+    for name, length in ((None, "quick"), (ids[0], "full")):
+        rows = quick["statements"] if name is None else {name: quick["statements"][name]}
+        one = {**quick, "length": length, "statements": rows}
+        file = f"westwoodplus-{name or 'W2'}-{length}.json"
+        (folder / "measured" / file).write_text(
+            json.dumps(one if name is None else {**one, "statement": name})
+        )
+    app = create_app(tmp_path / "none.db")
+    app.config[claims.FOLDER] = folder
+    client = app.test_client()
+    text = client.get("/papers/westwoodplus").text
+    assert text.count("; measured at the length full") == 1
+    assert f"reproduce westwoodplus:{ids[0]} --full" in text
+    told = client.get("/api/papers/westwoodplus").get_json()["claims"][1]
+    assert (told["id"], told["length"]) == ("W2", "quick")
+    lengths = {each["id"]: each["length"] for each in told["statements"]}
+    assert lengths == {each: "full" if each == ids[0] else "quick" for each in ids}
+    for place, length in (("W2", "quick"), (ids[0], "full"), (ids[1], "quick")):
+        answer = client.get(f"/api/papers/westwoodplus/{place}")
+        assert answer.get_json()["length"] == length
 
 
 @pytest.mark.parametrize(

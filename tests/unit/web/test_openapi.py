@@ -69,7 +69,7 @@ def addresses(ids: dict[str, str]) -> Iterator[str]:
     )
     yield "/api/papers"
     yield from (f"/api/papers/{name}" for name in ("libra", "logwestwood", "tibet", "westwoodplus"))
-    yield from ("/api/papers/tibet/T2", "/api/papers/libra/B1")
+    yield from ("/api/papers/tibet/T2", "/api/papers/tibet/T2.1", "/api/papers/libra/B1")
     yield from ("/api/papers/none", "/api/papers/tibet/T99", "/api/experiments/none", "/api/runs/-")
     yield from ("/api/compare", "/api/compare?run=-&run=last", "/api/runs?x=1", f"{run}/tcp?to=nan")
 
