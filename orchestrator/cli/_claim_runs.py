@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,16 +150,22 @@ def make_runs(
 ) -> None:
     """Make the repetitions of each variant, and add their ids to ``made`` of its experiment.
 
-    ``numbers`` has the repetitions in all by (paper, experiment) and index of the variant.
+    ``numbers`` has the repetitions in all by (paper, experiment) and index of the variant. All are
+    one plan, those with the longest runs first, so that all workers are busy until its end.
     """
-    for key, experiment in experiments.items():
-        wanted = numbers.get(key, {})
-        if not any(wanted.values()):
-            continue
-        click.echo(f"{experiment.paper}, {experiment.design.scenario}:", err=True)
-        ids = iter(execute(experiment.plan(wanted)))
-        for index in sorted(wanted):
-            experiment.made[index] = [next(ids) for _number in range(wanted[index])]
+    from orchestrator.planning.estimate import wall_s
+    from orchestrator.planning.plan import Plan
+
+    plans = {
+        key: experiment.plan(numbers[key])
+        for key, experiment in experiments.items()
+        if any(numbers.get(key, {}).values())
+    }
+    order = sorted(plans, key=lambda key: -max(map(wall_s, plans[key].runs)))
+    ids = iter(execute(Plan.joined(plans[key] for key in order)) if plans else [])
+    for key in order:
+        for index in sorted(numbers[key]):
+            experiments[key].made[index] = [next(ids) for _number in range(numbers[key][index])]
 
 
 def missing(experiments: Sequence[ClaimExperiment], db: Path) -> list[dict[int, int]]:
@@ -169,6 +175,7 @@ def missing(experiments: Sequence[ClaimExperiment], db: Path) -> list[dict[int, 
     """
     from orchestrator import backends
     from orchestrator.cli import _stored_runs
+    from orchestrator.planning.plan import Plan
     from results.store import Store
 
     found = [dict.fromkeys(each.needed, each.design.at(each.length).least) for each in experiments]
@@ -182,9 +189,8 @@ def missing(experiments: Sequence[ClaimExperiment], db: Path) -> list[dict[int, 
     ]
     plans = [each.plan(counts) for each, counts in zip(experiments, found, strict=True) if counts]
     if plans:
-        every = replace(plans[0], runs=[run for each in plans for run in each.runs])
         with Store.open_read_only(db) as store:
-            there = _stored_runs.stored(every, store, backends.DEFAULT)
+            there = _stored_runs.stored(Plan.joined(plans), store, backends.DEFAULT)
         for (number, index), stored in zip(places, there, strict=True):
             found[number][index] -= stored
     return found

@@ -305,13 +305,13 @@ def _mark(
 class _HeadMaker:
     """Builds the store's record of a run before the run begins."""
 
-    experiment: str
+    experiment: str | None
     options: RunOptions
     git_commit: str | None
 
     def make(self, spec: RunSpec) -> RunHead:
         return RunHead(
-            experiment=self.experiment,
+            experiment=self.experiment or spec.scenario_name,
             scenario=spec.scenario_name,
             description=spec.description,
             variant=spec.variant,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from orchestrator.errors import Fault
 from orchestrator.network import Hop
@@ -17,12 +18,23 @@ from orchestrator.planning.runspec import PlannedFlow, RunSpec
 class Plan:
     """The runs of a scenario, variant by variant and repetition by repetition.
 
-    ``warnings`` name values that are valid but probably mistakes.
+    A joined plan has those of several scenarios. ``experiment`` is None if each run's experiment is
+    that of its scenario's name. ``warnings`` name values that are valid but probably mistakes.
     """
 
-    experiment: str
+    experiment: str | None
     runs: list[RunSpec]
     warnings: list[Fault] = field(default_factory=list)
+
+    @classmethod
+    def joined(cls, plans: Iterable[Self]) -> Self:
+        """Return one plan of the runs of several, whose experiments have their scenarios' names."""
+        every = list(plans)
+        return cls(
+            None,
+            [run for each in every for run in each.runs],
+            [warning for each in every for warning in each.warnings],
+        )
 
     def describe(self, estimator: Estimator | None = None) -> dict[str, Any]:
         """Return the plan, JSON-ready, with estimates of wall time and disk space.
@@ -33,7 +45,7 @@ class Plan:
         estimates = [(estimator or Estimator())(run) for run in self.runs]
         return {
             "schema": 1,
-            "experiment": self.experiment,
+            "experiment": self.experiment or self.runs[0].scenario_name,
             "scenario": self.runs[0].scenario_name,
             "repetition_rule": self.runs[0].repetition_rule,
             "duration_s": sum(run.duration_s for run in self.runs),

@@ -122,6 +122,39 @@ def test_every_statement_gets_a_verdict_and_the_second_call_runs_nothing(paper: 
     assert (len(paper.asked), made()) == (plans, runs)
 
 
+LONGER = """\
+      - id: W1.3
+        says: One has its goodput for longer.
+        place: Fig. 1
+        relation: at-least
+        paper: 0.5
+        tolerance: 0
+        reason: why not
+        unit: bit/s
+        of: {experiment: longer, metric: goodput_bps, flows: [one], where: {limit: 10p}}
+    ablations:
+"""
+
+
+def test_the_experiments_of_all_statements_are_one_plan(paper: FakeRunner) -> None:
+    file = Path("papers/claims/paper.yaml")
+    once = "quick: {set: [duration=5s], least: 3}, full: {least: 4}"
+    longer = f"  longer: {{scenario: sweep.yaml, {once}}}\nclaims:\n"
+    text = file.read_text().replace("    ablations:\n", LONGER)
+    file.write_text(text.replace("claims:\n", longer))
+    status, found = reproduce("paper:W1.3", "paper:W1.2")
+    assert status == 0
+    assert len(paper.asked) == 1
+    with Store.open_read_only(Path("runs.db")) as store:
+        durations_s = {
+            name: {store.load(run_id).row.duration_s for run_id in found[name]["rows"][0]["runs"]}
+            for name in ("W1.2", "W1.3")
+        }
+        experiments = {row.experiment for row in store.list_runs()}
+    assert durations_s == {"W1.2": {2.0}, "W1.3": {5.0}}
+    assert experiments == {"sweep"}
+
+
 def test_an_undecided_row_is_repeated_as_often_as_it_asks_for_and_no_other(
     paper: FakeRunner,
 ) -> None:

@@ -95,10 +95,10 @@ class FakeRunner:
 
 def head(spec: RunSpec, plan: Plan, options: RunOptions) -> RunHead:
     return RunHead(
-        experiment=plan.experiment, scenario=spec.scenario_name, description=spec.description,
-        variant=spec.variant, repetition=spec.repetition, seed=spec.seed,
-        backend=options.backend.name, duration_s=spec.duration_s, warmup_s=spec.warmup_s,
-        windows=spec.windows, scenario_text=spec.scenario_text,
+        experiment=plan.experiment or spec.scenario_name, scenario=spec.scenario_name,
+        description=spec.description, variant=spec.variant, repetition=spec.repetition,
+        seed=spec.seed, backend=options.backend.name, duration_s=spec.duration_s,
+        warmup_s=spec.warmup_s, windows=spec.windows, scenario_text=spec.scenario_text,
         scenario_sha256=spec.scenario_sha256, experiment_sha256=spec.experiment_sha256,
         link_model=version.LINK_MODEL,
         digest_version=version.DIGEST_VERSION, repetition_rule=spec.repetition_rule,
