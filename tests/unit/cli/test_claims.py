@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from orchestrator.cli import _ablations, _claim_runs
@@ -105,6 +108,19 @@ def test_each_summary_of_an_ablation_is_of_one_that_exists() -> None:
     for (name, claim, ablation), measured in CAUSES.items():
         there = {each.name: each for each in papers[name].claims[claim].ablations}
         require_made_of(changed(papers[name], claim, there[ablation]), claim, measured)
+
+
+def test_an_ablation_changes_what_its_runs_do() -> None:
+    for name, summary in CAUSES.items():
+        without = summary.without.summaries if summary.without is not None else ()
+        own = {identity(run): run[5] for each in without for run in each.document["runs"]}
+        changed_runs = [run for run in summary.document["runs"] if own.get(identity(run)) != run[5]]
+        assert changed_runs, f"{name}: all runs have the digests of those without it"
+
+
+def identity(run: list[Any]) -> str:
+    """Return experiment, variant, repetition and seed of a run in a summary."""
+    return json.dumps(run[:4], sort_keys=True)
 
 
 def require_made_of(paper: Paper, claim: str, measured: Summary) -> None:
