@@ -238,14 +238,14 @@ def _origin(name: str, made: Summary, ids: Sequence[str]) -> Iterator[str]:
     number = len(document["runs"])
     file = f"../scenarios/papers/claims/measured/{made.file}"
     text = (
-        f"easured at the length *{made.length}*: {number} runs, kernel {document['kernel']}, "
+        f"measured at the length *{made.length}*: {number} runs, kernel {document['kernel']}, "
         f"link model {document['link_model']}. [Values, seeds, digests and hashes]({file})"
     )
     if ids:
         command = f"orchestrator reproduce {name}:{made.target} --{made.length}"
-        yield from wrapped(f"- {', '.join(ids)}: m{text}. Command: `{command}`")
+        yield from wrapped(f"- {', '.join(ids)}: {text}. Command: `{command}`")
     else:
-        yield from wrapped(f"- M{text}")
+        yield from wrapped(f"- {text[0].upper()}{text[1:]}")
 
 
 def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
