@@ -52,8 +52,8 @@ def paper(path: PaperPlace) -> Response:
     told = []
     for claim, of in one.claims.items():
         made = measured.get((path.paper, claim))
-        used = made.used(of.statements) if made is not None else []
-        document = used[0][0].document if used else {}
+        main = made.main(of.statements) if made is not None else None
+        document = main.document if main is not None else {}
         told.append(
             {
                 "id": claim,
@@ -85,8 +85,7 @@ def _summary(
     """Return the summary that counts for a statement, or for most statements of a claim."""
     named = [each for each in paper.statements() if path.claim in (each.claim, each.id)]
     made = found[named[0].claim] if named else None
-    used = made.used(named) if made is not None else []
-    return used[0][0] if used else None
+    return made.main(named) if made is not None else None
 
 
 def _statement(name: str, statement: Statement, made: Measured | None) -> dict[str, Any]:

@@ -145,8 +145,8 @@ def _told(
     name: str, claim: str, paper: Paper, verdict: Verdict | None, made: Measured | None
 ) -> Told:
     statements = paper.claims[claim].statements
-    used = made.used(statements) if made is not None else []
-    length = used[0][0].length if used else None
+    main = made.main(statements) if made is not None else None
+    length = main.length if main is not None else None
     lines = []
     for statement in statements:
         rows = made.findings(statement) if made is not None else []
@@ -154,7 +154,7 @@ def _told(
         told = verdict_of(statement, rows)
         other = own if own != length else None
         lines.append(Line(statement, told, other, rows, command(name, statement, made) or ""))
-    document = used[0][0].document if used else {}
+    document = main.document if main is not None else {}
     return Told(
         claim, paper.claims[claim].says, verdict or NOT_YET, lines, length,
         len(document.get("runs", ())), str(document.get("kernel", "")),

@@ -106,6 +106,11 @@ class Measured:
             key=lambda each: (STATEMENT in each[0].document, -len(each[1])),
         )
 
+    def main(self, statements: Iterable[Statement]) -> Summary | None:
+        """Return the first of :meth:`used`; None if nothing of these statements was measured."""
+        used = self.used(statements)
+        return used[0][0] if used else None
+
 
 def read(path: Path) -> Summary:
     """Read a summary.

@@ -179,7 +179,8 @@ def _claim(
     yield from embedded(name, paper.claims[claim], made)
     yield ""
     used = made.used(statements) if made is not None else []
-    length = used[0][0].length if used else "quick"
+    main = made.main(statements) if made is not None else None
+    length = main.length if main is not None else "quick"
     if any(each.cannot is None for each in statements):
         yield f"- Command: `orchestrator reproduce {name}:{claim} --{length}`"
     for number, (summary, ids) in enumerate(used):

@@ -119,6 +119,10 @@ def test_a_statement_that_was_measured_alone_has_a_summary_of_its_own(paper: Fak
     measured = read_all(there)["paper", "W1"]
     first, second = load_all(folder)["paper"].claims["W1"].statements
     assert [measured.of(each).length for each in (first, second)] == ["quick", "full"]
+    of_claim, of_second = measured.main((first, second)), measured.main((second,))
+    assert of_claim is not None
+    assert of_second is not None
+    assert (of_claim.file, of_second.file) == tuple(files)
     ((_row, finding),) = measured.findings(second)
     assert finding.n == found["W1.2"]["rows"][0]["n"] == 4
     text = " ".join(page(load_all(folder), Evidence({("paper", "W1"): measured})).split())
