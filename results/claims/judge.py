@@ -101,11 +101,17 @@ def mean_with_interval(
     if mean is None:
         return NO_VALUE
     if low is None or high is None or n == 1:
-        return f"{mean:.4g}"
+        return _shown(mean, 4)
     limits = [each for each in edges if each is not None]
     few = next((few for few in range(4, _MOST_DIGITS) if _tells(low, high, (), few)), 4)
     digits = next((more for more in range(few, 9) if _tells(low, high, limits, more)), few)
-    return f"{mean:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
+    return f"{_shown(mean, digits)} [{_shown(low, digits)}, {_shown(high, digits)}]"
+
+
+def _shown(value: float, digits: int) -> str:
+    """Return a number with so many digits; one below 1e8 has no exponent of ten."""
+    rounded = f"{value:.{digits}g}"
+    return f"{float(rounded):.0f}" if "e+" in rounded and abs(value) < 1e8 else rounded
 
 
 def _tells(low: float, high: float, limits: Iterable[float], digits: int) -> bool:

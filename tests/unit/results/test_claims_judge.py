@@ -212,6 +212,11 @@ def test_ends_of_an_interval_are_shown_apart_if_they_differ(
     assert mean_with_interval(low / 2 + high / 2, low, high, 3) == shown
 
 
+def test_only_very_large_numbers_have_an_exponent() -> None:
+    assert mean_with_interval(26214.0, 25461.0, 26967.0, 3) == "26210 [25460, 26970]"
+    assert mean_with_interval(2.6214e9, None, None, 1) == "2.621e+09"
+
+
 def test_an_interval_that_crosses_an_edge_is_shown_to_cross_it() -> None:
     interval = (1.000075, 0.99976, 1.00039, 3)
     assert mean_with_interval(*interval) == "1 [0.9998, 1]"
