@@ -111,6 +111,9 @@ def show(found: Mapping[str, Any]) -> None:
         out.print(f"{title} {ablation['asks']}", markup=False)
         lines = []
         for statement in ablation["statements"]:
+            if not statement["rows"]:
+                none = "undecided: no runs at this length"
+                lines.append([statement["id"], statement["says"], "", "", "", "", none])
             for row in statement["rows"]:
                 before = own.get((ablation["paper"], statement["id"], row["label"]))
                 lines.append(_line(statement, row, before))

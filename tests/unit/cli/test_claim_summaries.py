@@ -64,6 +64,15 @@ def test_an_ablation_tests_its_statements_with_what_it_changes(paper: FakeRunner
     assert "paper W1, cable: The cable is longer. It tells whether the cable matters." in shown
 
 
+def test_an_ablation_without_the_runs_of_a_statement_says_so(paper: FakeRunner) -> None:
+    assert paper is not None
+    file = Path("papers/claims/paper.yaml")
+    wrong = "['matrix.topology.bottleneck.queue.limit=[30p]']"
+    file.write_text(file.read_text().replace("[topology.bottleneck.delay=7ms]", wrong))
+    shown = orchestrator("reproduce", "paper:W1", "--causes", *WORDS).stdout
+    assert "undecided: no runs at this length" in shown
+
+
 def test_an_ablation_stands_beside_what_its_own_length_gave(paper: FakeRunner) -> None:
     assert paper is not None
     folder = Path("papers/claims")

@@ -13,7 +13,7 @@ from orchestrator.recording.model import TCP_INFO_FIELDS
 from results.claims.ablation import changed
 from results.claims.loading import load_all, select
 from results.claims.measured import Summary, read_all, read_causes
-from results.claims.model import LENGTHS, Length, Paper, Quantity
+from results.claims.model import LENGTHS, Length, Paper, Quantity, Statement
 from results.claims.rows import rows, rows_of_any_length
 from results.claims.values import ESTIMATE, INPUT_RATE
 from tools import reproduction
@@ -154,3 +154,19 @@ def test_ablations_find_the_variants_of_their_statements() -> None:
             found = [study.needed for study in each.experiments.values()]
             assert found, each.ablation.name
             assert all(found), each.ablation.name
+            own = {one.id: one for one in paper.statements()}
+            without = [(name, own[identifier]) for identifier in each.ablation.of]
+            there = _claim_runs.prepare(papers, without, "quick", PAPERS)
+            for _name, statement in each.chosen:
+                if has_rows(own[statement.id], name, there):
+                    assert has_rows(statement, name, each.experiments), statement.id
+
+
+def has_rows(statement: Statement, name: str, experiments: _claim_runs.ClaimExperiments) -> bool:
+    """Tell whether a length has all variants of any row of a statement."""
+    return any(
+        all(
+            experiments[name, str(one.experiment)].find(one) is not None for one in row.quantities()
+        )
+        for row in rows_of_any_length(statement)
+    )
