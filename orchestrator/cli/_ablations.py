@@ -100,6 +100,8 @@ def document(ablated: Sequence[Ablated]) -> dict[str, Any]:
 
 def show(found: Mapping[str, Any]) -> None:
     """Print the values of each ablation beside what was measured without it."""
+    from results.claims.judge import NO_RUNS
+
     out = _output.console()
     own = {
         (each["paper"], each["id"], row["label"]): row
@@ -112,8 +114,7 @@ def show(found: Mapping[str, Any]) -> None:
         lines = []
         for statement in ablation["statements"]:
             if not statement["rows"]:
-                none = "undecided: no runs at this length"
-                lines.append([statement["id"], statement["says"], "", "", "", "", none])
+                lines.append([statement["id"], statement["says"], "", "", "", "", NO_RUNS])
             for row in statement["rows"]:
                 before = own.get((ablation["paper"], statement["id"], row["label"]))
                 lines.append(_line(statement, row, before))

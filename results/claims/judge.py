@@ -26,6 +26,7 @@ CANNOT: Verdict = "cannot be tested here"
 VERDICTS: tuple[Verdict, ...] = (HOLDS, IN_PART, DOES_NOT, UNDECIDED, CANNOT)
 
 NO_VALUE = "-"
+NO_RUNS = "undecided: no runs at this length"
 
 _MOST_DIGITS = 16
 

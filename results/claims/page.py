@@ -6,7 +6,15 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from results.claims.judge import CANNOT, NO_VALUE, UNDECIDED, VERDICTS, Verdict, combined_verdict
+from results.claims.judge import (
+    CANNOT,
+    NO_RUNS,
+    NO_VALUE,
+    UNDECIDED,
+    VERDICTS,
+    Verdict,
+    combined_verdict,
+)
 from results.claims.measured import Measured, Summary
 from results.claims.model import Paper, Statement
 from results.claims.page_causes import ablations
@@ -58,7 +66,7 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   point since (W7). A second call takes seconds.
 - An ordering is shown as the ratio of each value to the next. It must be above 1 by more than the
   tolerance.
-- An *ablation* runs a statement again with one thing changed. A cause is named only where an
+- An *ablation* runs a statement again in a changed set-up. A cause is named only where an
   ablation shows it.
 - Where the text of a paper gives numbers, a figure shows them beside ours. Its grey bands have what
   agrees with the paper. Points of ablations of the same length are below ours.
@@ -179,8 +187,7 @@ def _claim(
     yield from embedded(name, paper.claims[claim], made)
     yield ""
     used = made.used(statements) if made is not None else []
-    main = made.main(statements) if made is not None else None
-    length = main.length if main is not None else "quick"
+    length = used[0][0].length if used else "quick"
     if any(each.cannot is None for each in statements):
         yield f"- Command: `orchestrator reproduce {name}:{claim} --{length}`"
     for number, (summary, ids) in enumerate(used):
@@ -209,7 +216,7 @@ def _statement(statement: Statement, made: Measured | None) -> Iterator[str]:
         yield line(statement.id, says, statement.place, NO_VALUE, NO_VALUE, NO_VALUE, CANNOT)
     elif not found:
         stated = "; ".join(dict.fromkeys(paper_of(row, statement) for row in rows(statement)))
-        told = NOT_YET if made is None else "undecided: no runs at this length"
+        told = NOT_YET if made is None else NO_RUNS
         yield line(statement.id, says, statement.place, stated, NO_VALUE, NO_VALUE, told)
     else:
         if len(found) > 1:
