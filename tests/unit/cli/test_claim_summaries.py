@@ -109,11 +109,22 @@ def test_the_page_has_figures_with_the_points_of_ablations(paper: FakeRunner) ->
     assert "![" not in page(load_all(folder), Evidence({}))
 
 
-def test_a_summary_of_ablations_is_of_a_whole_claim(paper: FakeRunner) -> None:
-    words = ("--causes", "--write", "measured", *WORDS)
+def test_a_summary_of_ablations_is_of_all_their_statements(paper: FakeRunner) -> None:
+    file = Path("papers/claims/paper.yaml")
+    text = file.read_text()
+    file.write_text(text.replace("        of: [W1.1]\n", "        of: [W1.1, W1.2]\n"))
+    words = ("--full", "--causes", "--write", "m", *WORDS)
     result = orchestrator("reproduce", "paper:W1.2", *words)
     assert (result.exit_code, paper.asked) == (2, [])
-    assert "give paper:W1" in result.stderr
+    assert "cable of paper:W1 is of all its statements: give paper:W1.1 too" in result.stderr
+    file.write_text(text)
+    result = orchestrator("reproduce", "paper:W1.1", *words)
+    assert result.exit_code == 0, result.stderr
+    measured, causes = read_all(Path("m")), read_causes(Path("m"))
+    shown = " ".join(page(load_all(Path("papers/claims")), Evidence(measured, causes)).split())
+    assert "`orchestrator reproduce paper:W1.1 --full --causes`." in shown
+    (full,) = (each for each in measured["paper", "W1"].summaries if each.length == "full")
+    assert full.labels() == {"W1.1": ["short", "long"]}
 
 
 def test_a_statement_that_was_measured_alone_has_a_summary_of_its_own(paper: FakeRunner) -> None:
