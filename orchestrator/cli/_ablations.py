@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli import _claim_report, _claim_runs, _output
+from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
     from results.claims.model import Ablation, Length, Paper, Statement
@@ -56,17 +57,39 @@ def prepare(
     """
     from results.claims.ablation import changed
 
-    wanted: dict[tuple[str, str], set[str]] = {}
-    for name, statement in chosen:
-        wanted.setdefault((name, statement.claim), set()).add(statement.id)
     found = []
-    for (name, claim), ids in wanted.items():
+    for (name, claim), ids in _ids(chosen).items():
         for ablation in papers[name].claims[claim].ablations:
             paper = changed(papers[name], claim, ablation)
             tested = [(name, each) for each in paper.statements() if each.id in ids]
             if tested:
                 experiments = _claim_runs.prepare({name: paper}, tested, length, folder)
                 found.append(Ablated(name, claim, ablation, paper, tested, experiments))
+    return found
+
+
+def require_all(papers: Mapping[str, Paper], chosen: Iterable[tuple[str, Statement]]) -> None:
+    """Check that all statements of each ablation were chosen, as its summary is of all of them.
+
+    Raises:
+        UsageError: some statements of an ablation were chosen and others were not.
+    """
+    for (name, claim), ids in _ids(chosen).items():
+        for ablation in papers[name].claims[claim].ablations:
+            missing = [each for each in ablation.of if each not in ids]
+            if missing and len(missing) < len(ablation.of):
+                raise UsageError(
+                    f"--write with --causes: the summary of the ablation {ablation.name} of "
+                    f"{name}:{claim} is of all its statements: "
+                    f"give {', '.join(f'{name}:{each}' for each in missing)} too"
+                )
+
+
+def _ids(chosen: Iterable[tuple[str, Statement]]) -> dict[tuple[str, str], set[str]]:
+    """Return the ids of the chosen statements by (paper, claim)."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for name, statement in chosen:
+        found.setdefault((name, statement.claim), set()).add(statement.id)
     return found
 
 

@@ -293,24 +293,6 @@ def draw(found: Mapping[str, Any], folder: Path) -> None:
         raise UsageError(f"--figures {folder}: cannot be written: {error.strerror}") from None
 
 
-def require_whole(papers: Mapping[str, Paper], chosen: Sequence[tuple[str, Statement]]) -> None:
-    """Check that all statements of each ablation were chosen, as its summary is of all of them.
-
-    Raises:
-        UsageError: some statements of an ablation were chosen and others were not.
-    """
-    for name, claim in dict.fromkeys((name, each.claim) for name, each in chosen):
-        there = {each.id for one, each in chosen if one == name}
-        for ablation in papers[name].claims[claim].ablations:
-            missing = [each for each in ablation.of if each not in there]
-            if missing and len(missing) < len(ablation.of):
-                raise UsageError(
-                    f"--write with --causes: the summary of the ablation {ablation.name} of "
-                    f"{name}:{claim} is of all its statements: "
-                    f"give {', '.join(f'{name}:{each}' for each in missing)} too"
-                )
-
-
 def _whole(paper: Paper, claim: str, chosen: Iterable[Statement]) -> bool:
     there = {each.id for each in chosen}
     return all(each.id in there for each in paper.claims[claim].statements)

@@ -113,7 +113,7 @@ def command(
     for target in targets or list(papers):
         chosen += [each for each in select(papers, target) if each not in chosen]
     if folder is not None and causes:
-        _claim_report.require_whole(papers, chosen)
+        _ablations.require_all(papers, chosen)
     experiments = _claim_runs.prepare(papers, chosen, length, claims.parent)
     ablated = _ablations.prepare(papers, chosen, length, claims.parent) if causes else []
     if only_plan:

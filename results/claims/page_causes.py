@@ -46,7 +46,7 @@ def _described(
     changes = " ".join(f"`--set '{each}'`" for each in ablation.set)
     text = f"- *{ablation.name}*: {ablation.says} {ablation.asks} {changes}."
     length = "quick" if measured is None else measured.length
-    # The quick length of a claim costs minutes; the full one of its other statements may not.
+    # At full length the other statements of the claim may cost hours.
     of = [claim] if length == "quick" else ablation.of
     targets = " ".join(f"{name}:{each}" for each in of)
     command = f"`orchestrator reproduce {targets} --{length} --causes`"
