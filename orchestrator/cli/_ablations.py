@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _claim_report, _claim_runs, _output
+from orchestrator.cli import _claim_document, _claim_report, _claim_runs, _output
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def document(ablated: Sequence[Ablated]) -> dict[str, Any]:
                         "place": outcome.statement.place,
                         "unit": outcome.statement.unit,
                         "verdict": outcome.verdict,
-                        "rows": [_claim_report.row(judged) for judged in outcome.rows],
+                        "rows": [_claim_document.row(judged) for judged in outcome.rows],
                     }
                     for outcome in each.outcomes
                 ],

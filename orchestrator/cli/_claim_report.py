@@ -11,19 +11,6 @@ The JSON contract of a plan (``--plan``)::
 undecided rows may ask for. Of the first, ``missing`` counts the runs that are not stored.
 ``estimated_from`` is as in ``plan --json``: that of the least certain estimate of the variants, and
 null if no variant is needed.
-
-The JSON contract of what was found, in the unit of each statement::
-
-    {"schema": 1, "length": LENGTH, "statements": [
-       {"paper", "claim", "id", "says", "place", "verdict", "cannot", "in_part", "cause", "unit",
-        "reason_of_tolerance", "absent", "command",
-        "cost": null or {"runs", "minutes"} or {"runs", "minutes", "length": "full"},
-        "rows": [{"label", "paper", "numbers", "accepted": [LOW, HIGH], "mean", "low", "high", "n",
-                  "verdict", "reason", "needed", "least", "values", "runs",
-                  "left_out": {"unfaithful", "failed", "identical"}}]}]}
-
-``absent`` counts rows that the length has no runs for. ``cost`` is that of deciding: of more runs,
-or of the full length for a statement without rows; ``runs`` is null where no number decides.
 """
 
 from __future__ import annotations
@@ -125,84 +112,15 @@ def _planned(
     }
 
 
-def document(
-    outcomes: Sequence[_claim_runs.Outcome],
-    experiments: _claim_runs.ClaimExperiments,
-    other: Mapping[str, Mapping[str, Any]],
-    length: Length,
-    estimator: Estimator,
-) -> dict[str, Any]:
-    """Return all that was found, JSON-ready. Values are in the unit of their statement."""
-    return {
-        "schema": 1,
-        "length": length,
-        "statements": [
-            {
-                "paper": each.paper,
-                "claim": each.statement.claim,
-                "id": each.statement.id,
-                "says": each.statement.says,
-                "place": each.statement.place,
-                "verdict": each.verdict,
-                "cannot": each.statement.cannot,
-                "in_part": each.statement.in_part,
-                "cause": each.statement.cause,
-                "unit": each.statement.unit,
-                "reason_of_tolerance": each.statement.reason,
-                "absent": each.absent,
-                "cost": _claim_runs.cost(each, experiments, estimator)
-                if each.rows
-                else other.get(each.statement.id),
-                "command": command_for(each, length),
-                "rows": [row(judged) for judged in each.rows],
-            }
-            for each in outcomes
-        ],
-    }
-
-
-def command_for(outcome: _claim_runs.Outcome, length: Length) -> str:
-    """Return the command that tests a statement again."""
-    return f"orchestrator reproduce {outcome.paper}:{outcome.statement.id} --{length}"
-
-
-def row(judged: _claim_runs.Judged) -> dict[str, Any]:
-    """Return a row with its values and verdict, JSON-ready."""
-    finding, series = judged.finding, judged.series
-    return {
-        "label": judged.row.label,
-        "paper": judged.row.paper,
-        "numbers": list(judged.row.numbers),
-        "accepted": [judged.row.accepted.low, judged.row.accepted.high],
-        "mean": finding.mean,
-        "low": finding.low,
-        "high": finding.high,
-        "n": finding.n,
-        "verdict": finding.verdict,
-        "reason": finding.reason,
-        "needed": finding.needed,
-        "least": judged.least,
-        "left_out": {
-            "unfaithful": series.unfaithful,
-            "failed": series.failed,
-            "identical": series.identical,
-        },
-        "values": series.values,
-        "runs": list(series.used),
-    }
-
-
-def show(found: Mapping[str, Any], papers: Mapping[str, Paper]) -> None:
+def show(found: Mapping[str, Any]) -> None:
     """Print a table of each claim, its statements' verdicts, and what deciding would cost."""
-    from results.claims.judge import combined_verdict
-
     out = _output.console()
     claims: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for each in found["statements"]:
         claims.setdefault((each["paper"], each["claim"]), []).append(each)
-    for (paper, claim), statements in claims.items():
-        verdict = combined_verdict(each["verdict"] for each in statements)
-        out.print(f"{paper} {claim}: {verdict}. {papers[paper].claims[claim].says}", markup=False)
+    for of in found["verdicts"]:
+        statements = claims[of["paper"], of["id"]]
+        out.print(f"{of['paper']} {of['id']}: {of['verdict']}. {of['says']}", markup=False)
         rows = [line for each in statements for line in _lines(each)]
         headings = ["id", "", "paper", "here", "runs", "verdict"]
         out.print(_output.table(headings, rows, right=(4,)))

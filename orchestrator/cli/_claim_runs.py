@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.planning.plan import Plan
     from orchestrator.scenario import LoadedScenario
     from results.axes import Axis
-    from results.claims.judge import Finding
+    from results.claims.judge import Finding, Verdict
     from results.claims.model import Design, Length, Paper, Quantity, Statement
     from results.claims.rows import Row
     from results.claims.values import Runs, Series
@@ -106,7 +106,7 @@ class Outcome:
     paper: str
     statement: Statement
     rows: Sequence[Judged]
-    verdict: str
+    verdict: Verdict
     absent: int = 0
 
 

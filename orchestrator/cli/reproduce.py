@@ -12,6 +12,7 @@ import click
 from orchestrator import backends
 from orchestrator.cli import (
     _ablations,
+    _claim_document,
     _claim_report,
     _claim_runs,
     _estimates,
@@ -29,13 +30,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("targets", metavar="[PAPER[:ID]]...", nargs=-1)
-@click.option(
-    "--reduced", "length", flag_value="reduced", help="Seconds: tries it, decides nothing."
-)
-@click.option(
-    "--quick", "length", flag_value="quick", default=True, help="The least that decides (default)."
-)
-@click.option("--full", "length", flag_value="full", help="The papers' durations and points.")
+@click.option("--reduced", is_flag=True, help="Seconds: tries it, decides nothing.")
+@click.option("--quick", is_flag=True, help="The least that decides (default).")
+@click.option("--full", is_flag=True, help="The papers' durations and points.")
 @click.option(
     "--jobs",
     type=click.IntRange(1),
@@ -78,7 +75,9 @@ if TYPE_CHECKING:
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def command(
     targets: tuple[str, ...],
-    length: Length,
+    reduced: bool,
+    quick: bool,
+    full: bool,
     jobs: int | None,
     executor: str,
     tls_files: tuple[Path | None, Path | None, Path | None],
@@ -106,6 +105,7 @@ def command(
     """
     from results.claims.loading import load_all, select
 
+    length = _length(reduced, quick, full)
     papers = load_all(claims)
     if not papers:
         raise UsageError(f"--claims {claims}: there are no claims (files NAME.yaml)")
@@ -132,7 +132,7 @@ def command(
             each.decide(execute, db, quiet)
     estimator = _estimates.estimator(db)
     other = _claim_runs.full_length_costs(papers, outcomes, length, estimator, claims.parent)
-    document = _claim_report.document(outcomes, experiments, other, length, estimator)
+    document = _claim_document.document(outcomes, papers, experiments, other, length, estimator)
     document |= _ablations.document(ablated)
     if folder is not None:
         _claim_report.write(document, outcomes, papers, folder)
@@ -142,10 +142,24 @@ def command(
     if as_json:
         _output.print_json(document)
     else:
-        _claim_report.show(document, papers)
+        _claim_report.show(document)
         _ablations.show(document)
     every = [experiments, *(each.experiments for each in ablated)]
     return RunError.exit_status if _failed(every, db) else 0
+
+
+def _length(reduced: bool, quick: bool, full: bool) -> Length:
+    """Return the length that was asked for.
+
+    Raises:
+        UsageError: there is more than one.
+    """
+    named: dict[Length, bool] = {"reduced": reduced, "quick": quick, "full": full}
+    chosen = [name for name, given in named.items() if given]
+    if len(chosen) > 1:
+        given = " and ".join(f"--{name}" for name in chosen)
+        raise UsageError(f"{given} cannot be given together: a call has one length")
+    return chosen[0] if chosen else "quick"
 
 
 def _failed(every: Sequence[_claim_runs.ClaimExperiments], db: Path) -> bool:

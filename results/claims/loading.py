@@ -49,11 +49,29 @@ def select(papers: dict[str, Paper], target: str) -> list[tuple[str, Statement]]
     """
     name, colon, wanted = target.partition(":")
     if name not in papers:
-        listed = ", ".join(papers)
-        raise UsageError(f"there is no paper {name}{suggest(name, papers)}; there are {listed}")
+        raise UsageError(f"there is no paper {name or 'without a name'}{_instead(papers, target)}")
     every = list(papers[name].statements())
     found = [each for each in every if not colon or wanted in (each.claim, each.id)]
     if not found:
-        claims = ", ".join(papers[name].claims)
-        raise UsageError(f"{name} has no claim {wanted}; its claims are {claims}")
+        raise UsageError(f"{name} has no {_missing(papers[name], wanted)}")
     return [(name, each) for each in found]
+
+
+def _instead(papers: dict[str, Paper], target: str) -> str:
+    """Return what may be meant by a target whose paper is unknown."""
+    listed = ", ".join(papers)
+    wanted = target.rpartition(":")[2].upper()
+    for name, paper in papers.items():
+        if any(wanted in (each.claim, each.id) for each in paper.statements()):
+            return f" (did you mean `{name}:{wanted}`?); there are {listed}"
+    return f"{suggest(target.partition(':')[0], papers)}; there are {listed}"
+
+
+def _missing(paper: Paper, wanted: str) -> str:
+    """Return the name of a claim or statement that a paper lacks, and those that it has."""
+    claim = wanted.partition(".")[0]
+    if claim in paper.claims:
+        ids = ", ".join(each.id for each in paper.claims[claim].statements)
+        return f"statement {wanted}; the statements of {claim} are {ids}"
+    claims = ", ".join(paper.claims)
+    return f"claim {wanted}{suggest(wanted, paper.claims)}; its claims are {claims}"

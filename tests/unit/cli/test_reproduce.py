@@ -303,13 +303,24 @@ def test_a_plan_runs_nothing(paper: FakeRunner) -> None:
     ("target", "message"),
     [
         ("papr", "there is no paper papr (did you mean `paper`?)"),
-        ("paper:W9", "paper has no claim W9; its claims are W1, W2"),
+        ("W1.2", "there is no paper W1.2 (did you mean `paper:W1.2`?); there are paper"),
+        ("w1", "(did you mean `paper:W1`?)"),
+        (":W1", "there is no paper without a name (did you mean `paper:W1`?)"),
+        ("paper:W9", "paper has no claim W9"),
+        ("paper:X", "its claims are W1, W2"),
+        ("paper:W1.9", "paper has no statement W1.9; the statements of W1 are W1.1, W1.2"),
     ],
 )
 def test_an_unknown_target_is_wrong_usage(paper: FakeRunner, target: str, message: str) -> None:
     result = orchestrator("reproduce", target, *WORDS)
     assert (result.exit_code, paper.asked) == (2, [])
     assert message in result.stderr
+
+
+def test_two_lengths_are_wrong_usage(paper: FakeRunner) -> None:
+    result = orchestrator("reproduce", "paper", "--full", "--quick", *WORDS)
+    assert (result.exit_code, paper.asked) == (2, [])
+    assert "--quick and --full cannot be given together" in result.stderr
 
 
 def test_a_plan_has_the_ablations_of_the_chosen_statements(paper: FakeRunner) -> None:
