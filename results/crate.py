@@ -27,7 +27,7 @@ from results.store import Store
 from results.stored import StoredRun
 
 METADATA = "ro-crate-metadata.json"
-NAME = "ro-crate"
+NAME = "rocrate"
 FILES = (
     f"DIR/{METADATA} (JSON-LD: what the files are and how they were made), scenario.yaml, "
     "table.csv and table.parquet (as of an experiment), runs/ID.json (provenance, metrics and "

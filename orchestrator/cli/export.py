@@ -58,10 +58,10 @@ def _plain(docstring: str) -> str:
     required=True,
     type=click.Path(path_type=Path),
     help="File to write; a format of several files puts theirs beside it, named after it. "
-    "Of ro-crate a folder.",
+    "Of rocrate a folder.",
 )
 @click.option(
-    "--license", "licence", metavar="TEXT", help="Of ro-crate: the data's licence, a URL or words."
+    "--license", "licence", metavar="TEXT", help="Of rocrate: the data's licence, a URL or words."
 )
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @_options.database
@@ -78,7 +78,7 @@ def command(
     orchestrator export last -o run.json
     orchestrator export last --format csv -o run.csv
     orchestrator export bbr-vs-cubic -o bbr-vs-cubic.parquet
-    orchestrator export bbr-vs-cubic --format ro-crate -o bbr-vs-cubic
+    orchestrator export bbr-vs-cubic --format rocrate -o bbr-vs-cubic
     """
     from results import crate
     from results.export import FORMATS, export, no_samples
@@ -86,6 +86,8 @@ def command(
     from results.tidy import WRITERS
 
     chosen = output.name.removesuffix(".gz").rpartition(".")[2] if name is None else name
+    if chosen == "ro-crate":  # as RO-Crate itself is spelt
+        chosen = crate.NAME
     valid = sorted({*FORMATS, *WRITERS, crate.NAME})
     if chosen not in valid:
         wrong = f"--format {name}" if name is not None else f"{output}: its suffix is no format"
@@ -104,8 +106,6 @@ def command(
             _export_experiment(store, what, chosen, output, force)
             return 0
         stored = store.load(what)
-        if chosen not in FORMATS:
-            raise UsageError(f"--format {chosen}: it is of an experiment; name one, not a run")
         for path in export(stored, chosen, output, force):
             click.echo(path)
         if missing := no_samples(stored):

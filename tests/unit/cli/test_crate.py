@@ -1,4 +1,4 @@
-"""``export --format ro-crate``: what RO-Crate 1.1 and Process Run Crate 0.5 require."""
+"""``export --format rocrate``: what RO-Crate 1.1 and Process Run Crate 0.5 require."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def export(*words: str) -> Result:
-    return CliRunner().invoke(commands, ["--debug", "export", *words, "--format", "ro-crate"])
+    return CliRunner().invoke(commands, ["--debug", "export", *words, "--format", "rocrate"])
 
 
 def require_valid(folder: Path) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def test_equal_runs_give_equal_files_and_none_is_overwritten() -> None:
         assert ("one" / path).read_bytes() == ("empty" / path).read_bytes(), path
     Path("one/notes.txt").write_text("mine")
     Path("one/table.csv").write_text("old")
-    refused = CliRunner().invoke(commands, ["export", "sweep", "--format", "ro-crate", "-o", "one"])
+    refused = CliRunner().invoke(commands, ["export", "sweep", "--format", "rocrate", "-o", "one"])
     assert (refused.exit_code, "exists already" in refused.stderr) == (2, True)
     assert Path("one/table.csv").read_text() == "old"
     assert export("sweep", "-o", "one", "--force").exit_code == 0
@@ -189,12 +189,19 @@ def test_equal_runs_give_equal_files_and_none_is_overwritten() -> None:
 
 
 @pytest.mark.usefixtures("store")
+def test_the_format_may_be_written_as_ro_crate_writes_itself() -> None:
+    words = ["export", "sweep", "--format", "ro-crate", "-o", "crate"]
+    assert CliRunner().invoke(commands, words).exit_code == 0
+    assert Path("crate/ro-crate-metadata.json").is_file()
+
+
+@pytest.mark.usefixtures("store")
 def test_an_export_that_ends_early_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(crate, "_graph", full)
-    done = CliRunner().invoke(commands, ["export", "sweep", "--format", "ro-crate", "-o", "crate"])
+    done = CliRunner().invoke(commands, ["export", "sweep", "--format", "rocrate", "-o", "crate"])
     assert (done.exit_code, "No space left" in done.stderr) == (2, True)
     assert {path.name.partition("-")[0] for path in Path().iterdir()} == {"runs.db"}
 
@@ -210,10 +217,10 @@ def test_a_figure_that_cannot_be_drawn_is_said(store: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("sweep", "-o", "out.csv", "--license", "CC0"), "--license: it is for --format ro-crate"),
+        (("sweep", "-o", "out.csv", "--license", "CC0"), "--license: it is for --format rocrate"),
         (("sweep", "-o", "."), "its suffix is no format"),
         (("sweep", "--format", "csv", "-o", "."), "it is a folder; give a file"),
-        (("sweep", "--format", "ro-crate", "-o", "runs.db"), "exists already"),
+        (("sweep", "--format", "rocrate", "-o", "runs.db"), "exists already"),
     ],
 )
 @pytest.mark.usefixtures("store")

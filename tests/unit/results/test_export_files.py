@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
 from orchestrator.cli import commands
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE
-from results.export import FORMATS, export
+from results.export import FORMATS, export, parquet_files
 from results.export.base import unit
 from results.store import Store
 from results.stored import StoredRun
@@ -89,6 +90,43 @@ def test_csv_is_a_file_for_each_kind(run: StoredRun, tmp_path: Path) -> None:
     assert [(row["window"], row["name"]) for row in flows] == [("", "a"), ("quiet", "a")]
     assert [row["goodput_bps"] for row in flows] == ["1000000.0", "1600.0"]
     assert flows[0]["stop_s"] == ""
+
+
+def test_parquet_has_the_tables_of_csv_with_their_types(run: StoredRun, tmp_path: Path) -> None:
+    made = export(run, "parquet", tmp_path / "out.parquet")
+    for path, text in zip(made, export(run, "csv", tmp_path / "out.csv"), strict=True):
+        assert path.name == text.with_suffix(".parquet").name
+        found = duckdb.read_parquet(str(path))
+        with text.open(encoding="utf-8", newline="") as file:
+            lines = list(csv.reader(file))
+        assert found.columns == lines[0]
+        # CSV has no types, and does not part empty text from a missing value.
+        numbers = [str(kind) != "VARCHAR" for kind in found.types]
+        assert [["" if cell is None else cell for cell in row] for row in found.fetchall()] == [
+            [float(cell) if number and cell else cell
+             for number, cell in zip(numbers, line, strict=True)]
+            for line in lines[1:]
+        ]  # fmt: skip
+    types = duckdb.read_parquet(str(made[0]))
+    by_name = dict(zip(types.columns, map(str, types.types), strict=True))
+    assert (by_name["flow"], by_name["rtt_us"]) == ("VARCHAR", "BIGINT")
+    described = duckdb.read_parquet(str(made[2]))
+    by_name = dict(zip(described.columns, map(str, described.types), strict=True))
+    assert (by_name["name"], by_name["goodput_bps"]) == ("VARCHAR", "DOUBLE")
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_parquet_is_written_in_groups(
+    run: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(parquet_files, "GROUP", rows)
+    (samples, *_) = export(run, "parquet", tmp_path / "out.parquet")
+    with duckdb.connect() as reader:
+        times = reader.execute(f"SELECT time_ns FROM '{samples}'").fetchall()
+        about = f"FROM parquet_metadata('{samples}')"
+        groups = reader.execute(f"SELECT count(DISTINCT row_group_id) {about}").fetchall()
+    assert times == [(2_000_000_000,), (10_000_000_000,)] * 2
+    assert groups == [(-(-4 // rows),)]
 
 
 def test_csv_names_what_each_algorithm_tells(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""Apache Parquet: the tables of CSV with their types, for pandas, DuckDB, R and others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from orchestrator import __version__
+from results import parquet, run_tables
+from results.export.base import export_format
+from results.stored import StoredRun
+
+GROUP = 2**14
+"""Rows that are in memory at a time, and of a row group."""
+
+
+@export_format("parquet", run_tables.PARTS)
+def write(run: StoredRun, paths: Sequence[Path]) -> None:
+    """FILE.parquet: the table of FILE.csv, with its columns as text, integers and doubles.
+
+    FILE.queues.parquet, FILE.flows.parquet, FILE.datagrams.parquet, FILE.transfers.parquet and
+    FILE.metrics.parquet: those of csv by these names. Unknown values, and an infinite ssthresh or
+    pacing rate, are null.
+    """
+    about = {"run": run.id, "digest": run.row.digest or ""}
+    by = f"tcp-orchestrator version {__version__}"
+    for path, table in zip(paths, run_tables.tables(run), strict=True):
+        rows = iter(table.rows)
+        with path.open("xb") as file, parquet.Writer(file, table.kinds, about, by) as writer:
+            while group := list(islice(rows, GROUP)):
+                writer.add(list(zip(*group, strict=True)))
