@@ -12,6 +12,7 @@ import click
 from orchestrator import backends
 from orchestrator.cli import (
     _ablations,
+    _claim_digests,
     _claim_document,
     _claim_report,
     _claim_runs,
@@ -120,6 +121,7 @@ def command(
         named = [(f"{each.claim}, {each.ablation.name}", each.experiments) for each in ablated]
         _claim_report.show_plan(experiments, named, db, as_json)
         return 0
+    summaries = _claim_digests.read(claims)
     where = _executor.choose(executor, backends.DEFAULT, jobs, tls_files)
     request = run.Request(db, backends.DEFAULT, where, False, quiet)
 
@@ -134,6 +136,7 @@ def command(
     other = _claim_runs.full_length_costs(papers, outcomes, length, estimator, claims.parent)
     document = _claim_document.document(outcomes, papers, experiments, other, length, estimator)
     document |= _ablations.document(ablated)
+    document |= _claim_digests.document(outcomes, ablated, papers, summaries, length)
     if folder is not None:
         _claim_report.write(document, outcomes, papers, folder)
         _ablations.write(ablated, length, folder)
@@ -144,6 +147,7 @@ def command(
     else:
         _claim_report.show(document)
         _ablations.show(document)
+        _claim_digests.show(document)
     every = [experiments, *(each.experiments for each in ablated)]
     return RunError.exit_status if _failed(every, db) else 0
 

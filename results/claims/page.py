@@ -74,9 +74,9 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
 
 The data also say how each experiment is run: its scenario, what each length sets, and how often it
 is repeated. A summary has the values of each row, and seed and digest of each run. The command
-that is printed with a claim makes runs with the same digests. `tools/reproduction.py` makes this
-page of the claims in `scenarios/papers/claims/` and the summaries in
-`scenarios/papers/claims/measured/`.
+that is printed with a claim makes these runs again. It says at its end how many of them are equal
+to the bit, by their digests. `tools/reproduction.py` makes this page of the claims in
+`scenarios/papers/claims/` and the summaries in `scenarios/papers/claims/measured/`.
 """
 
 
