@@ -17,10 +17,18 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, BinaryIO, Literal, Self
 
+from orchestrator import __version__
+
 Kind = Literal["text", "integer", "number"]
 """Type of a column: UTF-8 text, 64-bit integers or doubles."""
 
 MAGIC = b"PAR1"
+
+GROUP = 2**14
+"""Rows that a writer of long tables has in memory at a time, and of a group of rows."""
+
+WRITER = f"tcp-orchestrator version {__version__}"
+"""The name and version of this program, as files name what wrote them."""
 
 # Numbers of parquet.thrift (github.com/apache/parquet-format): Type, Encoding, CompressionCodec.
 _TYPES: dict[Kind, int] = {"integer": 2, "number": 5, "text": 6}

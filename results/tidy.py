@@ -9,7 +9,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from orchestrator import __version__
 from orchestrator.errors import UsageError
 from results import parquet
 from results.axes import Axis, key, shown
@@ -24,9 +23,6 @@ Row = dict[str, Any]
 
 Take = Callable[[Sequence[Row]], None]
 """Writes a group of rows into a file that is open."""
-
-GROUP = 2**14
-"""Rows that are in memory at a time, and of a row group of a Parquet file."""
 
 
 def rows(store: Store, experiment: Experiment) -> Iterator[Row]:
@@ -94,7 +90,7 @@ def write(
 ) -> None:
     """Write the table to files by their format; runs are read once for all of them.
 
-    At most ``GROUP`` rows are in memory at a time.
+    At most ``parquet.GROUP`` rows are in memory at a time.
 
     Raises:
         UsageError: a file exists (unless ``force``) or cannot be written, or no run is ok.
@@ -107,7 +103,7 @@ def write(
                 files.enter_context(WRITERS[name](draft, experiment))
                 for name, draft in zip(paths, drafts, strict=True)
             ]
-            while group := list(islice(table, GROUP)):
+            while group := list(islice(table, parquet.GROUP)):
                 for take in writers:
                     take(group)
 
@@ -128,8 +124,8 @@ def _parquet(path: Path, experiment: Experiment) -> Iterator[Take]:
     """FILE.parquet: the table with text, integers and doubles; missing values are null."""
     columns = kinds(experiment)
     about = {"experiment": experiment.name, "identity": experiment.identity}
-    by = f"tcp-orchestrator version {__version__}"
-    with path.open("wb") as file, parquet.Writer(file, columns, about, by) as writer:
+    written = path.open("wb")
+    with written as file, parquet.Writer(file, columns, about, parquet.WRITER) as writer:
         yield lambda group: writer.add([[row[name] for row in group] for name in columns])
 
 

@@ -33,15 +33,11 @@ def read(claims: Path) -> list[Summary]:
     Raises:
         UsageError: one cannot be read.
     """
-    from results.claims.measured import read as read_summary
+    from results.claims.measured import read_folder
     from results.claims.record import CAUSES
 
     folder = claims / MEASURED
-    return [
-        read_summary(path)
-        for each in (folder, folder / CAUSES)
-        for path in sorted(each.glob("*.json"))
-    ]
+    return [*read_folder(folder), *read_folder(folder / CAUSES)]
 
 
 def document(
@@ -52,12 +48,9 @@ def document(
     length: Length,
 ) -> dict[str, Any]:
     """Return how the runs compare with the summaries of their length, JSON-ready."""
-    by_claim: dict[tuple[str, str], list[_claim_runs.Outcome]] = {}
-    for each in outcomes:
-        by_claim.setdefault((each.paper, each.statement.claim), []).append(each)
     found = [
         _compared((*place, None), made, papers[place[0]].experiments, summaries, length)
-        for place, made in by_claim.items()
+        for place, made in _claim_runs.by_claim(outcomes).items()
     ]
     found += [
         _compared(
@@ -108,7 +101,7 @@ def _compared(
 
 
 def show(found: Mapping[str, Any]) -> None:
-    """Print for each claim how many of its runs are equal to those that are published."""
+    """Print for each claim how many of its runs are equal to those of the summaries."""
     out = _output.console()
     for each in found["digests"]:
         name = f"{each['paper']} {each['id']}"
@@ -120,7 +113,7 @@ def show(found: Mapping[str, Any]) -> None:
 def _words(found: Mapping[str, Any]) -> str:
     equal, other, absent = (found[kind] for kind in ("equal", "other", "absent"))
     parts = [f"{len(equal)} of {_output.plural(len(equal) + len(other), 'run')} "
-             "equal to the bit to those in docs/reproduction.md"]  # fmt: skip
+             "equal to the bit to those of the committed summaries"]  # fmt: skip
     if other:
         parts.append(f"others: {', '.join(other)}")
         if found["changed"]:

@@ -111,39 +111,31 @@ def row(judged: _claim_runs.Judged) -> dict[str, Any]:
 
 def _entries(outcome: _claim_runs.Outcome, length: Length) -> Iterator[dict[str, Any]]:
     """Yield an entry for each row of a statement, or one for a statement without rows."""
-    of = {
+    without_rows: dict[str, Any] = {
         "paper": outcome.paper,
         "id": outcome.statement.claim,
         "statement_id": outcome.statement.id,
         "statement": outcome.statement.says,
+        "row": "",
+        "paper_value": None,
+        "unit": outcome.statement.unit,
+        "measured": None,
+        "verdict": outcome.verdict,
+        "length": length,
+        "runs": [],
+        "command": command_for(outcome, length),
     }
-    unit = outcome.statement.unit
-    command = command_for(outcome, length)
     if not outcome.rows:
-        yield {
-            **of,
-            "row": "",
-            "paper_value": None,
-            "unit": unit,
-            "measured": None,
-            "verdict": outcome.verdict,
-            "length": length,
-            "runs": [],
-            "command": command,
-        }
+        yield without_rows
     for each in outcome.rows:
         found = each.finding
         measured = {"mean": found.mean, "low": found.low, "high": found.high, "n": found.n}
-        yield {
-            **of,
+        yield without_rows | {
             "row": each.row.label,
             "paper_value": paper_value(each.row),
-            "unit": unit,
             "measured": None if found.mean is None else measured,
             "verdict": found.verdict,
-            "length": length,
             "runs": list(each.series.used),
-            "command": command,
         }
 
 
@@ -163,9 +155,6 @@ def _verdicts(
 ) -> list[dict[str, Any]]:
     from results.claims.judge import combined_verdict
 
-    found: dict[tuple[str, str], list[_claim_runs.Outcome]] = {}
-    for each in outcomes:
-        found.setdefault((each.paper, each.statement.claim), []).append(each)
     return [
         {
             "paper": paper,
@@ -173,5 +162,5 @@ def _verdicts(
             "says": papers[paper].claims[claim].says,
             "verdict": combined_verdict(each.verdict for each in chosen),
         }
-        for (paper, claim), chosen in found.items()
+        for (paper, claim), chosen in _claim_runs.by_claim(outcomes).items()
     ]

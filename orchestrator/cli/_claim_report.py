@@ -231,11 +231,8 @@ def write(
     """
     from results.claims import record
 
-    by_claim: dict[tuple[str, str], list[_claim_runs.Outcome]] = {}
-    for outcome in outcomes:
-        by_claim.setdefault((outcome.paper, outcome.statement.claim), []).append(outcome)
     length = found["length"]
-    for (name, claim), every in by_claim.items():
+    for (name, claim), every in _claim_runs.by_claim(outcomes).items():
         whole = _whole(papers[name], claim, [each.statement for each in every])
         for group in [every] if whole else [[each] for each in every]:
             one = None if whole else group[0].statement.id

@@ -110,6 +110,14 @@ class Outcome:
     absent: int = 0
 
 
+def by_claim(outcomes: Iterable[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
+    """Return outcomes by their (paper, claim), in their order."""
+    found: dict[tuple[str, str], list[Outcome]] = {}
+    for each in outcomes:
+        found.setdefault((each.paper, each.statement.claim), []).append(each)
+    return found
+
+
 def prepare(
     papers: Mapping[str, Paper],
     chosen: Iterable[tuple[str, Statement]],

@@ -127,10 +127,19 @@ def read(path: Path) -> Summary:
     return Summary(document, path.name)
 
 
+def read_folder(folder: Path) -> list[Summary]:
+    """Return all summaries of a folder in the order of their names; none if it is not there.
+
+    Raises:
+        UsageError: one cannot be read.
+    """
+    return [read(path) for path in sorted(folder.glob("*.json"))]
+
+
 def read_all(folder: Path) -> dict[tuple[str, str], Measured]:
     """Return what was measured of each (paper, claim)."""
     found: dict[tuple[str, str], list[Summary]] = {}
-    for one in map(read, sorted(folder.glob("*.json"))):
+    for one in read_folder(folder):
         found.setdefault(_claim(one), []).append(one)
     return {claim: Measured(sorted(made, key=_rank)) for claim, made in found.items()}
 
@@ -142,8 +151,7 @@ def read_causes(folder: Path) -> dict[tuple[str, str, str], Summary]:
         for each in measured.summaries:
             own.setdefault((claim, each.length), []).append(each)
     found: dict[tuple[str, str, str], Summary] = {}
-    every = map(read, sorted((folder / CAUSES).glob("*.json")))
-    for one in sorted(every, key=_rank):
+    for one in sorted(read_folder(folder / CAUSES), key=_rank):
         without = own.get((_claim(one), one.length))
         key = (*_claim(one), str(one.ablation))
         found.setdefault(key, replace(one, without=Measured(without) if without else None))

@@ -63,7 +63,7 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   papers' size. Where a statement was measured at both, the full one is shown.
 - With `--jobs 2` on 2 CPUs the quick length took 26 minutes for libra, 30 for westwoodplus, 30 for
   logwestwood and 18 for tibet, from an empty results database. One experiment of logwestwood is
-  shorter since, and tibet has 5 minutes of repetitions more. A second call took 5 to 12 seconds.
+  shorter since, and tibet has more repetitions. A second call took 5 to 12 seconds.
 - An ordering is shown as the ratio of each value to the next. It must be above 1 by more than the
   tolerance.
 - An *ablation* runs a statement again in a changed set-up. A cause is named only where an

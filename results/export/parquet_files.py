@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from orchestrator import __version__
 from results import parquet, run_tables
 from results.export.base import export_format
 from results.stored import StoredRun
-
-GROUP = 2**14
-"""Rows that are in memory at a time, and of a row group."""
 
 
 @export_format("parquet", run_tables.PARTS)
@@ -24,9 +20,9 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
     pacing rate, are null.
     """
     about = {"run": run.id, "digest": run.row.digest or ""}
-    by = f"tcp-orchestrator version {__version__}"
     for path, table in zip(paths, run_tables.tables(run), strict=True):
         rows = iter(table.rows)
-        with path.open("xb") as file, parquet.Writer(file, table.kinds, about, by) as writer:
-            while group := list(islice(rows, GROUP)):
+        written = path.open("xb")
+        with written as file, parquet.Writer(file, table.kinds, about, parquet.WRITER) as writer:
+            while group := list(islice(rows, parquet.GROUP)):
                 writer.add(list(zip(*group, strict=True)))

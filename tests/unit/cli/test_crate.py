@@ -136,7 +136,7 @@ def test_both_tables_are_written_in_one_pass_over_the_runs(
 
     monkeypatch.setattr(tidy, "rows", counted)
     monkeypatch.setattr(parquet.Writer, "add", measured)
-    monkeypatch.setattr(tidy, "GROUP", 5)
+    monkeypatch.setattr(parquet, "GROUP", 5)
     done = export("sweep", "-o", "parts")
     assert done.exit_code == 0, done.stderr
     assert (passes, largest) == (1, 5)

@@ -306,7 +306,7 @@ def test_a_plan_runs_nothing(paper: FakeRunner) -> None:
         ("W1.2", "there is no paper W1.2 (did you mean `paper:W1.2`?); there are paper"),
         ("w1", "(did you mean `paper:W1`?)"),
         (":W1", "there is no paper without a name (did you mean `paper:W1`?)"),
-        ("paper:W9", "paper has no claim W9"),
+        ("paper:W9", "paper has no claim W9; its claims are W1, W2"),
         ("paper:X", "its claims are W1, W2"),
         ("paper:W1.9", "paper has no statement W1.9; the statements of W1 are W1.1, W1.2"),
     ],

@@ -220,6 +220,8 @@ def test_an_experiment_is_exported_as_parquet(store: Path) -> None:
     assert {row[flow] == "" for row in found if row[jain] is None} == {False}
     refused = CliRunner().invoke(commands, ["export", "sweep", "-o", "sweep.parquet"])
     assert (refused.exit_code, "exists already" in refused.stderr) == (2, True)
+    refused = CliRunner().invoke(commands, ["export", "sweep", "--format", "flent", "-o", "x"])
+    assert (refused.exit_code, "name a run for flent" in refused.stderr) == (2, True)
 
 
 def test_a_files_reduced_form_is_an_experiment_of_its_own(store: Path) -> None:

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 from orchestrator.cli import commands
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE
-from results.export import FORMATS, export, parquet_files
+from results import parquet
+from results.export import FORMATS, export
 from results.export.base import unit
 from results.store import Store
 from results.stored import StoredRun
@@ -119,7 +120,7 @@ def test_parquet_has_the_tables_of_csv_with_their_types(run: StoredRun, tmp_path
 def test_parquet_is_written_in_groups(
     run: StoredRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    monkeypatch.setattr(parquet_files, "GROUP", rows)
+    monkeypatch.setattr(parquet, "GROUP", rows)
     (samples, *_) = export(run, "parquet", tmp_path / "out.parquet")
     with duckdb.connect() as reader:
         times = reader.execute(f"SELECT time_ns FROM '{samples}'").fetchall()
