@@ -159,8 +159,9 @@ class Statement(Strict):
     )
     direction: Literal["falls", "rises"] | None = Field(default=None, description="of monotone")
     along: Along | None = Field(default=None, description="one case for each value of an axis")
-    across: Literal["largest", "least"] | None = Field(
-        default=None, description="judge only the largest or least of all cases, seed by seed"
+    across: Literal["largest", "least", "mean"] | None = Field(
+        default=None,
+        description="judge one value of all: the largest or least of their means, or their mean",
     )
     cases: tuple[Case, ...] = Field(default=(), strict=False, description="places of the test")
 

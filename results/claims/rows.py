@@ -15,8 +15,8 @@ from results.claims.model import Case, Compared, Quantity, Statement
 class Row:
     """One comparison with the paper.
 
-    ``terms`` has the values that it is made of: one, or a numerator and a denominator. Where the
-    largest or least of several places is judged (``across``), it has those of each place.
+    ``terms`` has the values that it is made of: one, or a numerator and a denominator. Where
+    several places are judged by one value (``across``), it has those of each place.
     ``divisor`` divides the value. ``paper`` says what the paper has, and ``numbers`` has its
     numbers.
     """

@@ -120,9 +120,10 @@ def series(row: Row, experiments: Mapping[str, Runs]) -> Series:
     """Return the values of a row. Terms are paired by repetition, which means by seed.
 
     A repetition counts if all its runs are ok and not unfaithful. Repetitions that are equal to the
-    bit to an earlier one count once.
+    bit to an earlier one count once. Of several places the row says what is made (``across``).
     """
     found = Series()
+    by_place: list[list[float]] = []
     places = [
         [(each, experiments[each.experiment or ""].of(each)) for each in terms]
         for terms in row.terms
@@ -147,10 +148,13 @@ def series(row: Row, experiments: Mapping[str, Runs]) -> Series:
             found.identical += 1
             continue
         seen.add(digests)
-        value = _combined(row, [[(each, runs[repetition]) for each, runs in one] for one in there])
-        if value is not None:
-            found.values.append(value)
+        values = _at_places(
+            row, [[(each, runs[repetition]) for each, runs in one] for one in there]
+        )
+        if values is not None:
+            by_place.append(values)
             found.used |= {run.id: _used(run) for run in known}
+    found.values = _across(row.across, by_place)
     return found
 
 
@@ -165,7 +169,10 @@ def _used(run: StoredRun) -> Used:
     return Used(run.row, {name: str(each) for name, each in hashes.items()}, linux)
 
 
-def _combined(row: Row, there: Sequence[Sequence[tuple[Quantity, StoredRun]]]) -> float | None:
+def _at_places(
+    row: Row, there: Sequence[Sequence[tuple[Quantity, StoredRun]]]
+) -> list[float] | None:
+    """Return the row's value at each of its places in one repetition; None if one has none."""
     every = []
     for terms in there:
         values = [value(run, quantity) for quantity, run in terms]
@@ -173,7 +180,23 @@ def _combined(row: Row, there: Sequence[Sequence[tuple[Quantity, StoredRun]]]) -
         if len(known) < len(values) or (len(known) == 2 and known[1] == 0.0):
             return None
         every.append((known[0] / known[1] if len(known) == 2 else known[0]) / row.divisor)
-    return min(every) if row.across == "least" else max(every)
+    return every
+
+
+def _across(across: str | None, by_place: Sequence[Sequence[float]]) -> list[float]:
+    """Return one value a repetition from those at each place.
+
+    ``mean`` is that of all places. The largest and the least are those of the place whose mean is
+    the largest or least, as a figure shows it. The largest of each repetition would be too large:
+    the places of equal controls differ by chance.
+    """
+    if not by_place:
+        return []
+    if across == "mean":
+        return [math.fsum(values) / len(values) for values in by_place]
+    means = [math.fsum(column) / len(column) for column in zip(*by_place, strict=True)]
+    chosen = means.index(min(means) if across == "least" else max(means))
+    return [values[chosen] for values in by_place]
 
 
 def value(run: StoredRun, quantity: Quantity) -> float | None:

@@ -106,20 +106,23 @@ def test_flows_are_combined(store: Store, changes: dict[str, Any], value: float)
     assert found.values == pytest.approx([value])
 
 
-def test_the_largest_of_several_places_is_taken_in_each_repetition(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("across", "values"),
+    [("largest", [4e6, 1e6]), ("least", [1e6, 3e6]), ("mean", [2.5e6, 2e6])],
+)
+def test_several_places_are_judged_by_the_largest_or_least_mean_or_by_the_mean(
+    store: Store, across: str, values: list[float]
+) -> None:
     variants = ({"limit": "10p"}, {"limit": "20p"})
+    rates = {("10p", 0): 4e6, ("10p", 1): 1e6, ("20p", 0): 1e6, ("20p", 1): 3e6}  # means 2.5 and 2
 
     def goodput(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
-        return {
-            "one": 5e6 if (variant["limit"] == "10p") == (repetition == 0) else 1e6 + repetition
-        }
+        return {"one": rates[variant["limit"], repetition]}
 
     there = runs(store, experiments.make(store, goodput, variants, 2), variants)
     terms = tuple(row({"where": {"limit": limit}}).terms[0] for limit in ("10p", "20p", "30p"))
-    found = series(Row("r", "p", Accepted(0.0, None), terms, "largest"), {"e": there})
-    assert found.values == pytest.approx([5e6, 5e6])
-    least = series(Row("r", "p", Accepted(0.0, None), terms, "least"), {"e": there})
-    assert least.values == pytest.approx([1e6, 1e6 + 1])
+    found = series(Row("r", "p", Accepted(0.0, None), terms, across), {"e": there})
+    assert found.values == pytest.approx(values)
 
 
 def test_equal_unfaithful_and_failed_runs_are_counted_and_left_out(store: Store) -> None:
