@@ -60,7 +60,10 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
 - A statement **holds in part** if some of its rows hold and others do not. The same is true of a
   claim and its statements.
 - The *quick* length has shorter runs than the papers and fewer points. The *full* length has the
-  papers' size. Where a statement was measured at both, the full one is shown.
+  papers' size. Where a statement was measured at both, the full one is shown. L2.8, L5.1 and L5.2
+  also begin congestion avoidance at 500 segments, as slow start would take most of a short run.
+- The largest or least of several points is that of their means. It is chosen by the same runs, so
+  the largest is rather too large, and the least too small.
 - With `--jobs 2` on 2 CPUs the quick length took 26 minutes for libra, 30 for westwoodplus, 30 for
   logwestwood and 18 for tibet, from an empty results database. One experiment of logwestwood is
   shorter since, and tibet has more repetitions. A second call took 5 to 12 seconds.

@@ -41,7 +41,7 @@ LINUX: Options = {
     "header_bytes": 66,
     "queue_packets": 83,
 }
-"""The guest's run of scenarios/papers/tibet/fig02.yaml."""
+"""The guest's run of scenarios/papers/tibet/fig02.yaml with segments of 1448 bytes."""
 
 UNPHASED: Options = {"overhead_s": 0.001}
 """Random delays of about one segment's transmission.
