@@ -72,7 +72,7 @@ def test_a_statement_without_runs_has_an_entry_without_values(paper: FakeRunner)
     ("statement", "value"),
     [
         ("westwoodplus:W3.1", 1.86),
-        ("westwoodplus:W3.7", [0.0, 0.5]),
+        ("westwoodplus:W3.7", [None, 0.5]),
         ("westwoodplus:W3.4", None),
         ("logwestwood:L2.2", [0.95, None]),
         ("libra:B4.1", [0.99, None]),
