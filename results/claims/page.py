@@ -50,6 +50,9 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
 - What agrees with the paper is an interval around its number or range. The statement's *tolerance*
   makes it, and its reason is given. Tolerances were committed before anything was judged by them.
   Some values were known by then, from [earlier measurements](measurements.md).
+- A later reading beside the papers' texts corrected statements when their quick values were known.
+  Of these, W2.2, W3.4, W4.4, W5.13, W5.14, W6.9, W6.10, W8.2, L1.1, L6.3, L8.3, T3.2, T6.1, T12.4,
+  T15.1, B4.2, B4.4, B5.1 and B6.2 are compared in another way than before.
 - A row **holds** if the whole 95% confidence interval of our mean agrees. It **does not hold** if
   none of it agrees. Otherwise it is **undecided**.
 - Values are independent runs with seeds of their own. Ratios are of runs with equal seeds.

@@ -192,9 +192,10 @@ def _across(across: str | None, by_place: Sequence[Sequence[float]]) -> list[flo
     """
     if not by_place:
         return []
+    mean = _OVER["mean"]
     if across == "mean":
-        return [math.fsum(values) / len(values) for values in by_place]
-    means = [math.fsum(column) / len(column) for column in zip(*by_place, strict=True)]
+        return [mean(values) for values in by_place]
+    means = [mean(column) for column in zip(*by_place, strict=True)]
     chosen = means.index(min(means) if across == "least" else max(means))
     return [values[chosen] for values in by_place]
 
