@@ -30,6 +30,9 @@ _TRAFFIC_BYTES = 50_000
 that have just come up. The number of these depends on the time that passes until then."""
 _UNREADABLE_CLOCK = "its clock can be read to within"
 """A lab refuses a host whose clock cannot be read exactly: here, because this machine is busy."""
+_HALTED = "datagrams leave later than they are due"
+"""A run fails when a sender halts for 0.1 s, as all hosts do here while this machine halts."""
+_TRIES = 3
 
 ENDS = """\
   senders: [{host: sender1, interface: eth1}, {host: sender2, interface: eth1}]
@@ -170,14 +173,24 @@ class Trial:
             select.select([], [], [], 0.2)
 
 
+def _undisturbed(hosts: Lab, folder: Path, scenario: str) -> dict[str, Any]:
+    """Return a trial's end, of one during which this machine did not halt if there is any."""
+    folder.mkdir()
+    for number in range(_TRIES):
+        found = Trial(hosts, folder / str(number), scenario).end()
+        if not any(_HALTED in (run["error"] or "") for run in found["runs"]):
+            break
+    return found
+
+
 def emulated(hosts: Lab, folder: Path) -> dict[str, Any]:
     """A bottleneck emulated by the router, with an event, TCP options and traffic both ways."""
-    return Trial(hosts, folder, EMULATED).end()
+    return _undisturbed(hosts, folder, EMULATED)
 
 
 def live(hosts: Lab, folder: Path) -> dict[str, Any]:
     """Nothing emulated: a campaign, files and UDP over the path as it is."""
-    return Trial(hosts, folder, LIVE).end()
+    return _undisturbed(hosts, folder, LIVE)
 
 
 def _lost(
