@@ -103,9 +103,9 @@ def _planned(
         "scenario": experiment.design.scenario,
         "variants": len(experiment.needed),
         "least": design.least,
-        "most": design.limit,
+        "most": experiment.limit,
         "minutes_least": round(once_s * design.least / 60, 1),
-        "minutes_most": round(once_s * design.limit / 60, 1),
+        "minutes_most": round(once_s * experiment.limit / 60, 1),
         "missing": sum(missing.values()),
         "minutes_missing": round(missing_s / 60, 1),
         "estimated_from": least_certain(once.values()).origin if once else None,
@@ -189,7 +189,11 @@ def _cost(statement: Mapping[str, Any], cost: Mapping[str, Any]) -> str:
     if cost["runs"] is None:
         return "undecided: a mean is at the edge of what is accepted, and no number of runs decides"
     runs = _output.plural(cost["runs"], "more run")
-    return f"undecided: about {runs} would decide, {cost['minutes']:.1f} min with one job"
+    most = max(row["needed"] or 0 for row in statement["rows"])
+    return (
+        f"undecided: about {runs} would decide, {cost['minutes']:.1f} min with one job "
+        f"(--most {most})"
+    )
 
 
 def draw(found: Mapping[str, Any], folder: Path) -> None:

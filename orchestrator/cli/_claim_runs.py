@@ -34,7 +34,7 @@ Execute = Callable[["Plan"], list[str]]
 class ClaimExperiment:
     """An experiment of a paper at one length, with the variants that the statements need.
 
-    ``made`` has the ids of the runs of each variant, by repetition.
+    ``made`` has the ids of the runs of each variant, by repetition. ``limit`` is the most of them.
     """
 
     paper: str
@@ -43,6 +43,7 @@ class ClaimExperiment:
     length: Length
     loaded: LoadedScenario
     axes: Sequence[Axis]
+    limit: int
     needed: set[int] = field(default_factory=set)
     made: dict[int, list[str]] = field(default_factory=dict)
 
@@ -123,8 +124,11 @@ def prepare(
     chosen: Iterable[tuple[str, Statement]],
     length: Length,
     folder: Path = PAPERS,
+    most: int = 0,
 ) -> ClaimExperiments:
     """Load the experiments of some statements, and note the variants that they need.
+
+    ``most`` allows so many repetitions where the length allows fewer.
 
     Raises:
         ScenarioError: a scenario is not valid with the values that the length sets.
@@ -143,7 +147,8 @@ def prepare(
                 file = folder / design.scenario
                 loaded = load(file, design.overrides(length), length == "reduced")
                 there = axes([variant.values for variant in loaded.variants])
-                experiments[key] = ClaimExperiment(*key, design, length, loaded, there)
+                limit = max(most, design.at(length).limit)
+                experiments[key] = ClaimExperiment(*key, design, length, loaded, there, limit)
             experiment = experiments[key]
             index = experiment.find(quantity)
             if index is not None:
@@ -276,8 +281,8 @@ def further_repetitions(
 ) -> dict[tuple[str, str], dict[int, int]]:
     """Return the repetitions in all that undecided rows need, of the variants that need more.
 
-    ``limited`` leaves out rows that need more than the most that the length allows: their runs
-    would decide nothing.
+    ``limited`` leaves out rows that need more than the most that is allowed: their runs would
+    decide nothing.
     """
     numbers: dict[tuple[str, str], dict[int, int]] = {}
     for outcome in outcomes:
@@ -301,10 +306,8 @@ def further_repetitions(
 
 
 def _limit(row: Row, paper: str, experiments: ClaimExperiments) -> int:
-    """Return the most repetitions that the length allows of all that a row needs."""
-    return min(
-        experiment.design.at(experiment.length).limit for experiment in _of(row, paper, experiments)
-    )
+    """Return the most repetitions that are allowed of all that a row needs."""
+    return min(experiment.limit for experiment in _of(row, paper, experiments))
 
 
 def _of(row: Row, paper: str, experiments: ClaimExperiments) -> list[ClaimExperiment]:
@@ -347,7 +350,7 @@ def decide(
 
     Each variant is repeated ``least`` times. Where that leaves a row undecided, its variants are
     repeated as often as its deviation asks for (Stein's two stages). A row that would need more
-    than ``most`` repetitions stays as it is, as fewer would not decide it.
+    repetitions than are allowed stays as it is, as fewer would not decide it.
     """
     make_runs(experiments, execute, initial_repetitions(experiments))
     outcomes = judge(chosen, experiments, db)

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 @click.option("--quick", is_flag=True, help="The least that decides (default).")
 @click.option("--full", is_flag=True, help="The papers' durations and points.")
 @click.option(
+    "--most",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Allow N repetitions where undecided statements ask for more than the length allows.",
+)
+@click.option(
     "--jobs",
     type=click.IntRange(1),
     help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
@@ -79,6 +85,7 @@ def command(
     reduced: bool,
     quick: bool,
     full: bool,
+    most: int | None,
     jobs: int | None,
     executor: str,
     tls_files: tuple[Path | None, Path | None, Path | None],
@@ -102,11 +109,14 @@ def command(
     orchestrator reproduce westwoodplus:W3
     orchestrator reproduce tibet --quick --jobs 2
     orchestrator reproduce --full --plan
+    orchestrator reproduce westwoodplus:W7.2 --most 20
     orchestrator reproduce westwoodplus:W3 --causes
     """
     from results.claims.loading import load_all, select
 
     length = _length(reduced, quick, full)
+    if most is not None and folder is not None:
+        raise UsageError("--most and --write: a summary has the repetitions that its length allows")
     papers = load_all(claims)
     if not papers:
         raise UsageError(f"--claims {claims}: there are no claims (files NAME.yaml)")
@@ -115,7 +125,7 @@ def command(
         chosen += [each for each in select(papers, target) if each not in chosen]
     if folder is not None and causes:
         _ablations.require_all(papers, chosen)
-    experiments = _claim_runs.prepare(papers, chosen, length, claims.parent)
+    experiments = _claim_runs.prepare(papers, chosen, length, claims.parent, most or 0)
     ablated = _ablations.prepare(papers, chosen, length, claims.parent) if causes else []
     if only_plan:
         named = [(f"{each.claim}, {each.ablation.name}", each.experiments) for each in ablated]

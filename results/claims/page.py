@@ -285,7 +285,8 @@ def _reasons(statement: Statement, made: Measured | None) -> Iterator[str]:
             needed = [finding.needed for finding in undecided]
             most = None if None in needed else max(each for each in needed if each is not None)
             told = "a mean is at the edge" if most is None else f"about {most} repetitions decide"
-            found = [*found, f"- {statement.id} is undecided in {len(undecided)} rows: {told}."]
+            rows = "1 row" if len(undecided) == 1 else f"{len(undecided)} rows"
+            found = [*found, f"- {statement.id} is undecided in {rows}: {told}."]
     for each in found:
         yield from wrapped(each)
 

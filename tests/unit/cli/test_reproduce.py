@@ -222,7 +222,21 @@ def test_a_row_that_needs_more_than_the_limit_stays_undecided_and_says_so(
     assert found["W1.1"]["cost"]["minutes"] > 0
     text = orchestrator("reproduce", "paper:W1.1", *WORDS).stdout
     assert f"undecided: about {long['needed'] - 3} more runs would decide" in text
+    assert f"min with one job (--most {long['needed']})" in text
     assert len(paper.asked) == 1
+    _status, found = reproduce("paper:W1.1", "--most", str(long["needed"] - 1))
+    assert (found["W1.1"]["rows"][1]["n"], len(paper.asked)) == (3, 1)  # would decide nothing
+    _status, found = reproduce("paper:W1.1", "--most", str(long["needed"]))
+    assert (found["W1.1"]["rows"][1]["n"], len(paper.asked)) == (long["needed"], 2)
+
+
+def test_more_repetitions_than_the_length_allows_make_no_summary(paper: FakeRunner) -> None:
+    result = orchestrator("reproduce", "paper:W1.1", "--most", "12", "--write", "m", *WORDS)
+    assert result.exit_code == 2
+    assert "--most and --write: a summary has the repetitions that its length allows" in (
+        result.stderr
+    )
+    assert not paper.asked
 
 
 def test_another_number_of_the_paper_changes_the_verdict_without_runs(paper: FakeRunner) -> None:
