@@ -345,27 +345,27 @@ def decide(
     execute: Execute,
     db: Path,
     quiet: bool,
+    looks: float = 1,
 ) -> list[Outcome]:
     """Make the runs that are missing and judge the statements.
 
     Each variant is repeated ``least`` times. Where that leaves a row undecided, its variants are
-    repeated as often as its deviation asks for (Stein's two stages). A row that would need more
-    repetitions than are allowed stays as it is, as fewer would not decide it.
+    repeated as often as its deviation asks for (Stein's two stages), and ``looks`` times at most.
+    A row that would need more repetitions than are allowed stays as it is: fewer decide nothing.
     """
     make_runs(experiments, execute, initial_repetitions(experiments))
     outcomes = judge(chosen, experiments, db)
-    asked = further_repetitions(outcomes, experiments)
-    if not asked:
-        return outcomes
-    number = sum(
-        wanted - len(experiments[key].made.get(index, ()))
-        for key, numbers in asked.items()
-        for index, wanted in numbers.items()
-    )
-    if not quiet:
-        click.echo(f"undecided statements ask for {number} more repetitions", err=True)
-    make_runs(experiments, execute, asked)
-    return judge(chosen, experiments, db)
+    while looks > 0 and (asked := further_repetitions(outcomes, experiments)):
+        number = sum(
+            wanted - len(experiments[key].made.get(index, ()))
+            for key, numbers in asked.items()
+            for index, wanted in numbers.items()
+        )
+        if not quiet:
+            click.echo(f"undecided statements ask for {number} more repetitions", err=True)
+        make_runs(experiments, execute, asked)
+        outcomes, looks = judge(chosen, experiments, db), looks - 1
+    return outcomes
 
 
 def full_length_costs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     "--most",
     type=click.IntRange(2),
     metavar="N",
-    help="Allow N repetitions where undecided statements ask for more than the length allows.",
+    help="Repeat until the statements are decided, N times at most if the length allows fewer.",
 )
 @click.option(
     "--jobs",
@@ -116,7 +117,9 @@ def command(
 
     length = _length(reduced, quick, full)
     if most is not None and folder is not None:
-        raise UsageError("--most and --write: a summary has the repetitions that its length allows")
+        raise UsageError(
+            "--most and --write: a summary has the repetitions that its length asks for"
+        )
     papers = load_all(claims)
     if not papers:
         raise UsageError(f"--claims {claims}: there are no claims (files NAME.yaml)")
@@ -139,7 +142,8 @@ def command(
         return run.make_runs(plan, True, request)
 
     with _naming_the_command(quiet):
-        outcomes = _claim_runs.decide(chosen, experiments, execute, db, quiet)
+        looks = 1 if most is None else math.inf
+        outcomes = _claim_runs.decide(chosen, experiments, execute, db, quiet, looks)
         for each in ablated:
             each.decide(execute, db, quiet)
     estimator = _estimates.estimator(db)

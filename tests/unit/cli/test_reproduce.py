@@ -230,10 +230,27 @@ def test_a_row_that_needs_more_than_the_limit_stays_undecided_and_says_so(
     assert (found["W1.1"]["rows"][1]["n"], len(paper.asked)) == (long["needed"], 2)
 
 
+def test_with_more_repetitions_a_statement_is_looked_at_until_it_is_decided(
+    paper: FakeRunner,
+) -> None:
+    state("1.79")  # its upper edge is 1.969, above the mean of the first three, below that of many
+    _status, found = reproduce("paper:W1.1")
+    needed = found["W1.1"]["rows"][1]["needed"]
+    _status, found = reproduce("paper:W1.1", "--most", str(needed))
+    second = found["W1.1"]["rows"][1]
+    assert (second["n"], second["verdict"]) == (needed, "undecided")
+    assert second["needed"] > needed
+    assert len(paper.asked) == 2
+    _status, found = reproduce("paper:W1.1", "--most", "1000")
+    last = found["W1.1"]["rows"][1]
+    assert last["verdict"] == "does not hold"
+    assert second["needed"] <= last["n"] <= 1000
+
+
 def test_more_repetitions_than_the_length_allows_make_no_summary(paper: FakeRunner) -> None:
     result = orchestrator("reproduce", "paper:W1.1", "--most", "12", "--write", "m", *WORDS)
     assert result.exit_code == 2
-    assert "--most and --write: a summary has the repetitions that its length allows" in (
+    assert "--most and --write: a summary has the repetitions that its length asks for" in (
         result.stderr
     )
     assert not paper.asked
