@@ -97,13 +97,16 @@ def mean_with_interval(
     """Return a mean with its interval; a single value has none.
 
     The ends have as many digits as tell them apart, if they differ at all. They also have those
-    that show on which side of ``edges`` each end is, if eight do: limits of what is accepted.
+    that show on which side of ``edges`` each end is, if eight do: limits of what is accepted. So
+    has a single value.
     """
     if mean is None:
         return NO_VALUE
-    if low is None or high is None or n == 1:
-        return _shown(mean, 4)
     limits = [each for each in edges if each is not None]
+    if low is None or high is None or n == 1:
+        return _shown(
+            mean, next((few for few in range(4, 9) if _tells(mean, mean, limits, few)), 4)
+        )
     few = next((few for few in range(4, _MOST_DIGITS) if _tells(low, high, (), few)), 4)
     digits = next((more for more in range(few, 9) if _tells(low, high, limits, more)), few)
     return f"{_shown(mean, digits)} [{_shown(low, digits)}, {_shown(high, digits)}]"

@@ -221,6 +221,8 @@ def test_an_interval_that_crosses_an_edge_is_shown_to_cross_it() -> None:
     interval = (1.000075, 0.99976, 1.00039, 3)
     assert mean_with_interval(*interval) == "1 [0.9998, 1]"
     assert mean_with_interval(*interval, (None, 1.0)) == "1.0001 [0.99976, 1.0004]"
+    assert mean_with_interval(1.000012, None, None, 1) == "1"
+    assert mean_with_interval(1.000012, None, None, 1, (1.0, None)) == "1.00001"
     assert mean_with_interval(2.0, 1.0, 3.0, 3, (1.0, None)) == "2 [1, 3]"
     inside = mean_with_interval(2.0, 1.0 + 1e-12, 3.0, 3, (1.0, None))
     assert inside == "2 [1, 3]"  # nobody wants to read thirteen digits
