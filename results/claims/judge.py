@@ -104,12 +104,15 @@ def mean_with_interval(
         return NO_VALUE
     limits = [each for each in edges if each is not None]
     if low is None or high is None or n == 1:
-        return _shown(
-            mean, next((few for few in range(4, 9) if _tells(mean, mean, limits, few)), 4)
-        )
+        return _shown(mean, _digits(mean, mean, limits, 4))
     few = next((few for few in range(4, _MOST_DIGITS) if _tells(low, high, (), few)), 4)
-    digits = next((more for more in range(few, 9) if _tells(low, high, limits, more)), few)
+    digits = _digits(low, high, limits, few)
     return f"{_shown(mean, digits)} [{_shown(low, digits)}, {_shown(high, digits)}]"
+
+
+def _digits(low: float, high: float, limits: Sequence[float], few: int) -> int:
+    """Return the digits, at most eight, that show on which side of limits the ends are."""
+    return next((more for more in range(few, 9) if _tells(low, high, limits, more)), few)
 
 
 def _shown(value: float, digits: int) -> str:

@@ -69,8 +69,9 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   the largest is rather too large, and the least too small.
 - With `--jobs 2` on 2 CPUs the quick length took 24 minutes for libra, 18 for tibet, 30 for
   westwoodplus and 30 for logwestwood, from an empty results database. Since then one experiment of
-  logwestwood is shorter, and tibet has up to 20 more runs. At another hour the machine, which is
-  shared, took half as long again for the same runs of libra. A second call took 5 to 12 seconds.
+  logwestwood is shorter, and tibet has 15 more runs. At another hour the same runs of libra took
+  half as long again, with little other work on the machine, whose CPUs are shared. A second call
+  took 5 to 12 seconds.
 - An ordering is shown as the ratio of each value to the next. It must be above 1 by more than the
   tolerance.
 - An *ablation* runs a statement again in a changed set-up. A cause is named only where an
