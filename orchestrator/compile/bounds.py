@@ -94,7 +94,10 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
         real_time: whether a second of traffic takes a second of wall time.
     """
     if timeout_s is None:
-        expected_s = max(estimate.wall_s(run), run.duration_s if real_time else 0.0)
+        # A control may send on at losses.
+        expected_s = estimate.costs(run, losses=False).total_s
+        if real_time:
+            expected_s = max(expected_s, run.duration_s)
         timeout_s = LEAST_WALL_S + WALL_FACTOR * expected_s
     expected = {
         "tcp.bin": _tcp_bytes(run),

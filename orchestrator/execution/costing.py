@@ -20,7 +20,7 @@ from orchestrator.planning.runspec import RunSpec
 from results import history
 from results.store import Store
 
-MODEL = 1
+MODEL = 2
 """Version of ``Costs``; runs of another one are not compared."""
 
 MOST_S = 1e7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from orchestrator.network import Hop, Network
@@ -43,6 +44,13 @@ WALL_PER_CONNECTION_S = 1.5e-3
 WALL_PER_GRANT_S = 280e-6
 WALL_PER_STATE_S = 3e-4
 
+# Random losses at rate p hold Reno's goodput to 1.22 segments / (RTT * sqrt(p)) (Mathis et al.,
+# ACM CCR 27(3), 1997). Other controls had 0.7 to 6.5 times that in logwestwood/fig04.
+RENO_AT_LOSSES = 1.22
+OTHERS_TO_RENO = 4.0
+AS_RENO = {"reno", "newreno_ns2"}
+NOT_HELD_BY_LOSSES = {"bbr", "idealtcp"}
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -66,11 +74,12 @@ class Costs:
         return float(sum(astuple(self)))
 
 
-def costs(run: RunSpec) -> Costs:
+def costs(run: RunSpec, losses: bool = True) -> Costs:
     """Return what a run costs on a CPU of its own, in all within a factor of 2.
 
-    A bottleneck counts as full, unless its flows' rates, windows or sizes allow less. Every packet
-    counts on each link of its path, with an ACK for every second one.
+    A bottleneck counts as full, unless its flows' rates, windows or sizes allow less, or what most
+    controls send at independent losses. Without ``losses`` these count as none, for controls that
+    send on. Every packet counts on each link of its path, with an ACK for every second one.
     """
     channels = [one for link in run.network.links for one in (link.forward, link.reverse)]
     traces = [one.trace for one in channels if one.trace is not None]
@@ -83,7 +92,7 @@ def costs(run: RunSpec) -> Costs:
     datagrams = sum(_datagrams(flow, run.duration_s) for flow in run.flows)
     return Costs(
         WALL_START_S + WALL_PER_HOST_S * len(run.network.hosts),
-        WALL_PER_PACKET_HOP_S * _packet_hops(run) + WALL_PER_DATAGRAM_S * datagrams,
+        WALL_PER_PACKET_HOP_S * _packet_hops(run, losses) + WALL_PER_DATAGRAM_S * datagrams,
         WALL_PER_TCP_SAMPLE_S * _tcp_samples(run) + WALL_PER_QUEUE_ROW_S * run.queue_rows,
         changing_s * run.duration_s,
     )
@@ -110,8 +119,9 @@ def _tcp_samples(run: RunSpec) -> int:
     return (len(flows) - many) * (seldom + often) + many_samples
 
 
-def _packet_hops(run: RunSpec) -> float:
+def _packet_hops(run: RunSpec, losses: bool) -> float:
     """Return how many links all packets cross together."""
+    lost = _independent_losses(run.network) if losses else {}
     rates_bps = {hop.name: hop.channel.rate_bps or 0 for hop in bottleneck_hops(run.network)}
     crossing: dict[str, list[PlannedFlow]] = {}
     for flow in run.flows:
@@ -119,7 +129,9 @@ def _packet_hops(run: RunSpec) -> float:
             crossing.setdefault(name, []).append(flow)
     total = 0.0
     for name, flows in crossing.items():
-        most_bps = sum(_most_bps(flow, run.duration_s) for flow in flows)
+        most_bps = sum(
+            min(_most_bps(flow, run.duration_s), _most_at_losses_bps(flow, lost)) for flow in flows
+        )
         frame_bytes = sum(map(_frame_bytes, flows)) / len(flows)
         packets = min(rates_bps[name], most_bps) * run.duration_s / 8 / frame_bytes
         # A packet that crosses several bottlenecks counts at each of them: divide by their number.
@@ -146,6 +158,27 @@ def _most_bps(flow: PlannedFlow, duration_s: float) -> float:
     if parameters.get("window_bytes") and flow.connections != "many" and flow.base_rtt_s:
         limits_bps.append(parameters["window_bytes"] * 8 / flow.base_rtt_s)
     return min(limits_bps)
+
+
+def _independent_losses(network: Network) -> dict[str, float]:
+    """Return the probability of loss of each channel that loses each packet independently."""
+    hops = [hop for link in network.links for hop in (Hop(link, "forward"), Hop(link, "reverse"))]
+    return {
+        hop.name: hop.channel.mean_loss
+        for hop in hops
+        if hop.channel.loss is not None and hop.channel.loss.kind == "independent"
+    }
+
+
+def _most_at_losses_bps(flow: PlannedFlow, losses: Mapping[str, float]) -> float:
+    """Return the goodput that random losses leave a lasting TCP connection."""
+    loss = sum(losses.get(name, 0.0) for name in flow.path)
+    unheld = flow.congestion is None or flow.congestion in NOT_HELD_BY_LOSSES
+    if not loss or unheld or flow.connections == "many" or not flow.base_rtt_s:
+        return math.inf
+    segment_bps = flow.segment.payload_bytes * 8 / flow.base_rtt_s
+    factor = 1.0 if flow.congestion in AS_RENO else OTHERS_TO_RENO
+    return factor * RENO_AT_LOSSES * segment_bps / math.sqrt(loss)
 
 
 def _datagrams(flow: PlannedFlow, duration_s: float) -> float:

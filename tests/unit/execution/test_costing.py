@@ -64,7 +64,7 @@ def test_a_stored_run_teaches_what_it_took_without_its_waits(tmp_path: Path) -> 
         {"worker": "node1"},
         {"cost": None},
         {"cost": "text"},
-        {"cost": {"model": 1}},
+        {"cost": {"model": costing.MODEL}},
     ],
     ids=str,
 )
