@@ -161,12 +161,17 @@ def _most_bps(flow: PlannedFlow, duration_s: float) -> float:
 
 
 def _independent_losses(network: Network) -> dict[str, float]:
-    """Return the probability of loss of each channel that loses each packet independently."""
+    """Return the probability of loss of each channel that loses packets independently.
+
+    Those whose loss an event changes are left out: it may end soon.
+    """
     hops = [hop for link in network.links for hop in (Hop(link, "forward"), Hop(link, "reverse"))]
     return {
         hop.name: hop.channel.mean_loss
         for hop in hops
-        if hop.channel.loss is not None and hop.channel.loss.kind == "independent"
+        if hop.channel.loss is not None
+        and hop.channel.loss.kind == "independent"
+        and not hop.channel.later_losses
     }
 
 

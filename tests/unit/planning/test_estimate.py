@@ -16,12 +16,12 @@ FIG04 = Path(__file__).parents[3] / "scenarios" / "papers" / "logwestwood" / "fi
 """One flow over 100 Mbit/s and an RTT of 180 ms, with independent losses forward."""
 
 
-def run(loss: str, congestion: str) -> RunSpec:
+def run(loss: str, congestion: str, *overrides: str) -> RunSpec:
     axes = [
         f"matrix.topology.bottleneck.loss.forward=[{loss}]",
         f"matrix.flows.one.congestion=[{congestion}]",
     ]
-    return plan(load(FIG04, ["figures=[]", *axes])).runs[0]
+    return plan(load(FIG04, ["figures=[]", *axes, *overrides])).runs[0]
 
 
 def packets_s(loss: str, congestion: str) -> float:
@@ -38,17 +38,13 @@ def test_losses_hold_a_control_to_the_inverse_of_their_root() -> None:
 
 def test_rare_losses_and_losses_of_acks_leave_the_link_full() -> None:
     assert packets_s("1e-8", "reno") == packets_s("1e-9", "reno")
-    back = plan(
-        load(
-            FIG04,
-            [
-                "figures=[]",
-                "topology.bottleneck.loss={forward: 0%, reverse: 1%}",
-                "matrix.topology.bottleneck.loss.forward=[0%]",
-            ],
-        )
-    ).runs[0]
+    back = run("0%", "reno", "topology.bottleneck.loss={forward: 0%, reverse: 1%}")
     assert costs(back).packets_s == packets_s("1e-8", "reno")
+
+
+def test_a_loss_that_an_event_changes_leaves_the_link_full() -> None:
+    ends = "events=[{at: 1s, link: bottleneck, direction: forward, loss: 0%}]"
+    assert costs(run("1e-2", "reno", ends)).packets_s == packets_s("1e-8", "reno")
 
 
 def test_bbr_sends_on_at_losses() -> None:
