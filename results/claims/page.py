@@ -67,10 +67,10 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   also begin congestion avoidance at 500 segments, as slow start would take most of a short run.
 - The largest or least of several points is that of their means. It is chosen by the same runs, so
   the largest is rather too large, and the least too small.
-- With `--jobs 2` on 2 CPUs the quick length took 24 minutes for libra, 24 for logwestwood, 18 for
-  tibet and 26 for westwoodplus, from an empty results database. Since then tibet has 15 more runs.
-  At another hour the same runs of libra took half as long again, with little other work on the
-  machine, whose CPUs are shared. A second call took 4 to 8 seconds.
+- With `--jobs 2` on 2 CPUs the quick length took 24 minutes for libra, 24 for logwestwood, 19 for
+  tibet and 26 for westwoodplus, from an empty results database. At another hour the same runs of
+  libra took half as long again, with little other work on the machine, whose CPUs are shared. A
+  second call took 4 to 8 seconds.
 - An ordering is shown as the ratio of each value to the next. It must be above 1 by more than the
   tolerance.
 - An *ablation* runs a statement again in a changed set-up. A cause is named only where an
