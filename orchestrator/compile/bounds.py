@@ -95,9 +95,9 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
     """
     if timeout_s is None:
         # A control may send on at losses.
-        expected_s = estimate.costs(run, losses=False).total_s
-        if real_time:
-            expected_s = max(expected_s, run.duration_s)
+        expected_s = max(
+            estimate.costs(run, losses=False).total_s, run.duration_s if real_time else 0.0
+        )
         timeout_s = LEAST_WALL_S + WALL_FACTOR * expected_s
     expected = {
         "tcp.bin": _tcp_bytes(run),

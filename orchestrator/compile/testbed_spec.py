@@ -15,13 +15,12 @@ from orchestrator.compile.probes import probes, queue_packets
 from orchestrator.compile.schedule import planned_steps, traces
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.kinds.tcp import RTAX_MTU
-from orchestrator.network import Channel, Hop, Network
+from orchestrator.network import Channel, Network
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.specification import ChannelSpec, FlowSpec, TestbedSpec
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.protocol.version import SPECIFICATION_VERSION
-from topologies.links import DIRECTIONS
 
 _LEAST_BUFFER_BYTES = 6 * 1024 * 1024
 _MOST_BUFFER_BYTES = 1024 * 1024 * 1024
@@ -116,8 +115,7 @@ def _route_metrics(run: RunSpec) -> dict[str, dict[int, int]]:
 
 
 def _channels(network: Network) -> dict[str, Channel]:
-    hops = (Hop(link, name) for link in network.links for name in DIRECTIONS)
-    return {hop.name: hop.channel for hop in hops}
+    return {hop.name: hop.channel for link in network.links for hop in link.hops}
 
 
 def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> ChannelSpec:

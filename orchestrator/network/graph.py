@@ -30,6 +30,11 @@ class Link:
         """Return the channel of that direction."""
         return self.forward if direction == "forward" else self.reverse
 
+    @property
+    def hops(self) -> tuple[Hop, Hop]:
+        """The link crossed forward and in reverse."""
+        return Hop(self, "forward"), Hop(self, "reverse")
+
 
 @dataclass(frozen=True)
 class Hop:
@@ -94,7 +99,7 @@ class Network:
     def __post_init__(self) -> None:
         self._leaves.update(self.hosts)
         for number, link in enumerate(self.links):
-            there, back = Hop(link, "forward"), Hop(link, "reverse")
+            there, back = link.hops
             for node, edge in ((link.a, (number, link.b, there)), (link.b, (number, link.a, back))):
                 self._edges.setdefault(node, []).append(edge)
                 if not self._leaves & {link.a, link.b}:

@@ -16,7 +16,6 @@ from orchestrator.planning.runspec import (
 )
 from orchestrator.scenario import Scenario
 from orchestrator.units import format_rate, format_time
-from topologies.links import DIRECTIONS
 
 SMALL_BDP = 0.1
 SMALL_PACKETS = 4
@@ -48,8 +47,7 @@ class Planned:
     @cached_property
     def hops(self) -> dict[str, Hop]:
         """Every channel by its name."""
-        hops = [Hop(link, way) for link in self.network.links for way in DIRECTIONS]
-        return {hop.name: hop for hop in hops}
+        return {hop.name: hop for link in self.network.links for hop in link.hops}
 
     @property
     def bottlenecks(self) -> list[Hop]:

@@ -80,7 +80,7 @@ def _describe_run(run: RunSpec, estimate: Estimate) -> dict[str, Any]:
         "policers": [
             {"name": hop.name, **vars(hop.channel.policer)}
             for link in run.network.links
-            for hop in (Hop(link, "forward"), Hop(link, "reverse"))
+            for hop in link.hops
             if hop.channel.policer is not None
         ],
     }

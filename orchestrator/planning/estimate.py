@@ -106,7 +106,7 @@ def wall_s(run: RunSpec) -> float:
 def bottleneck_hops(network: Network) -> list[Hop]:
     """Return both channels of every bottleneck."""
     links = [link for link in network.links if link.name in network.bottlenecks]
-    return [hop for link in links for hop in (Hop(link, "forward"), Hop(link, "reverse"))]
+    return [hop for link in links for hop in link.hops]
 
 
 def _tcp_samples(run: RunSpec) -> int:
@@ -165,10 +165,10 @@ def _independent_losses(network: Network) -> dict[str, float]:
 
     Those whose loss an event changes are left out: it may end soon.
     """
-    hops = [hop for link in network.links for hop in (Hop(link, "forward"), Hop(link, "reverse"))]
     return {
         hop.name: hop.channel.mean_loss
-        for hop in hops
+        for link in network.links
+        for hop in link.hops
         if hop.channel.loss is not None
         and hop.channel.loss.kind == "independent"
         and not hop.channel.later_losses

@@ -29,7 +29,7 @@ from orchestrator.errors import Fault, ScenarioError
 from orchestrator.kinds import tcp
 from orchestrator.kinds.queues import QueueFault, QueueSpec
 from orchestrator.kinds.tcp import HostTcp
-from orchestrator.network import Channel, DirectionName, Hop, Link, Network, Queue
+from orchestrator.network import Channel, DirectionName, Link, Network, Queue
 from orchestrator.planning.advice import Planned, advise, too_large
 from orchestrator.planning.chosen_losses import list_faults
 from orchestrator.planning.description import Plan
@@ -235,7 +235,7 @@ def _with_queues(
     links: list[Link] = []
     for link in network.links:
         channels: dict[DirectionName, Channel] = {}
-        for hop in _hops(link):
+        for hop in link.hops:
             channel, place = hop.channel, queues.get(hop.name)
             if place is not None and channel.rate_bps is not None:
                 try:
@@ -287,7 +287,3 @@ def _start_s(scenario: Scenario, seed: int, index: int, flow: PlannedFlow) -> fl
     drawn_ns = start_jitter_ns(seed, index, scenario.start_jitter)
     drawn_ns += start_window_ns(seed, index, flow.start_window_s)
     return (nanoseconds(flow.start_s) + drawn_ns) / NS_PER_S
-
-
-def _hops(link: Link) -> tuple[Hop, Hop]:
-    return Hop(link, "forward"), Hop(link, "reverse")
